@@ -16,14 +16,15 @@ static double squared(const double *x, size_t n) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Draws between two diagonalizations: one of these costs some ten D^3, and a draw after k
- * others 3 k^2 D. */
+/* Draws between two diagonalizations: a diagonalization costs about ten D^3, and a draw
+ * after k others 3 k^2 D. */
 static size_t most_recent(size_t dim) {
     size_t k = (size_t)(1.2 * cbrt((double)dim * (double)dim));
     return k < 4 ? 4 : k;
 }
 
-typedef struct carver { /* hands out pieces of a room; without one it counts */
+typedef struct carver { /* divides a buffer into pieces; without a buffer it counts bytes
+                         */
     double *room;
     size_t used;
 } carver;
@@ -56,7 +57,7 @@ static void lay_out(la_barrier *b, const la_view *f, size_t dim, carver *c) {
 }
 
 size_t la_barrier_memory(const la_view *f, size_t dim) {
-    enum { SPARE = 256 }; /* what an arena and the allocator add */
+    enum { SPARE = 256 }; /* overhead of arena and allocator */
     la_barrier b;
     carver c = {0};
     lay_out(&b, f, dim, &c);
@@ -117,7 +118,7 @@ static bool resolve(la_barrier *b) {
     return b->phi > 0;
 }
 
-/* Proposals from the first that is left on, in the basis of B's eigenvectors. */
+/* The remaining proposals, in the basis of B's eigenvectors. */
 static void turn_ahead(la_barrier *b) {
     size_t dim = b->basis->dim, from = b->next;
     if (from == LA_AHEAD) return;
@@ -199,7 +200,7 @@ double la_barrier_q(la_barrier *b, const double *v) {
     return q_turned(b, z);
 }
 
-/* Takes the proposal at b->next, of which q is known. */
+/* Accepts the proposal at b->next, whose q is known. */
 static void take(la_barrier *b, double q) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     double s = b->gamma / q, root = sqrt(s), step = b->gamma / b->phi;
@@ -217,7 +218,7 @@ static void take(la_barrier *b, double q) {
     b->lower += step / (1 + b->gamma);
 }
 
-/* The state after a draw; once more from B itself where rounding spoilt it. */
+/* Updates the state after a draw; recomputes it from B if rounding spoilt it. */
 static bool settle(la_barrier *b) {
     bool full = b->recent == b->most || b->lambda[0] - b->lower < b->spare;
     if (!full && resolve(b)) return true;
@@ -244,7 +245,7 @@ bool la_barrier_draw(la_barrier *b, size_t *row) {
 
 enum { AT_ONCE = 16 };
 
-/* A few draws, so that cancel is polled often. */
+/* A few draws at a time, so that cancel is polled often. */
 static scant_status run_block(void *arg, size_t block, unsigned worker,
                               scant__fault *fault) {
     la_barrier *b = arg;
@@ -279,7 +280,7 @@ typedef struct plain {
     bool done;
 } plain;
 
-/* Each with weight D / |v|^2; they are divided by the number of draws in the end. */
+/* Each has weight D / |v|^2, divided by the number of draws at the end. */
 static void take_plain(la_barrier *b) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     const double *v = b->v + b->next * dim;

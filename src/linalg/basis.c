@@ -7,11 +7,11 @@
 #include "linalg/dense.h"
 #include "linalg/kron.h"
 
-enum { SPARE = 256 }; /* what an arena and the allocator add to a block */
+enum { SPARE = 256 }; /* overhead of arena and allocator per block */
 
 static const double LEAST = 1e-10; /* of the largest eigenvalue */
 
-/* Whether V is made from F F^T. */
+/* Whether V comes from F F^T. */
 static bool is_wide(const la_view *f) { return la_view_width(f) > f->m; }
 static size_t side_of(const la_view *f) { return size_min(la_view_width(f), f->m); }
 
@@ -89,7 +89,7 @@ static size_t products_memory(const la_view *f, unsigned threads) {
 typedef struct directions {
     size_t side;
     double *vectors, *values; /* (side, side), by rows; ascending */
-    double rows;              /* that the matrix is divided by */
+    double rows;              /* divisor of the matrix */
 } directions;
 
 /* vectors hold the matrix. */
@@ -121,8 +121,8 @@ static scant_status products(const la_view *f, scant__arena *temporary, directio
     return la_gram(f, NULL, d->vectors, &work);
 }
 
-/* out (side, dim): the leading vectors as columns, each times 1/sqrt(lambda), or
- * where they are V, sqrt(n). */
+/* out (side, dim): the leading vectors as columns, times 1/sqrt(lambda), or times sqrt(n)
+ * if they are V. */
 static void lead(const la_basis *basis, const directions *d, bool itself, double *out) {
     for (size_t k = 0; k < basis->dim; k++) {
         size_t at = d->side - 1 - k;
@@ -132,7 +132,7 @@ static void lead(const la_basis *basis, const directions *d, bool itself, double
     }
 }
 
-/* itself: the vectors are V's columns, which is kept; else they are F's directions. */
+/* itself: the vectors are V's columns, and V is stored; else they are directions of F. */
 static scant_status build(la_basis *basis, scant__arena *arena, const la_view *f,
                           const directions *d, bool itself, size_t most) {
     size_t side = d->side, n = (size_t)d->rows;
@@ -168,7 +168,7 @@ scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view 
     scant_status s = products(f, &temporary, &d);
     if (s == SCANT_OK) s = diagonalize(&d, &temporary);
     if (s == SCANT_OK) s = build(basis, arena, f, &d, is_wide(f), most);
-    scant__arena_end(&temporary); /* the largest by far */
+    scant__arena_end(&temporary); /* the largest blocks */
     if (s == SCANT_OK && basis->dim) s = measure_rows(basis, &temporary);
     scant__arena_end(&temporary);
     return s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LAPACK has matrices by columns: a symmetric matrix is the same either way with its
- * triangles exchanged, and vectors in columns become rows.
+ * LAPACK stores matrices by columns: a symmetric matrix has its triangles exchanged, and
+ * eigenvectors in columns become rows.
  */
 #include "linalg/dense.h"
 
@@ -13,7 +13,7 @@
 #include "core/parfor.h"
 #include "linalg/kernels.h"
 
-/* Sizes of dsyevd's two rooms (LAPACK's own formulas). */
+/* Sizes of dsyevd's two work arrays (LAPACK's formulas). */
 static size_t eigh_doubles(size_t n, bool vectors) {
     if (n <= 1) return 1;
     return vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1 + 32 * n;
@@ -87,7 +87,7 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
 
-enum { SIDE = 32 }; /* of a matrix whose spectral norm is worked out */
+enum { SIDE = 32 }; /* largest smaller side for which the spectral norm is computed */
 
 double la_frobenius(const double *x, size_t size) {
     double square, top = 0;
@@ -114,9 +114,9 @@ static void small_gram(const double *x, size_t rows, size_t columns, double *gra
                 gram[j * columns + k] += x[i * columns + j] * x[i * columns + k];
 }
 
-/* The sum of the 16th powers of the singular values is the squared length of the Gram
- * matrix' fourth power: its 16th root is above the largest, by the 16th root of how many
- * there are at most. */
+/* The sum of the 16th powers of the singular values is the squared Frobenius norm of the
+ * Gram matrix to the fourth power. Its 16th root exceeds the largest singular value by at
+ * most the 16th root of their number. */
 double la_spectral(const double *x, size_t rows, size_t columns) {
     size_t n = rows < columns ? rows : columns;
     double gram[SIDE * SIDE], square[SIDE * SIDE],
@@ -133,7 +133,7 @@ double la_spectral(const double *x, size_t rows, size_t columns) {
         memcpy(gram, square, n * n * sizeof *gram);
         power *= 2;
     }
-    /* of rounding: far below what is added */
+    /* for rounding: far below the excess itself */
     double bound = sqrt(unit * pow(la_frobenius(gram, n * n), 1 / power)) * (1 + 1e-9);
     return bound < length ? bound : length;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small dense matrices in double, by rows: LAPACK behind a door. Sizes fit an int
- * (la_fits, linalg/products.h). Nothing is allocated: room comes from the caller, in
- * doubles.
+ * Small dense matrices in double, stored by rows: the wrapper of LAPACK. Sizes fit an int
+ * (la_fits, linalg/products.h). Nothing is allocated: the caller provides work space,
+ * counted in doubles.
  *
- * BLAS must be on one thread for results that do not depend on their number: inside a
- * block of core/parfor.h it is; outside, la_eigh_alone() and scant__parfor() with one
- * block see to it.
+ * Results do not depend on the thread count if BLAS uses one thread. Inside a block of
+ * core/parfor.h it does; elsewhere use la_eigh_alone() or scant__parfor() with one block.
  */
 #ifndef SCANT_LINALG_DENSE_H
 #define SCANT_LINALG_DENSE_H
@@ -15,20 +14,20 @@
 
 #include "core/ctx.h"
 
-enum { LA_EIGH_MOST = 30000 }; /* LAPACK counts its room, over 2 n^2, in an int */
-scant_status la_eigh_fits(scant_ctx *ctx, size_t n); /* fails where n is above */
+enum { LA_EIGH_MOST = 30000 }; /* LAPACK's work size, over 2 n^2, must fit an int */
+scant_status la_eigh_fits(scant_ctx *ctx, size_t n); /* fails if n is larger */
 
-/* Eigenvalues of a symmetric matrix (n, n), ascending. With vectors: a becomes them, row
- * k belongs to values[k]; without, a is spoilt. Only one triangle of a is read. False:
- * the iteration did not end (a is not finite). */
+/* Eigenvalues of a symmetric matrix (n, n), ascending. With vectors, a becomes the
+ * eigenvectors, row k for values[k]; without, a is overwritten. Only one triangle of a is
+ * read. False: no convergence (a is not finite). */
 bool la_eigh(size_t n, double *a, bool vectors, double *values, double *room);
 size_t la_eigh_room(size_t n, bool vectors);
-/* The same as a call of its own, with BLAS on one thread. It cannot be cancelled. */
+/* The same outside a parallel block, with BLAS on one thread. It cannot be cancelled. */
 scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,
                            double *values, double *room);
 
 /* The lower triangle becomes L with a = L L^T; rows are lda apart. False: a is not
- * positive definite (a is spoilt). Above the diagonal nothing is read or written. */
+ * positive definite, and is overwritten. The part above the diagonal is not accessed. */
 bool la_cholesky(size_t n, double *a, size_t lda);
 /* b (n, k) = L^-1 b, or L^-T b; rows are ldb apart. */
 void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
@@ -36,10 +35,10 @@ void la_solve_lower(size_t n, size_t k, const double *l, size_t lda, double *b,
 void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b,
                       size_t ldb);
 
-/* The root of the sum of squares; also where those would overflow or vanish. */
+/* The Euclidean norm, without overflow or underflow of squares. */
 double la_frobenius(const double *x, size_t size);
-/* An upper bound of the largest singular value of x (rows, columns), seldom 8% above it;
- * where both sizes are above 32, the Frobenius norm. */
+/* An upper bound of the largest singular value of x (rows, columns), seldom more than 8%
+ * above it; the Frobenius norm if both sizes exceed 32. */
 double la_spectral(const double *x, size_t rows, size_t columns);
 
 #endif

@@ -10,19 +10,20 @@
 
 enum {
     BLOCK = 256,     /* rows that share a maximum and a sum */
-    CHUNK = 4,       /* blocks that a worker refreshes at a time */
-    TOGETHER = 16,   /* rows that a worker looks at */
-    PROMISING = 16,  /* blocks that are searched for rows worth a look */
-    FIRST_LOOK = 64, /* of a large starting set: what all rows see first */
-    LOOK = 32,       /* centres a row is shown at least, where there are */
-    MIN_DRAW = 4     /* proposals a batch at least; LA_GROUP at most */
+    CHUNK = 4,       /* blocks per refresh task */
+    TOGETHER = 16,   /* rows evaluated together by a worker */
+    PROMISING = 16,  /* blocks searched for rows to evaluate */
+    FIRST_LOOK = 64, /* centres of a large starting set that all rows are evaluated
+                      * against first */
+    LOOK = 32,       /* least centres per evaluation of a row, if there are as many */
+    MIN_DRAW = 4     /* least proposals per batch; LA_GROUP at most */
 };
 
 #define TAKEN (-1.0)
 
-/* Multiply-adds that take some 10 and some 100 microseconds. */
+/* Multiply-adds that take about 10 and about 100 microseconds. */
 static const double LITTLE_WORK = 5e5, SOME_WORK = 5e6;
-/* Longer than SOME_WORK takes: the other thread was not there. */
+/* Longer than SOME_WORK takes: the other thread was not scheduled. */
 static const double TOO_LONG = 1e-3; /* seconds */
 
 static size_t block_rows(const la_growset *set, size_t block) {
@@ -119,10 +120,9 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
-/* Runs blocks of work, in parallel where it is worth it. Where another process holds a
- * core, a thread on it comes when the scheduler pleases, and little work would wait for
- * it again and again: once some has taken too long, such work is no longer shared. Who
- * does the work changes no result. */
+/* Runs blocks of work, in parallel if it pays. If another process occupies a core, small
+ * work would often wait for the thread on that core; so after one delay small work is no
+ * longer shared. The result does not depend on which thread runs a block. */
 static scant_status spread(la_growset *set, const char *phase, size_t pairs,
                            size_t blocks, scant__block_fn fn, void *job) {
     const la_space *space = set->space;
@@ -150,13 +150,14 @@ static scant_status refresh(la_growset *set, size_t to) {
     return SCANT_OK;
 }
 
-/* Whether single rows have cost as much as bringing all rows up to date. */
+/* Whether evaluating single rows has cost as much as refreshing all rows. */
 static int refresh_pays(const la_growset *set) {
     double price = (double)set->active * (double)(set->space->count - set->fresh);
     return set->spent >= price && price > 0;
 }
 
-/* Sorts rows by how many centres they have seen. order has m entries. */
+/* Sorts rows by their stamp, the number of centres they have been evaluated against.
+ * order has m entries. */
 static void by_stamp(const la_growset *set, const size_t *rows, size_t m, size_t *order) {
     for (size_t i = 0; i < m; i++) {
         size_t j = i;
@@ -189,10 +190,10 @@ static scant_status look_some(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Shows each row (m <= LA_GROUP, all different) more centres, about as many again as it
- * has seen, and lowers its bound. Rows are taken together, so that a centre is read once
- * for many, as long as their stamps are alike; the lowest counts for all: seeing a centre
- * twice changes nothing. */
+/* Evaluates each row (m <= LA_GROUP, all different) against more centres, about doubling
+ * its stamp, and lowers its bound. Rows with similar stamps are evaluated together from
+ * the lowest stamp on, so that a centre is read once for many rows; evaluating against a
+ * centre twice changes nothing. */
 static scant_status look(la_growset *set, const size_t *rows, size_t m) {
     size_t order[LA_GROUP], count = set->space->count;
     by_stamp(set, rows, m, order);
@@ -225,10 +226,9 @@ static size_t top_blocks(const la_growset *set, size_t out[PROMISING + 1], doubl
     return count > PROMISING ? PROMISING : count;
 }
 
-/* The row with the largest bound, the first of equals, in rows[0], and other rows out of
- * date whose bounds are next: they will be wanted soon, and centres that are read for one
- * row are there for all. Returns how many, at most LA_GROUP. Rows of a block stand
- * together. */
+/* The row with the largest bound (ties: the lowest) in rows[0], and the rows with the
+ * next largest bounds that are out of date: they will be needed soon, and centres are
+ * read once for all. Returns how many, at most LA_GROUP. Rows of a block are adjacent. */
 static size_t promising_rows(const la_growset *set, size_t *rows) {
     size_t blocks[PROMISING + 1] = {0}, m = 1;
     double next;
@@ -287,7 +287,9 @@ static size_t row_at(const la_growset *set, double at) {
         else
             high = middle;
     }
-    while (low > 0 && !(set->sum[low] > 0)) low--; /* only where rounding met the total */
+    while (low > 0 && !(set->sum[low] > 0))
+        low--; /* only if rounding reached the total
+                */
     const double *bound = set->bound + low * BLOCK;
     double before = set->before[low];
     size_t row = 0;
@@ -303,7 +305,8 @@ static size_t row_at(const la_growset *set, double at) {
 typedef struct draw {
     size_t m;
     size_t rows[LA_GROUP];
-    double floor[LA_GROUP]; /* accepted if its distance is above: chance times bound */
+    double floor[LA_GROUP]; /* accepted if its distance is above this: random number times
+                             * bound */
 } draw;
 
 static void propose(la_growset *set, uint64_t seed, uint64_t serial, double total,
@@ -317,8 +320,8 @@ static void propose(la_growset *set, uint64_t seed, uint64_t serial, double tota
     }
 }
 
-/* Lowers the bounds of the proposed rows until each is at its distance, or at its floor:
- * then it is rejected whatever its distance is. */
+/* Lowers the bounds of the proposed rows until each equals its distance, or is below its
+ * floor and therefore rejected. */
 static scant_status evaluate(la_growset *set, const draw *d) {
     for (;;) {
         size_t open[LA_GROUP], m = 0;
@@ -334,9 +337,8 @@ static scant_status evaluate(la_growset *set, const draw *d) {
     }
 }
 
-/* Goes through the proposals in order; returns how many were accepted. Proposals still to
- * come see each new centre; the row itself, if it was proposed again, is at distance 0.
- */
+/* Decides the proposals in order; returns how many were accepted. Later proposals are
+ * evaluated against each new centre; a row proposed again is at distance 0. */
 static size_t accept(la_growset *set, const draw *d, size_t want, size_t *rows,
                      double *d2) {
     double now[LA_GROUP];
@@ -375,9 +377,10 @@ scant_status la_growset_sample(la_growset *set, uint64_t seed, size_t want, size
         size_t k = accept(set, &d, want - *got, rows + *got, d2 + *got);
         serial += m;
         *got += k;
-        /* what led to picks was not wasted */
+        /* evaluations that led to picks do not count */
         set->spent -= (set->spent - spent) * (double)k / (double)m;
-        /* next time about as many proposals as picks still wanted, at this rate */
+        /* next time, as many proposals as the remaining picks need at this acceptance
+         * rate */
         size_t need = (want - *got) * m / (k ? k : 1) + 1;
         m = need < 2 * m ? need : 2 * m;
         m = m < MIN_DRAW ? MIN_DRAW : m > LA_GROUP ? LA_GROUP : m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which set of kernels this machine runs. The probe reads the CPU and nothing else, so
- * the answer is the same in every thread and needs no state.
+ * Chooses the set of kernels for this CPU. The probe depends on the CPU alone, so it
+ * needs no state.
  */
 #include "linalg/kernels.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loops, one set a number type, chosen for the machine once. Kernels allocate
- * nothing, cannot fail and have no state. Rows lie one after the other.
+ * The inner loops: one set for each number type, chosen by CPU. Kernels allocate nothing,
+ * cannot fail and have no state. Rows are contiguous.
  */
 #ifndef SCANT_LINALG_KERNELS_H
 #define SCANT_LINALG_KERNELS_H
@@ -11,18 +11,19 @@
 typedef enum la_type { LA_F32, LA_F64 } la_type;
 
 typedef struct la_rowstat {
-    double sum; /* to a few millionths, as floats add up; min, top, second are exact */
+    double sum; /* relative error of a few millionths in float; min, top, second are exact
+                 */
     double min;
     double top, second; /* the two largest: rowstat */
     double entropy;     /* nats: entropy */
 } la_rowstat;
 
 typedef struct la_kernels {
-    size_t size;         /* bytes a number */
+    size_t size;         /* bytes per number */
     int fused;           /* a*b + c rounds once */
-    size_t lanes, piece; /* how dot and sqdist add up: tests do likewise */
-    /* out (nx,ny) = x_i . y_j. A pair's value is the same whatever it is computed with.
-     */
+    size_t lanes, piece; /* summation order of dot and sqdist, for tests */
+    /* out (nx,ny) = x_i . y_j. A pair's value does not depend on the other pairs of the
+     * call. */
     void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                 size_t d, double *out);
     /* out (nx,ny) = |x_i - y_j|^2, likewise. */
@@ -36,17 +37,17 @@ typedef struct la_kernels {
     void (*sqdist_to)(const void *rows, size_t n, size_t d, const double *point,
                       double *out);
     /* Of rows of probabilities, c >= 2: sum, smallest, two largest; or sum, smallest and
-     * entropy. What is not asked for is left alone. */
+     * entropy. Other members are not written. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
-    /* The entropy in nats to the last digits, for differences of entropies: entropy is
-     * right to 1e-13, and quicker. Permutations of a row tie in either. */
+    /* The entropy in nats to full precision, for differences of entropies; `entropy` is
+     * faster and right to 1e-13. Permutations of a row tie in both. */
     void (*exact_entropy)(const void *rows, size_t n, size_t c, double *out);
-    /* Likewise - sum_y a_y ln p_y of each row, with rows a of double; p below 1e-12
-     * counts as that. Rows whose pairs (a, p) are permutations of each other tie. */
+    /* Likewise - sum_y a_y ln p_y of each row, with rows a of double; p is at least
+     * 1e-12. Rows whose pairs (a, p) are permutations of each other tie. */
     void (*cross)(const double *a, const void *rows, size_t n, size_t c, double *out);
-    /* coarse + fine += rows, number by number, such that sums over many calls do not
-     * depend on their order: coarse is exact, and what rounds in fine cannot be seen.
+    /* coarse + fine += rows, elementwise; sums over many calls do not depend on their
+     * order: coarse is exact, and the rounding of fine is below the precision of the sum.
      * grid: la_grid(). */
     void (*gather)(const void *rows, size_t count, double grid, double *coarse,
                    double *fine);
@@ -54,10 +55,10 @@ typedef struct la_kernels {
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
     /* Of Kronecker rows g_i = a_i x x_i with a (n, c), in double: out_i = sum over k of
-     * a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value is the same
-     * whatever it is computed with. And sum, c rows of d numbers, `apart` from each
-     * other, += the sum of s_i g_i, in the order of rows; where there is a constant it is
-     * x_i's last number, and a row of sum has d + 1. */
+     * a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value does not depend
+     * on the other rows. And sum, c rows of d numbers, `apart` from each other, += the
+     * sum of s_i g_i, in the order of rows. A constant is the last number of x_i, and a
+     * row of sum then has d + 1. */
     void (*kron_dot)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
                      const double *panel, double *out);
     void (*kron_add)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
@@ -70,17 +71,17 @@ enum { LA_PANEL_START = 4 };
 static inline size_t la_panel_pitch(size_t d) { return LA_PANEL_START + (d + 3) / 4 * 4; }
 
 const la_kernels *la_kernels_for(la_type type);
-/* The set that every machine runs. */
+/* The portable set. */
 const la_kernels *la_kernels_plain(la_type type);
 
 /* Rows of logits to probabilities, in place. Finite input. */
 void la_softmax(double *rows, size_t n, size_t c);
-/* For exact sums of numbers whose sizes add up to no more than most > 0: x + grid - grid
- * is a multiple of what all such sums have in common. */
+/* For exact sums of numbers whose magnitudes add up to at most `most` > 0: x + grid -
+ * grid rounds x to a multiple of a power of two on which such sums are exact. */
 double la_grid(double most);
 /* sum[k] += - r log2 r over all r = j_t . p_k, 0 <= r <= 1 or just above, with rows j_t
- * of j (rows, m) and columns p_k of panel (m, LA_PANEL). On a grid, 2^-46 bits apart:
- * sums are exact, in any order. */
+ * of j (rows, m) and columns p_k of panel (m, LA_PANEL). Terms are rounded to a grid of
+ * 2^-46 bits: sums are exact in any order. */
 enum { LA_PANEL = 12 };
 void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
                    double *sum);
@@ -90,7 +91,7 @@ void la_tangents(const double *part, double *sum, size_t n, size_t depth);
 /* First index of the largest; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
-/* Each compiled set, by name, for the dispatcher and for tests: scalar twins compare. */
+/* Each compiled set by name, for the dispatcher and for tests. */
 #define LA_KERNEL_SET(type, isa)                                                         \
     void la_dot_##type##_##isa(const void *const *, size_t, const void *const *, size_t, \
                                size_t, double *);                                        \

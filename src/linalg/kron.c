@@ -7,7 +7,8 @@
 typedef struct kron {
     const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w;       /* of a sum; NULL: ones. Of gradients: what is added */
+    const double *w;       /* of a sum: weights, NULL: ones. Of gradients: the vector that
+                            * is added */
     const double *panel;   /* of dots: the matrix */
     double scale, by;      /* of gradients */
     const double *oh, *oa; /* (others, d+), (others, C) of pairs */
@@ -22,8 +23,8 @@ static kron kron_of(const la_view *v) {
     return (kron){.v = v, .width = la_view_width(v), .classes = classes_of(v)};
 }
 
-/* The numbers that rows are taken times: those of a, or ones in the last part of a room
- * of `before` numbers a row and one more. */
+/* The factors of rows: those of a, or ones in the last part of a buffer of `before` + 1
+ * numbers per row. */
 static const double *factors(const la_block *b, size_t before) {
     double *ones = b->room + before * b->count;
     if (b->a) return b->a;
@@ -77,7 +78,7 @@ static void pairs_block(void *arg, const la_block *b) {
 /* A block of others, shared by all workers. */
 typedef struct guests {
     la_view view;
-    size_t rows, h, a; /* at a time; bytes of their pieces */
+    size_t rows, h, a; /* rows at a time; bytes of their pieces */
     size_t memory;
 } guests;
 
@@ -88,7 +89,7 @@ static guests guests_of(const la_view *v, const size_t *others, size_t count) {
     g.h = size_mul(g.rows, size_mul(la_view_width(v), sizeof(double)));
     g.a = v->a ? size_mul(g.rows, size_mul(v->a->d, sizeof(double))) : 0;
     g.memory = size_add(size_add(g.h, g.a), la_view_raw(&g.view));
-    g.memory = size_add(g.memory, 63) / 64 * 64; /* what follows stays aligned */
+    g.memory = size_add(g.memory, 63) / 64 * 64; /* keeps the next piece aligned */
     return g;
 }
 
@@ -128,7 +129,8 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* Columns from..to-1 of sum += the sum of s_i g_i over `count` rows from the i-th on. */
+/* Columns from..to-1 of sum += the sum of s_i g_i over `count` rows starting at the i-th.
+ */
 static void add_rows(const kron *k, const la_block *b, size_t i, size_t count,
                      const double *a, const double *s) {
     size_t d = k->v->h->d, end = b->to < d ? b->to : d,
@@ -172,8 +174,8 @@ scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work
 
 /* ---- dots ------------------------------------------------------------------------- */
 
-/* R as kernels want it, in the first part of the work's room; the rest is for the walk.
- */
+/* R in the kernels' layout, in the first part of the work space; the rest is for the
+ * walk. */
 static size_t panel_memory(const la_view *v) {
     size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
     return size_add(size_mul(classes_of(v), pitch), 63) / 64 * 64;
@@ -254,7 +256,7 @@ static la_job along_job(const la_view *v, size_t others, kron *k) {
                     .as_is = true};
 }
 
-/* Room for the others' rows as they come, then as a panel. */
+/* Buffer of the others' rows in their own type, then as a panel. */
 static size_t along_panel(const la_view *v, size_t others) {
     size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
     return size_add(size_mul(others, pitch), 63) / 64 * 64;
@@ -291,8 +293,8 @@ scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
 
 /* ---- gradients -------------------------------------------------------------------- */
 
-/* A few rows at a time: they are still near when their sum is due. How many hangs on
- * their length alone, whatever they are stored as. */
+/* A few rows at a time, so that they are still in cache when they are summed. Their
+ * number depends on the row length alone, not on the type. */
 static void gradient_block(void *arg, const la_block *b) {
     enum { NEAR = 1 << 15, LEAST = 8 };
     const kron *k = arg;

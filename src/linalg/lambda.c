@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How to go about a task, and what it takes; the search for the best.
+ * Chooses the method and memory of a task, and searches for the best sets.
  */
 #include "linalg/lambda.h"
 
@@ -14,11 +14,11 @@
 #include "linalg/lambda_int.h"
 
 enum {
-    CHUNK_ROWS = 128,        /* small sets are loaded so many rows at a time */
-    FIRST_ROUND = 4,         /* sets that are evaluated in full, before there is a best */
-    MOST_IN_ROUND = 1 << 16, /* sets between two looks at the best */
-    BLOCK_WORK = 2 << 20,    /* multiply-adds worth waking a thread for */
-    SPARE = 16 << 10         /* what arenas and the allocator add to a few dozen blocks */
+    CHUNK_ROWS = 128,        /* rows of small sets loaded at a time */
+    FIRST_ROUND = 4,         /* sets evaluated in full before there is a threshold */
+    MOST_IN_ROUND = 1 << 16, /* sets between two updates of the threshold */
+    BLOCK_WORK = 2 << 20,    /* least multiply-adds for another thread */
+    SPARE = 16 << 10         /* overhead of arenas and allocator for a few dozen blocks */
 };
 
 /* ---- features as a kernel ---------------------------------------------------------- */
@@ -51,7 +51,7 @@ void la_kernel_of_features(const la_view *h, la_kernel *out) {
 
 /* ---- shapes ------------------------------------------------------------------------ */
 
-/* Multiply-adds, twice: of a set, and its part of what is done once. */
+/* Multiply-adds, times two: of a set, plus its share of the work done once. */
 static double cost_direct(const la_lambda_task *t, double r) {
     return (double)t->b * r * r + r * r * r / 3;
 }
@@ -59,12 +59,12 @@ static double cost_direct(const la_lambda_task *t, double r) {
 static double cost_split(const la_lambda_task *t, double width, double r, bool keep) {
     double b = (double)t->b, base = (double)t->n_base, sets = (double)t->sets;
     double low = fmax(r - base, r / 10), turned = keep ? (double)t->n_open / sets : b;
-    double once = 25 * r * r * r / sets; /* eigenvectors, at a fraction of full speed */
+    double once = 25 * r * r * r / sets; /* eigenvectors, slower than products */
     return once + 2 * turned * width * r + b * b * (r + low) + b * b * b / 3 +
            low * low * b + low * low * low / 3;
 }
 
-/* Where sets use a row twice or more. */
+/* Caching pays if sets use a row twice or more. */
 static bool worth_keeping(const la_lambda_task *t, size_t size) {
     return t->kernel->features && size && t->sets / 2 >= t->n_open / t->b;
 }
@@ -130,7 +130,7 @@ size_t lambda_fetch_bytes(const la_kernel *kernel) {
     return size_max(la_view_raw(&many), kernel->room_bytes);
 }
 
-/* What la_lambda_create() takes for a shape, or for one of the same way with a smaller
+/* Memory of la_lambda_create() for a shape, or for one of the same method with a smaller
  * base. */
 static size_t shape_memory(const la_lambda_task *t, const lambda_shape *s,
                            unsigned threads) {
@@ -151,7 +151,7 @@ size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
     size_t width = la_view_width(task->kernel->features);
     lambda_shape direct = direct_shape(task, width), split = split_shape(task, width);
     split.keep = false;
-    if (split.b > width) /* then the rank is below b too, and it is not gone this way */
+    if (split.b > width) /* then the rank is below b too, and this method is not used */
         split.b = width, split.rows = chunk_rows(width);
     size_t all = size_max(shape_memory(&any, &split, threads),
                           shape_memory(&any, &direct, threads));
@@ -173,7 +173,7 @@ size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads) {
     size_t sieve = lambda_independent_memory(kernel, task->n_base, threads);
     if (!kernel->features) return sieve;
     la_view all = all_rows(kernel);
-    size_t span = la_span_memory(&all, threads); /* ended when the sieve begins */
+    size_t span = la_span_memory(&all, threads); /* freed before the search begins */
     return rows > la_view_width(&all) ? span : size_max(span, sieve);
 }
 
@@ -248,9 +248,9 @@ typedef struct search {
     const la_sets *sets;
     double threshold; /* of this round; below 0: none */
     size_t first, count;
-    size_t block;    /* sets that a worker takes at a time */
+    size_t block;    /* sets per task */
     answer *answers; /* of the round */
-    answer *best;    /* room for those wanted and a round's */
+    answer *best;    /* capacity: the wanted ones and a round's */
     size_t n_best;
 } search;
 
@@ -268,7 +268,7 @@ static size_t chunk_sets(const la_lambda *e) {
     return e->shape.way == LAMBDA_DIRECT ? 1 : e->shape.rows / e->shape.b;
 }
 
-/* Sets of a block: enough to be worth a thread. */
+/* Sets of a block: enough work for a thread. */
 static size_t block_sets(const la_lambda *e) {
     const lambda_shape *s = &e->shape;
     double b = (double)s->b, size = (double)s->size, raw = (double)s->raw;
@@ -327,8 +327,8 @@ static int falling(const void *a, const void *b) {
     return (x->set > y->set) - (x->set < y->set);
 }
 
-/* Sorts what was found; what is equal to a better one gets its value, and comes by order
- * of sets. Keeps the best `want`. */
+/* Sorts the results. Values equal to a better one (within tolerance) take its value and
+ * are ordered by set. Keeps the best `want`. */
 static void rank_answers(search *s, size_t want) {
     answer *a = s->best;
     qsort(a, s->n_best, sizeof *a, falling);
@@ -340,8 +340,8 @@ static void rank_answers(search *s, size_t want) {
     if (s->n_best > want) s->n_best = want;
 }
 
-/* As many as there were before, so that about `want` of a round get in; but in steps
- * that show progress. */
+/* As many sets as all rounds before, so that about `want` of a round get in; limited, to
+ * show progress. */
 static size_t round_size(const search *s, size_t want) {
     size_t all = s->sets->count, rest = all - s->first;
     size_t first = want > FIRST_ROUND ? want : FIRST_ROUND;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done once for all sets: the base's matrix, its eigenvectors, and the open rows
- * in them where they are kept.
+ * Work done once for all sets: the base's matrix, its eigenvectors, and the cached open
+ * rows in that basis.
  */
 #include <cblas.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
 
-enum { ALONE = 192 }; /* fewer rows are not worth waking threads for */
+enum { ALONE = 192 }; /* fewer rows run on one thread */
 
 static size_t cost(size_t rows, size_t width) {
     return scant__alloc_cost(size_mul(size_mul(rows, width), sizeof(double)));
@@ -27,8 +27,8 @@ typedef struct gram_job {
     const la_kernel *kernel;
     const size_t *rows;
     size_t n;
-    double *out;  /* (n, n): the lower triangle, and what tiles add */
-    size_t block; /* rows that a worker takes at a time: whole tiles */
+    double *out;  /* (n, n): the lower triangle, and the rest of its tiles */
+    size_t block; /* rows per task: whole tiles */
     unsigned char *rooms;
     size_t room_size;
 } gram_job;
@@ -69,11 +69,11 @@ size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads) {
 typedef struct sieve {
     size_t n, kept;
     size_t *rows;
-    size_t *places; /* (n): of those kept, in k */
-    double *k, *l;  /* (n, n): the values; a factor of those kept */
+    size_t *places; /* (n): of the kept rows, in k */
+    double *k, *l;  /* (n, n): the values; a factor of the kept ones */
 } sieve;
 
-/* Whether one factorization of all shows that every row stays. */
+/* Whether one factorization of all rows proves that every row stays. */
 static bool all_stay(const sieve *s, double least) {
     memcpy(s->l, s->k, s->n * s->n * sizeof(double));
     if (!la_cholesky(s->n, s->l, s->n)) return false;
@@ -84,7 +84,7 @@ static bool all_stay(const sieve *s, double least) {
     return true;
 }
 
-/* The factorization row by row, without the rows that it adds nothing for. */
+/* The factorization row by row, without dependent rows. */
 static scant_status sieve_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     sieve *s = arg;
@@ -142,7 +142,7 @@ size_t lambda_independent_memory(const la_kernel *kernel, size_t count,
 typedef struct base_job {
     la_lambda *e;
     double *k;    /* (size, size): K, or Z^T Z; then its eigenvectors, by rows */
-    double *wide; /* (raw, raw): H+^T H+, where dual */
+    double *wide; /* (raw, raw): H+^T H+, if dual */
     double *half; /* (raw, size) */
     double *room; /* for the eigenvectors */
     void *fetch;
@@ -155,7 +155,7 @@ static la_view view_of(const la_kernel *kernel, const size_t *rows, size_t m) {
     return view;
 }
 
-/* For the base and for what is kept of open rows, whichever takes more. */
+/* For the base or for the cached open rows, whichever is more. */
 static size_t work_memory(const la_lambda_task *t, const lambda_shape *s,
                           unsigned threads) {
     if (!t->kernel->features) return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An eigenvalue is found between a mu that a factorization proved to be below it and a
- * Rayleigh quotient, which is never below it: inverse iteration with the factors at hand
- * brings the quotient down, and mu follows it up, by bisection where nothing better is
- * known. Four to six factorizations, whatever the spectrum.
+ * An eigenvalue is enclosed between a mu that a factorization proved to be below it and a
+ * Rayleigh quotient, which is never below it. Inverse iteration with the current factors
+ * lowers the quotient, and mu is raised towards it, by bisection if necessary. Four to
+ * six factorizations for any spectrum.
  */
 #include "linalg/lambda_int.h"
 
@@ -13,19 +13,19 @@
 
 #include "linalg/dense.h"
 
-/* What is this far above mu is clearly so, of mu and of the base's largest eigenvalue.
- * The larger, the more stable: rounding is multiplied by largest / distance at most, so
- * that 1e-5 keeps it at some 1e-11; and the more rows Q has. */
+/* Base eigenvalues above mu by this fraction of the largest count as clearly above. A
+ * larger fraction is more stable (rounding is multiplied by at most largest / distance,
+ * so 1e-5 keeps it near 1e-11) but gives Q more rows. */
 static const double CLEAR_OF_MU = 0.02, CLEAR_OF_TOP = 1e-5;
 
 enum {
     INVERSE_STEPS = 4, /* with one factorization */
-    MOST_ROUNDS = 200  /* of an evaluation: bisection alone needs 60 */
+    MOST_ROUNDS = 200  /* per evaluation: bisection alone needs 60 */
 };
 
 /* ---- rooms ------------------------------------------------------------------------- */
 
-/* Hands out pieces in whole lines; counts alone where there is no memory yet. */
+/* Divides a buffer into pieces of whole cache lines; without memory it counts only. */
 static double *take(double *at, size_t *used, size_t rows, size_t width) {
     size_t count = size_add(size_mul(rows, width), 7) / 8 * 8;
     double *piece = at ? at + *used : NULL;
@@ -35,7 +35,8 @@ static double *take(double *at, size_t *used, size_t rows, size_t width) {
 
 static size_t lay(const lambda_shape *s, size_t fetch, double *at, lambda_room *r) {
     bool direct = s->way == LAMBDA_DIRECT, schur = s->way == LAMBDA_SCHUR;
-    bool small = direct || s->way == LAMBDA_NOTHING; /* no matrix of the set's size */
+    bool small = direct || s->way == LAMBDA_NOTHING; /* needs no matrix of the set's size
+                                                      */
     size_t used = 0, list = direct ? s->b : s->rows, b = small ? 0 : s->b;
     _Static_assert(sizeof(size_t) <= sizeof(double), "lists fit in doubles");
     *r = (lambda_room){0};
@@ -126,7 +127,7 @@ void lambda_load(const la_lambda *e, lambda_room *room, size_t sets) {
         la_nn(count, size, s->raw, room->raw, s->raw, e->turn, size, room->y, size);
 }
 
-/* Row i of Y, wherever it lies. */
+/* Row i of Y, cached or loaded. */
 static const double *row_of(const la_lambda *e, const lambda_room *room, size_t i) {
     if (!e->shape.keep) return room->set_y + i * e->shape.size;
     return e->kept + room->places[room->at + i] * e->shape.size;
@@ -166,7 +167,7 @@ void lambda_turn_to(const la_lambda *e, lambda_room *room, size_t set) {
 
 /* ---- above mu? --------------------------------------------------------------------- */
 
-/* g = Y with columns from `low` on divided by the roots of their gaps. */
+/* g = Y with columns from `low` on divided by the square roots of their gaps. */
 static void scale_columns(const la_lambda *e, lambda_room *room, size_t low) {
     size_t size = e->shape.size;
     double *root = room->kv; /* free between factorizations; length >= size */
@@ -199,7 +200,7 @@ static bool split_above(const la_lambda *e, lambda_room *room, double mu) {
     size_t b = e->shape.b, size = e->shape.size, below = 0, low = 0;
     double clear = fmax(CLEAR_OF_MU * fabs(mu), CLEAR_OF_TOP * e->top);
     while (below < size && room->gap[below] < 0) below++;
-    if (below > b) return false; /* b rows lift b eigenvalues */
+    if (below > b) return false; /* b rows can raise only b eigenvalues */
     while (low < size && room->gap[low] <= clear) low++;
     room->low = low;
     scale_columns(e, room, low);
@@ -307,7 +308,7 @@ static void solve(const la_lambda *e, lambda_room *room) {
         solve_lower(length, room->q, false, room->v);
         solve_lower(length, room->q, true, room->v);
     }
-    /* by the largest first: squares could leave the range */
+    /* divided by the largest first, so that squares do not overflow */
     double reach = fabs(room->v[cblas_idamax((int)length, room->v, 1)]);
     cblas_dscal((int)length, 1 / reach, room->v, 1);
     cblas_dscal((int)length, 1 / cblas_dnrm2((int)length, room->v, 1), room->v, 1);
@@ -338,8 +339,8 @@ static void apply(const la_lambda *e, lambda_room *room) {
     columns_times(e, room, 0, v + s->size, 1, out);
 }
 
-/* Inverse iteration with the factors at hand; the Rayleigh quotient of what comes out,
- * and how far it is from an eigenvalue at most. */
+/* Inverse iteration with the current factors; returns the Rayleigh quotient, and an upper
+ * bound of its distance from an eigenvalue. */
 static double iterate(const la_lambda *e, lambda_room *room, double *off) {
     size_t length = e->shape.length;
     for (int k = 0; k < INVERSE_STEPS; k++) solve(e, room);
@@ -354,7 +355,7 @@ static void start_vector(const la_lambda *e, lambda_room *room) {
     double turn = 0;
     gather(e, room);
     for (size_t k = 0; k < e->shape.length; k++) {
-        turn += 0.61803398874989485; /* no pattern that data would have */
+        turn += 0.61803398874989485; /* golden ratio: avoids patterns in the data */
         turn -= turn >= 1;
         room->v[k] = turn - 0.45;
     }
@@ -362,8 +363,8 @@ static void start_vector(const la_lambda *e, lambda_room *room) {
 
 /* ---- values ------------------------------------------------------------------------ */
 
-/* The largest of a few points between lo and hi that is below lambda, found by halving;
- * hi is not. The factors are its. */
+/* The largest of a few points between lo and hi that is below lambda, by bisection; hi is
+ * not below. Leaves the factors at that point. */
 static double back_off(const la_lambda *e, lambda_room *room, double lo, double *hi) {
     while (*hi - lo > room->slack / 4) {
         double mid = lo + (*hi - lo) / 2;
@@ -391,7 +392,7 @@ double lambda_value(const la_lambda *e, lambda_room *room, double lo) {
         }
     }
     if (e->shape.way == LAMBDA_SCHUR && e->shape.size && hi > e->base[0] - slack)
-        return e->base[0]; /* the most that the base allows */
+        return e->base[0]; /* the upper bound by the base */
     return hi;
 }
 
@@ -399,7 +400,7 @@ double lambda_solve(const la_lambda *e, lambda_room *room) {
     double off;
     if (e->shape.way == LAMBDA_NOTHING) return 0;
     if (lambda_above(e, room, room->slack)) return lambda_value(e, room, room->slack);
-    /* it is 0: rows depend on one another, and the vector says which */
+    /* it is 0: rows are dependent, and the vector shows which */
     start_vector(e, room);
     if (lambda_above(e, room, -room->slack)) iterate(e, room, &off);
     return 0;
@@ -420,8 +421,9 @@ static void direct_rows_times(const la_lambda *e, lambda_room *room, double *out
     }
 }
 
-/* Where N <= r, lambda rises most without the row that has most of its vector; where N >
- * r, the row that has least in the vector's direction is missed least. */
+/* If N <= r, removing the row with the largest entry of the eigenvector raises lambda
+ * most. If N > r, removing the row with the smallest component along the eigenvector
+ * lowers it least. */
 void lambda_burden(const la_lambda *e, lambda_room *room, double *burden) {
     const lambda_shape *s = &e->shape;
     memset(burden, 0, s->b * sizeof(double));

@@ -65,7 +65,7 @@ static la_job catch_job(const la_view *v, void *arg) {
                     .as_is = true};
 }
 
-/* Room for the moves' rows, in front of what the pass needs. */
+/* Buffer of the moves' rows, before the pass's own. */
 static size_t moved_rows(const la_view *v) {
     size_t h = la_rows_point_scratch(v->h, LA_LEAD_AHEAD);
     size_t a = size_mul(LA_LEAD_AHEAD * sizeof(double), classes_of(v));
@@ -139,7 +139,7 @@ scant_status la_lead_init(la_lead *lead, scant__arena *arena) {
 
 /* ---- the front -------------------------------------------------------------------- */
 
-/* Lists rows with values from cut on. False: there are more than the front holds. */
+/* Lists rows with values of at least cut. False: more than the front holds. */
 static bool list_front(la_lead *lead, double cut) {
     size_t count = 0;
     lead->front.cut = cut;
@@ -157,7 +157,7 @@ static bool list_front(la_lead *lead, double cut) {
     return true;
 }
 
-/* A value that about as many rows reach as are wanted: that of a sample. */
+/* A value that about `want` rows reach, estimated from a sample. */
 static double cut_at(const la_lead *lead) {
     enum { SAMPLE = 1024 };
     la_scored items[SAMPLE];
@@ -173,8 +173,8 @@ static double cut_at(const la_lead *lead) {
     return finite > rank ? items[0].score : OUT;
 }
 
-/* Takes the rows with the largest values; none, where so many are equal that they cannot
- * be told apart. */
+/* Fills the front with the rows of the largest values; leaves it empty if too many are
+ * equal. */
 static void set_front(la_lead *lead) {
     const la_view *v = lead->view;
     for (size_t b = 0; b < lead->blocks; b++) {
@@ -208,8 +208,8 @@ static void exclude(la_lead *lead, size_t row) {
     lead->value[row] = OUT;
 }
 
-/* All values from R itself: as they would be evaluated one by one, to the bit. Rows that
- * led must stand. */
+/* Recomputes all values from R: bit for bit as evaluating them one by one. The last
+ * leaders must be final. */
 static scant_status know(la_lead *lead, const double *r) {
     for (size_t j = 0; j < lead->moves; j++) exclude(lead, lead->move[j].row);
     TRY(la_kron_dots(lead->view, r, lead->next, lead->work));
@@ -222,26 +222,26 @@ static scant_status know(la_lead *lead, const double *r) {
     return SCANT_OK;
 }
 
-/* |g_row| |t|: how far a move goes. */
+/* |g_row| |t|: the length of a move. */
 static double distance(const la_lead *lead, const la_move *move) {
     return fabs(move->t) * lead->length[move->row] * lead->longer;
 }
 
-/* Roundings of a product, of both lengths: in double, and in the rows' own type. */
+/* Relative rounding of an inner product: in double, and in the rows' own type. */
 static double rounding(const la_lead *lead, la_type type) {
     const la_view *v = lead->view;
     double steps = (double)(la_view_width(v) + classes_of(v) + 16);
     return type == LA_F64 ? 0x1p-53 * steps : 0x1p-24 * (steps < 512 ? steps : 512);
 }
 
-/* What a value can be off by however small the moves are. */
+/* Rounding error of a value that does not depend on the moves. */
 static double value_rounding(const la_lead *lead) {
     double far = la_frobenius(lead->near, size_of(lead->view));
     for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
     return 0x1p-50 * (lead->most + lead->slope * lead->longest * far);
 }
 
-/* near += t g of rows, with t by the row's number. */
+/* near += t g over rows, with t indexed by row number. */
 static scant_status shift(la_lead *lead, const size_t *rows, size_t count,
                           const double *t) {
     la_view some = *lead->view;
@@ -268,7 +268,7 @@ static double *products(const catch_up *up, const la_block *b) {
     const la_view *v = up->lead->view;
     size_t k = up->moves, c = classes_of(v);
     double *y = b->room, *z = b->room + b->count * k;
-    for (size_t i = 0; i < b->count; i += ROWS) { /* near when the next moves come */
+    for (size_t i = 0; i < b->count; i += ROWS) { /* in cache for the next moves */
         const void *own[ROWS];
         size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
         la_kernels_for(v->h->type)->dot(b->x + i, rows, up->h, k, v->h->d, y + i * k);
@@ -281,7 +281,8 @@ static double *products(const catch_up *up, const la_block *b) {
     return y;
 }
 
-/* Values after all moves; and at which of them a row behind the front may have led. */
+/* Values after all moves, and the first move at which a row outside the front may have
+ * led. */
 static void catch_block(void *arg, const la_block *b) {
     const catch_up *up = arg;
     la_lead *lead = up->lead;
@@ -337,14 +338,14 @@ static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *bro
     return SCANT_OK;
 }
 
-/* Values of R itself for the next moves: following them was not worth it. */
+/* Uses values of R itself for the next moves: updating along them did not pay. */
 static void distrust(la_lead *lead) {
     lead->patience = lead->patience ? 2 * lead->patience : 1;
     if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
     lead->doubt = lead->patience;
 }
 
-/* near less the moves from the first on. */
+/* near minus the moves starting at `first`. */
 static scant_status unshift(la_lead *lead, size_t first) {
     size_t rows[LA_LEAD_AHEAD], count = lead->moves - first;
     for (size_t j = 0; j < count; j++) {
@@ -355,7 +356,7 @@ static scant_status unshift(la_lead *lead, size_t first) {
     return shift(lead, rows, count, lead->next);
 }
 
-/* Where all rows are in the front, they have caught up. */
+/* If all rows are in the front, they are up to date. */
 static scant_status settle_front(la_lead *lead) {
     lead->slack += value_rounding(lead) * (double)lead->moves;
     for (size_t j = 0; j < lead->moves; j++)
@@ -397,7 +398,7 @@ scant_status la_lead_settle(la_lead *lead, size_t *back) {
 
 /* ---- the leader ------------------------------------------------------------------- */
 
-/* What values of `near` are off by at R, of |g_j|. */
+/* Error of the values of `near` at R, relative to |g_j|. */
 static double far_from(const la_lead *lead, const double *r) {
     const la_view *v = lead->view;
     size_t size = size_of(v);
@@ -408,7 +409,7 @@ static double far_from(const la_lead *lead, const double *r) {
            la_spectral(lead->apart, classes_of(v), la_view_width(v));
 }
 
-/* Lists what of the front may lead. False: too many to be worth evaluating. */
+/* Lists rows of the front that may lead. False: too many to evaluate. */
 static bool list_chances(const la_lead *lead, double far, double slack, size_t *count) {
     size_t n = lead->front.count, most = n / 2 + 16;
     if (n == 0) return false;
@@ -427,7 +428,7 @@ static bool list_chances(const la_lead *lead, double far, double slack, size_t *
     return *count > 0;
 }
 
-/* Looks for the leader in the front. */
+/* Finds the leader within the front. */
 static scant_status look(la_lead *lead, const double *r, size_t *row, double *dot,
                          bool *found) {
     double far = far_from(lead, r), best = OUT;
@@ -443,7 +444,7 @@ static scant_status look(la_lead *lead, const double *r, size_t *row, double *do
         double value = value_of(lead, own, lead->front.dot[i]);
         if (value > best) best = value, *row = own, *dot = lead->front.dot[i];
     }
-    /* later moves are looked at when all rows catch up */
+    /* later moves are checked when all rows are updated */
     if (lead->moves == 0 && !is_whole(lead))
         *found = lead->front.cut + lead->slope * lead->longest * far + slack < best;
     lead->move[lead->moves] = (la_move){.row = *row, .value = best, .far = far};
@@ -469,7 +470,7 @@ scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *d
     return SCANT_OK;
 }
 
-/* Where the row is in the front; its count: it is not. */
+/* Index of a row in the front; the front's count: not in it. */
 static size_t place_of(const la_lead *lead, size_t row) {
     size_t low = 0, high = lead->front.count;
     while (low < high) {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of many Kronecker rows g_j (linalg/kron.h) leads, by
+ * Tracks the arg max over many Kronecker rows g_j (linalg/kron.h), the leader, of
  *
  *     value_j = share merit_j - slope <g_j, R>,
  *
- * again and again, while R moves mostly by a multiple of the row that led: exactly, and
- * with far fewer passes over the rows than there are leaders.
+ * while R changes after each leader, mostly by a multiple of the leader's row. Exact,
+ * with far fewer passes over the rows than leaders.
  *
- * Values are kept for a matrix near R that moves along the rows that led: for C + d+
- * multiply-adds a row and move, not C d+. What R moved by beyond that changes a value by
- * at most slope |g_j| |R - near| in the spectral norm, as g_j is of rank one. Rows that
- * this leaves a chance are evaluated with R itself, and the best of them leads. Where
- * they would be many, all values are computed anew from R.
+ * Values are stored for a matrix `near` that follows R along the leaders' rows: C + d+
+ * multiply-adds per row and move instead of C d+. The rest of R's change alters a value
+ * by at most slope |g_j| |R - near| in the spectral norm, since g_j has rank one. Rows
+ * that may still lead are evaluated with R itself, and the best of them leads. If these
+ * are many, all values are recomputed from R.
  *
- * Only the front, some thousand rows with the largest values, is brought up to date at
- * once. After a few moves one pass over all rows catches up with them, and looks whether
- * a row behind the front could have led meanwhile. If so, the leaders from there on are
- * taken back, and the caller goes on from an earlier state.
+ * Only the front, some thousand rows with the largest values, is updated after each move.
+ * After a few moves one pass updates all rows and checks whether a row outside the front
+ * could have led meanwhile. If so, the leaders from there on are withdrawn, and the
+ * caller continues from an earlier state.
  *
- * So the leaders are those that evaluating all rows would find: what decides is always
- * the same arithmetic, and the bounds allow for the rounding of what does not. Ties go to
- * the lowest row. Nothing hangs on threads or time.
+ * So the leaders are those that evaluating all rows would find: decisions always use the
+ * same arithmetic, and the bounds allow for the rounding of the rest. Ties go to the
+ * lowest row. Nothing depends on threads or time.
  *
- * Memory: 16 bytes a row, a few matrices of the size of R, and the front.
+ * Memory: 16 bytes per row, a few matrices of the size of R, and the front.
  */
 #ifndef SCANT_LINALG_LEAD_H
 #define SCANT_LINALG_LEAD_H
@@ -31,65 +31,67 @@
 
 #include "linalg/kron.h"
 
-enum { LA_LEAD_AHEAD = 16 }; /* leaders that may be taken back, at most */
+enum { LA_LEAD_AHEAD = 16 }; /* most leaders that may be withdrawn */
 
-typedef struct la_move { /* a row that led, and what R moved by: t g_row */
+typedef struct la_move { /* a leader, and the change t g_row of R */
     size_t row;
     double t;
-    double value, far; /* its value when it led; what other rows' were off by, of |g_j| */
+    double value, far; /* its value as leader; error of the other rows' values, relative
+                        * to |g_j| */
 } la_move;
 
 typedef struct la_lead {
-    /* the caller's: */
+    /* set by the caller: */
     const la_view *view; /* all rows: 0..m-1 */
     la_work *work;
     double share, slope;
     const double *merit, *length; /* m; |g_j| is length times longer */
     double longer;
-    /* its own: */
+    /* internal: */
     double longest;       /* |g_j| */
-    double *near, *apart; /* matrices: what values are of, and R less it */
-    bool known;           /* whether values are of `near` at all */
-    double *value, *next; /* m, before all moves; -inf: not for leading */
+    double *near, *apart; /* matrices: the one that values belong to, and R minus it */
+    bool known;           /* whether values belong to `near` */
+    double *value, *next; /* m, before all moves; -inf: has led */
     size_t blocks;
     double *top;    /* of a block: the largest value */
-    size_t *broken; /* of a block: the first move at which a row behind could have led */
-    double radius;  /* rounding of products so far, of |g_j| */
+    size_t *broken; /* of a block: the first move at which a row outside the front could
+                     * have led */
+    double radius;  /* rounding of products so far, relative to |g_j| */
     double slack;   /* rounding of values */
     double most;    /* the largest share merit_j */
     size_t active;  /* rows that may lead, before all moves */
     struct {
         size_t count, most, wanted;
-        double cut;    /* all rows behind have lower values */
+        double cut;    /* all rows outside have lower values */
         size_t *row;   /* rising */
-        size_t *place; /* where h has it */
+        size_t *place; /* its place in h */
         double *a;     /* its numbers */
         double *value; /* after all moves */
         double *dot;
         size_t *chance; /* places in the front */
-        size_t *start;  /* of a block: where its rows begin */
+        size_t *start;  /* of a block: index of its first row */
         la_rows rows_h, rows_a;
         la_view view;
     } front;
-    size_t moves, limit; /* made, and to be made before all rows catch up */
+    size_t moves, limit; /* done, and allowed before all rows are updated */
     la_move move[LA_LEAD_AHEAD];
-    size_t doubt, patience; /* moves that are not worth following, now and next time */
+    size_t doubt, patience; /* moves to skip updating along, now and next time */
 } la_lead;
 
-size_t la_lead_memory(const la_view *v); /* beyond work's */
+size_t la_lead_memory(const la_view *v); /* without the work space */
 size_t la_lead_work(const la_view *v, unsigned threads);
-/* Of *lead the caller sets its part before. All rows may lead. */
+/* The caller has set its members of *lead. All rows may lead. */
 scant_status la_lead_init(la_lead *lead, scant__arena *arena);
 
-/* The leader at R (C, d+), and <g_row, R>; or how many of the last leaders are to be
- * taken back: then R must be that of the state before the first of them, and the leader
- * be asked for again. At least one row must be left. */
+/* The leader at R (C, d+) and <g_row, R>; or how many of the last leaders are withdrawn:
+ * then restore R of the state before the first of them and call again. At least one row
+ * must be left. */
 scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *dot,
                           size_t *back);
-/* The row that was found leads no more, and R has moved by t g_row and perhaps a little
+/* The found row no longer competes, and R has changed by t g_row and possibly a little
  * more. */
 scant_status la_lead_take(la_lead *lead, size_t row, double t);
-/* Once no more are wanted: whether the last leaders stand. */
+/* After the last leader: whether the last leaders are final. */
 scant_status la_lead_settle(la_lead *lead, size_t *back);
 
 #endif

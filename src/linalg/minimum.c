@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * To the last bits: until a step is below 1e-12 of where it is.
+ * Stops when a step is below 1e-12 of the value.
  */
 #include "linalg/minimum.h"
 

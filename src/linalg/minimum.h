@@ -14,9 +14,8 @@ typedef struct la_slope {
 
 typedef scant_status (*la_slope_fn)(void *arg, double at, la_slope *out);
 
-/* Newton's steps from start within [low, high], bisection where one leaves the bracket
- * that is left; an end of it where the function has its minimum there. Fails where fn
- * does. */
+/* Newton steps from start within [low, high], bisection if one leaves the current
+ * bracket. Returns an end if the minimum is there. Fails if fn does. */
 scant_status la_convex_minimum(la_slope_fn fn, void *arg, double low, double high,
                                double start, double *out);
 

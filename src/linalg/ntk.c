@@ -9,7 +9,7 @@
 
 enum { TILE = LA_KERNEL_TILE };
 
-/* Of 1 - |cosine|: below it the cosine's own rounding would show in the angle. */
+/* Of 1 - |cosine|: below it the cosine's rounding would affect the angle. */
 static const double PARALLEL = 1e-3;
 
 /* ---- a tile ------------------------------------------------------------------------ */
@@ -23,7 +23,7 @@ typedef struct side {
 typedef struct tile_room {
     double *unit[2], *length[2];
     double *cosines, *part, *sum; /* (TILE, TILE) */
-    double *turned;               /* (width): a row backwards */
+    double *turned;               /* (width): a negated row */
     void *fetch;
 } tile_room;
 
@@ -71,7 +71,7 @@ static double parallel(const double *x, const double *y, double sign, size_t wid
     return square / 2;
 }
 
-/* What la_tangents() starts with, of a pair; the cosine may be above 1 by rounding. */
+/* The input of la_tangents() for a pair; rounding may lift the cosine above 1. */
 static void start(const double *x, const double *y, double cosine, size_t width,
                   tile_room *r, double *part, double *sum) {
     bool obtuse = cosine < 0;
@@ -84,7 +84,7 @@ static void pointers(const side *s, size_t width, const void **out) {
     for (size_t i = 0; i < s->count; i++) out[i] = s->unit + i * width;
 }
 
-/* same: both sides are the same rows, and one triangle is the other. */
+/* same: both sides are the same rows, so one triangle mirrors the other. */
 static void fill(const side *a, const side *b, bool same, size_t width, size_t depth,
                  double *out, size_t apart, tile_room *r) {
     const void *x[TILE], *y[TILE];

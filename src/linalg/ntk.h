@@ -9,24 +9,24 @@
  *
  * and r_0 the cosine of x and x': r_h = kappa1(r_h-1), T_0 = r_0, T_h = r_h + T_h-1
  * kappa0(r_h-1), and the kernel is |x| |x'| T_K. So it is (K + 1) |x|^2 for x = x', and 0
- * where a row is.
+ * if a row is 0.
  *
- * acos loses half of the digits near 1 and -1. Layers hand on 1 - r, not r, and that is
- * had from differences of unit rows (sums, near -1) where a product would not do: values
- * are right to 1e-15 (K up to 5) to 1e-13 (K = 100) of |x| |x'| (K + 1). A pair's value
- * does not depend on what it is computed with, nor on which comes first: copies of a row
- * tie to the bit.
+ * acos loses half of the digits near 1 and -1. Layers therefore pass on 1 - r instead of
+ * r, computed from differences of unit rows (sums, near -1) if the product is not precise
+ * enough. Errors are 1e-15 (K up to 5) to 1e-13 (K = 100) of |x| |x'| (K + 1). A pair's
+ * value depends neither on the other pairs nor on its order: copies of a row tie to the
+ * bit.
  *
- * Cost: d multiply-adds a pair, twice that where rows are nearly parallel, and an arcus
- * sine and two roots a layer, in vectors (linalg/kernels/ntk.c), as much as some 20
- * columns: 2 ns a pair and layer, 0.1 ns a pair and column, 15 ns a pair, on one core.
+ * Cost: d multiply-adds per pair, twice that if rows are nearly parallel, and an arc sine
+ * and two square roots per layer, vectorised (linalg/kernels/ntk.c), as much as some 20
+ * columns. On one core: 15 ns per pair, plus 2 ns per layer and 0.1 ns per column.
  */
 #ifndef SCANT_LINALG_NTK_H
 #define SCANT_LINALG_NTK_H
 
 #include "linalg/lambda.h"
 
-enum { LA_NTK_DEPTH = 100 }; /* hidden layers at most; beyond, all rows look alike */
+enum { LA_NTK_DEPTH = 100 }; /* most hidden layers; beyond, all rows are nearly equal */
 
 typedef struct la_ntk {
     const la_view *rows; /* H+: its list is not used */

@@ -9,8 +9,8 @@
 #include "linalg/lambda_int.h"
 
 enum {
-    BLOCK = LA_KERNEL_TILE, /* rows; fixed: another size rounds otherwise */
-    SPARE = 256             /* what an arena and the allocator add to a block */
+    BLOCK = LA_KERNEL_TILE, /* rows; fixed, because another size rounds differently */
+    SPARE = 256             /* overhead of arena and allocator per block */
 };
 
 static const double LEAST = 1e-10; /* of the largest eigenvalue */
@@ -23,11 +23,11 @@ typedef struct maker {
     double *turn;      /* (m, rank): U S^(-1/2) */
     float *out;        /* (n, rank) */
     unsigned char *rooms;
-    size_t room;         /* bytes a worker */
-    double *has, *trace; /* a block's: of the rows made, of the kernel */
+    size_t room;         /* bytes per worker */
+    double *has, *trace; /* traces per block: of the result, of the kernel */
 } maker;
 
-/* Of what is left, each row has the same chance (Knuth's algorithm S). */
+/* Sampling without replacement, in order (Knuth's algorithm S). */
 static void draw(const size_t *rows, size_t n, size_t m, uint64_t seed, size_t *out) {
     const scant__rng rng = {seed, SCANT__RNG_LANDMARKS};
     for (size_t i = 0, taken = 0; taken < m; i++)
@@ -42,7 +42,7 @@ static size_t landmarks_memory(const la_kernel *kernel, size_t m, unsigned threa
     return size_add(all, la_kernel_gram_memory(kernel, threads));
 }
 
-/* Makes turn, in arena. */
+/* Computes turn, in arena. */
 static scant_status landmarks(maker *k, scant__arena *arena, scant__arena *temporary) {
     size_t m = k->m;
     double *w = scant__arena_alloc(temporary, size_mul(m, m), sizeof *w);
@@ -70,7 +70,7 @@ static size_t fetch_bytes(const la_kernel *kernel) {
     return size_add(kernel->room_bytes, 63) / 64 * 64;
 }
 
-/* Values with landmarks, rows made of them, and what the kernel takes. */
+/* Kernel values with landmarks, the rows computed from them, and the kernel's buffer. */
 static size_t room_bytes(const la_kernel *kernel, size_t m) {
     return size_add(size_mul(2 * BLOCK * sizeof(double), m), fetch_bytes(kernel));
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows of numbers whose inner products are a kernel's, nearly: what a kernel is by m of
- * its rows, the landmarks (Nystroem's way; Williams & Seeger 2001). With W = U S U^T the
- * kernel between landmarks, row x becomes k(x, landmarks) U S^(-1/2), over the
- * eigenvalues above 1e-10 of the largest. Landmarks themselves have their inner products
- * exactly.
+ * Rows whose inner products approximate a kernel, by m of its rows, the landmarks
+ * (Nystroem approximation; Williams & Seeger 2001). With W = U S U^T the kernel between
+ * landmarks, row x becomes k(x, landmarks) U S^(-1/2), over the eigenvalues above 1e-10
+ * of the largest. Inner products of landmarks are exact.
  *
- * Landmarks are drawn uniformly, without replacement. Rows are kept as float: their
- * rounding is far below what is left out, and a basis is made of the numbers as they are.
+ * Landmarks are drawn uniformly, without replacement. Rows are stored as float: the
+ * rounding is far below the approximation error, and a basis is built from the rounded
+ * numbers.
  *
  * Cost: n m values of the kernel and n m^2 multiply-adds, eigenvectors of m rows. The
  * same to the bit at any thread count. Memory: 4 n m bytes and some m x m matrices.
@@ -21,14 +21,14 @@
 
 typedef struct la_nystroem {
     la_rows rows;     /* (n, rank), in the arena; rank 0: all landmarks are 0 */
-    double explained; /* the part of the kernel's trace over the rows that they have */
+    double explained; /* fraction of the kernel's trace that the rows reproduce */
 } la_nystroem;
 
-/* Of the n rows that are listed; 0 < landmarks <= n. */
+/* For the n listed rows; 0 < landmarks <= n. */
 scant_status la_nystroem_build(la_nystroem *out, scant__arena *arena,
                                const la_kernel *kernel, const size_t *rows, size_t n,
                                size_t landmarks, uint64_t seed);
-/* What that allocates at once, at most; and what of it stays. */
+/* Peak memory of that; and the part that stays allocated. */
 size_t la_nystroem_memory(const la_kernel *kernel, size_t n, size_t landmarks,
                           unsigned threads);
 size_t la_nystroem_memory_kept(size_t n, size_t landmarks);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A walk goes in rounds. A round is `parts` runs of `depth` blocks; a task is one part,
- * or one stripe of columns of it. A part has a partial sum of its own, kept from round to
- * round: so all workers read the same stretch of the matrix, and cancel is polled often.
- * Stripes cost another widening of the same rows: they serve where partial sums are too
- * large for many parts, and only where there is far more to multiply than to widen. What
- * is no sum is one round of as many parts as it takes.
+ * A walk proceeds in rounds. A round is `parts` runs of `depth` blocks; a task is one
+ * part, or one stripe of its columns. Each part has its own partial sum over all rounds,
+ * so that all workers read the same stretch of the matrix and cancel is polled often.
+ * Stripes widen the same rows again: they are used if partial sums are too large for many
+ * parts and multiplying costs far more than widening. A walk without a sum is one round
+ * of as many parts as needed.
  */
 #include "linalg/products.h"
 
@@ -18,15 +18,16 @@
 #include "core/parfor.h"
 
 enum {
-    FETCH = 32,            /* rows converted at a time: they stay in the nearest cache */
+    FETCH = 32,            /* rows converted at a time: they fit the first-level cache */
     TASKS = 32,            /* of a round of a sum, if the sizes allow */
-    DEPTH = 16,            /* blocks a task at most */
-    TASK_WORK = 8 << 20,   /* multiply-adds worth a task: some tenths of a millisecond */
-    SUM_BYTES = 32 << 20,  /* of partial sums beside the first */
-    STRIPE = 128,          /* columns at least */
-    STRIPE_WORK = 16,      /* multiply-adds for each number widened, at least */
-    LINE = 64,             /* bytes that the worker's pieces are aligned to */
-    ALLOCATOR_SPARE = 256, /* what an arena and the allocator add to a block */
+    DEPTH = 16,            /* most blocks per task */
+    TASK_WORK = 8 << 20,   /* least multiply-adds per task: some tenths of a millisecond
+                            */
+    SUM_BYTES = 32 << 20,  /* of partial sums besides the first */
+    STRIPE = 128,          /* least columns */
+    STRIPE_WORK = 16,      /* least multiply-adds for each number widened */
+    LINE = 64,             /* alignment of the worker's pieces in bytes */
+    ALLOCATOR_SPARE = 256, /* overhead of arena and allocator per block */
 };
 
 /* ---- sizes ------------------------------------------------------------------------ */
@@ -54,7 +55,7 @@ size_t la_view_raw(const la_view *v) {
     return v->a ? size_max(h, la_rows_scratch(v->a, count)) : h;
 }
 
-/* Written out: compilers vectorise no such loop at -O2. */
+/* Unrolled: compilers do not vectorise such a loop at -O2. */
 static void to_double(const float *x, size_t n, double *out) {
     typedef float f4 __attribute__((vector_size(16)));
     typedef double d4 __attribute__((vector_size(32)));
@@ -68,7 +69,7 @@ static void to_double(const float *x, size_t n, double *out) {
     for (; k < n; k++) out[k] = (double)x[k];
 }
 
-/* Rows of matrix at places first.. of the view, width apart. */
+/* Rows of the matrix at places first.. of the view, `width` apart. */
 static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t count,
                   size_t width, double *out, void *raw) {
     for (size_t i = 0, run; i < count; i += run) {
@@ -100,7 +101,7 @@ void la_view_load(const la_view *v, size_t first, size_t count, double *h, doubl
     if (a) widen(v, v->a, first, count, v->a->d, a, raw);
 }
 
-/* The numbers beside rows first..: where they lie, or in room; NULL: there are none. */
+/* The numbers of a for rows first..: in place, or in room; NULL: there are none. */
 static const double *numbers(const la_view *v, size_t first, size_t count, double *room,
                              void *raw) {
     const la_rows *a = v->a;
@@ -117,7 +118,8 @@ typedef struct cut {
     size_t rows; /* a block */
     size_t blocks, depth, parts, stripes;
     size_t h, a, raw, room; /* bytes of a worker's pieces */
-    size_t x;   /* pointers to rows as they are; then h holds what is not direct */
+    size_t x;   /* pointers to rows in their own type; h then holds rows that are not
+                 * direct */
     size_t sum; /* bytes of a partial sum */
     size_t memory;
 } cut;
@@ -145,7 +147,8 @@ static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
     c.room = doubles(c.rows, job->room);
     size_t worker = size_add(size_add(c.h, c.a), size_add(c.raw, c.room));
     worker = size_add(worker, c.x);
-    /* for every thread, also where there are fewer tasks: so fewer rows need no more */
+    /* for every thread, even if there are fewer tasks, so that fewer rows never need more
+     * memory */
     c.memory = size_mul(worker, threads);
     c.memory = size_add(c.memory, size_mul(c.parts - 1, c.sum));
     c.memory = size_add(c.memory, ALLOCATOR_SPARE);
@@ -258,7 +261,7 @@ void la_nn(size_t m, size_t n, size_t k, const double *a, size_t lda, const doub
 
 void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
            size_t ldb, double *c, size_t ldc) {
-    if (n == 1) { /* no packing: half the time */
+    if (n == 1) { /* no packing, which halves the time */
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, 1, a, (int)lda, b, 1, 0,
                     c, (int)ldc);
         return;

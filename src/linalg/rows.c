@@ -12,7 +12,7 @@ static const unsigned char *direct(const la_rows *rows, size_t row) {
     return (const unsigned char *)rows->base + at * la_rows_bytes(rows);
 }
 
-/* How many rows from first on, at most count, come one after the other. */
+/* How many rows from first on, at most count, are contiguous. */
 static size_t run_of(const size_t *list, size_t first, size_t count) {
     size_t run = 1;
     if (!list) return count;
@@ -20,7 +20,7 @@ static size_t run_of(const size_t *list, size_t first, size_t count) {
     return run;
 }
 
-/* Copies rows into out: what is not direct, or does not lie together. */
+/* Copies rows that are not direct or not contiguous into out. */
 static void gather(const la_rows *rows, size_t first, size_t count, unsigned char *out) {
     size_t bytes = la_rows_bytes(rows);
     for (size_t i = 0, run; i < count; i += run) {

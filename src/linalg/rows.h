@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A matrix served by rows, in one number type, wherever it lies. Either direct (the rows
- * are in memory as they are to be used) or by a function that converts into scratch. Rows
- * lie one after the other. A list makes a matrix of some rows of another.
+ * A matrix read by rows, in one number type. Either direct (the rows are in memory and
+ * used in place) or by a function that converts them into scratch. Rows are contiguous. A
+ * list selects rows of another matrix.
  */
 #ifndef SCANT_LINALG_ROWS_H
 #define SCANT_LINALG_ROWS_H
@@ -19,7 +19,7 @@ typedef struct la_rows {
      */
     void (*fetch)(const void *self, size_t first, size_t count, void *out);
     const void *self;
-    const size_t *list; /* row i is row list[i] of what base or fetch serve; NULL: i */
+    const size_t *list; /* row i is row list[i] of base or fetch; NULL: i */
 } la_rows;
 
 size_t la_rows_bytes(const la_rows *rows); /* of one row */
@@ -28,8 +28,8 @@ size_t la_rows_scratch(const la_rows *rows, size_t count);
 /* Rows first..first+count-1; valid while scratch and the matrix are. */
 const void *la_rows_get(const la_rows *rows, size_t first, size_t count, void *scratch);
 
-/* Pointers to the rows that `which` names (NULL: first..first+count-1), which need not
- * lie together. Scratch: la_rows_point_scratch() bytes. */
+/* Pointers to the rows that `which` names (NULL: first..first+count-1), which need not be
+ * contiguous. Scratch: la_rows_point_scratch() bytes. */
 void la_rows_point(const la_rows *rows, const size_t *which, size_t first, size_t count,
                    void *scratch, const void **out);
 size_t la_rows_point_scratch(const la_rows *rows, size_t count);

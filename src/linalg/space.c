@@ -5,7 +5,7 @@
 
 enum {
     CENTRES = 24
-}; /* centres a tile: 24 rows of 512 floats stay in the second-level cache */
+}; /* centres per tile: 24 rows of 512 floats fit the second-level cache */
 
 /* A worker's scratch, laid out in one block. */
 typedef struct scratch {

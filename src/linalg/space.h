@@ -3,13 +3,13 @@
  * Squared distances from rows of a pool to a growing list of centres, themselves rows of
  * it.
  *
- * Two geometries: Euclidean, |h_i - h_j|^2; and of Kronecker rows, |a_i x h_i - a_j x
+ * Two metrics: Euclidean, |h_i - h_j|^2; and between Kronecker rows, |a_i x h_i - a_j x
  * h_j|^2 = N_i + N_j - 2 (a_i.a_j)(h_i.h_j + bias) with N_i = |a_i|^2 (|h_i|^2 + bias),
  * which never builds the product. A row's distance to itself, or to an equal row, is
  * exactly 0 in both.
  *
- * Cost: a pair is d (+ C) multiply-adds. Memory: the centres' rows where they are not
- * direct.
+ * Cost: d (+ C) multiply-adds per pair. Memory: copies of the centres' rows unless they
+ * are direct.
  */
 #ifndef SCANT_LINALG_SPACE_H
 #define SCANT_LINALG_SPACE_H
@@ -18,25 +18,25 @@
 #include "linalg/rows.h"
 
 enum {
-    LA_GROUP = 64 /* rows given to one call at most */
+    LA_GROUP = 64 /* most rows per call */
 };
 
 typedef struct la_space {
     const la_rows *h;
     const la_rows *a;   /* NULL: Euclidean */
-    double bias;        /* 1 where h carries an appended constant 1, else 0 */
-    const double *norm; /* Kronecker: N_i of all rows, as la_space_norms() gives them */
+    double bias;        /* 1 if h has an appended constant 1, else 0 */
+    const double *norm; /* Kronecker: N_i of all rows, from la_space_norms() */
     size_t group;       /* rows in scratch at a time: 1..LA_GROUP; changes no result */
     size_t count;       /* centres so far */
     size_t capacity;
     const void **hc, **ac;            /* the centres' rows */
     double *nc;                       /* and norms */
-    unsigned char *h_store, *a_store; /* copies, where rows are not direct */
+    unsigned char *h_store, *a_store; /* copies, unless rows are direct */
 } la_space;
 
-/* Bytes that init takes from the arena for so many centres. */
+/* Bytes that la_space_init() allocates for `capacity` centres. */
 size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity);
-/* h and a are kept, not copied. */
+/* h and a are borrowed, not copied. */
 scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *h,
                            const la_rows *a, double bias, size_t group, size_t capacity);
 
@@ -47,7 +47,8 @@ size_t la_space_scratch(const la_rows *h, const la_rows *a, size_t group);
 void la_space_norms(const la_space *space, size_t first, size_t count, double *out,
                     void *scratch);
 
-/* Row becomes centre number space->count. Needs room, and space->norm where Kronecker. */
+/* The row becomes centre number space->count, which must be below capacity. Kronecker
+ * rows need space->norm. */
 void la_space_add(la_space *space, size_t row);
 
 /* best[i] = the smaller of best[i] and the squared distances of rows[i] to the centres

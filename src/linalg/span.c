@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * H+^T H+ tells the dimension. Most often it has full rank once dead columns are out, and
- * then one Cholesky factorization proves it: the matrix less the cut, taken with the
- * Frobenius norm in the place of the largest eigenvalue that it bounds, is still positive
- * definite.
+ * The rank is that of H+^T H+. Usually it is full once zero columns are removed, and one
+ * Cholesky factorization proves it: the matrix minus the cut, with the Frobenius norm as
+ * bound of the largest eigenvalue, is still positive definite.
  */
 #include "linalg/span.h"
 
@@ -13,14 +12,14 @@
 #include "core/parfor.h"
 #include "linalg/dense.h"
 
-enum { SPARE = 4096 }; /* what arenas and the allocator add to a handful of blocks */
+enum { SPARE = 4096 }; /* overhead of arenas and allocator for a few blocks */
 
 typedef struct finder {
     const la_view *v;
     size_t width;   /* d+ */
     double *matrix; /* (d+, d+) */
-    double *room;   /* a copy of it, or what eigenvectors take */
-    size_t *live;   /* its rows that are not zero */
+    double *room;   /* a copy of it, or the work space of eigenvectors */
+    size_t *live;   /* indices of its rows that are not zero */
     size_t n_live, rank;
     bool whole; /* the live columns are independent */
 } finder;

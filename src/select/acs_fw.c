@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * acs-fw: a sparse stand-in for the whole pool (Pinsler, Gordon, Nalisnick &
- * Hernandez-Lobato, "Bayesian batch active learning as sparse subset approximation",
- * 2019). Row i has a vector, one number a posterior sample s,
+ * acs-fw: a sparse weighted subset that approximates the whole pool's log-likelihood
+ * (Pinsler, Gordon, Nalisnick & Hernandez-Lobato, "Bayesian batch active learning as
+ * sparse subset approximation", 2019). Row i has a vector with one number for each
+ * posterior sample s,
  *
  *     L_i[s] = (sum_y p_y ln P(y | x_i, s) + H(p)) / sqrt(J),
  *
- * p the mean over all samples, J how many of them are used: what its label, drawn from
- * what is believed now, is expected to say about s, and less the more s disagrees.
- * Weights w >= 0 with few that are not 0 are to make |sum_i L_i - sum_i w_i L_i| small,
- * by Frank-Wolfe steps: with s_i = sqrt(|L_i|^2 + 1e-6) and s their sum, towards the row
- * with the largest <rest, L_i> / s_i, at weight s / s_i, as far as is best, at most all
- * the way.
+ * where p is the mean over all samples and J the number of samples used: the expected
+ * log-likelihood of the row's label under s. Sparse weights w >= 0 minimise |sum_i L_i -
+ * sum_i w_i L_i| by Frank-Wolfe steps: with s_i = sqrt(|L_i|^2 + 1e-6) and s their sum,
+ * each step moves towards the row with the largest <residual, L_i> / s_i, at weight s /
+ * s_i, by the optimal fraction of at most 1.
  *
- * As in the paper the entropy counts once, and vectors are not centred. Unlike the
- * published code, which takes B steps and gives what has weight then, we step until B
- * rows have weight, at most 20 B times; it does not keep steps from going too far, and
- * predicts by averaging logits. Where no step helps any more, or the steps run out, the
- * batch is filled by the score that the next step would go by, with weight 0.
+ * As in the paper the entropy counts once, and vectors are not centred. The published
+ * code takes B steps and returns the rows with weight, does not limit the step length,
+ * and predicts by averaging logits; we step until B rows have weight, at most 20 B times.
+ * If no step helps or the steps run out, the rest of the batch has weight 0, in the order
+ * of the next step's score.
  *
- * Exact in double; probabilities below 1e-12 count as that in logarithms. Cost: O(m n C)
- * for the vectors, then O(n J) a step, at memory speed. Memory: n J numbers.
+ * Exact in double; logarithms use at least 1e-12. Cost: O(m n C) for the vectors, then
+ * O(n J) per step, at memory speed. Memory: n J numbers.
  *
- * inner=fisher has the paper's other vectors: the gradients of the same expectation by
- * the last layer's weights (select/fisher.h), from samples and features. Nothing is kept
- * of them but C + 8 numbers a row, and some vectors of J C d+. It is dear: 2 n J C d+
- * multiply-adds at first, and every step reads all samples again, n (J C + d+).
+ * inner=fisher uses the paper's other vectors: gradients of the same expectation in the
+ * last layer's weights (select/fisher.h), from samples and features. Memory: C + 8
+ * numbers per row and some vectors of J C d+. It is expensive: 2 n J C d+ multiply-adds
+ * at first, and every step reads all samples again, n (J C + d+).
  */
 #include <math.h>
 #include <string.h>
@@ -39,7 +39,8 @@
 
 enum {
     LINE = 64,
-    STEP_BYTES = 64 << 20, /* of vectors a thread: to wake another costs more on less */
+    STEP_BYTES = 64 << 20, /* of vectors per thread: less is not worth waking another
+                            * thread */
     TOGETHER = 16,         /* products at a time */
     STEPS = 20,            /* for each row of the batch, at most */
     PROJECTIONS = 0,       /* choices of option inner */
@@ -49,8 +50,8 @@ static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
     select_req *req;
-    size_t n, samples; /* rows that may be picked; J */
-    size_t *rows;      /* n: which they are */
+    size_t n, samples; /* available rows; J */
+    size_t *rows;      /* n: their numbers in the pool */
     select_walk walk;
     bool by_fisher;
     double *vectors;      /* (n, J); fisher: one vector */
@@ -65,7 +66,7 @@ typedef struct coreset {
 
 /* ---- vectors ----------------------------------------------------------------------- */
 
-/* The first place whose row is not below row. */
+/* The first place whose row number is at least `row`. */
 static size_t place_of(const coreset *c, size_t row) {
     size_t low = 0, high = c->n;
     while (low < high) {
@@ -78,7 +79,7 @@ static size_t place_of(const coreset *c, size_t row) {
     return low;
 }
 
-/* The vectors of rows from..to-1, by place, which are of a block. */
+/* The vectors of places from..to-1 of one block. */
 static void write_vectors(coreset *c, const select_pool *view, size_t first, size_t count,
                           const select_beliefs *beliefs, double *cross, size_t from,
                           size_t to) {
@@ -95,7 +96,7 @@ static void write_vectors(coreset *c, const select_pool *view, size_t first, siz
     }
 }
 
-/* Reads and checks a block of rows; writes what is kept of those that may be picked. */
+/* Reads and checks a block of rows; stores the vectors of the available ones. */
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     coreset *c = arg;
@@ -156,7 +157,7 @@ static scant_status score_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* What is left between inner products with the goal and with the fit. */
+/* Inner products with the residual: those with the goal minus those with the fit. */
 static size_t score_fisher(coreset *c) {
     const select_fisher *f = &c->fisher;
     for (size_t i = 0; i < c->n; i++)
@@ -164,7 +165,7 @@ static size_t score_fisher(coreset *c) {
     return la_argmax(c->score, c->n);
 }
 
-/* The place with the largest score; the first of equals. */
+/* The place with the largest score; ties go to the lowest. */
 static scant_status find_best(coreset *c, size_t *place) {
     la_scored best = {-INFINITY, 0};
     if (c->by_fisher) {
@@ -250,7 +251,7 @@ static size_t samples_of(const select_req *req) {
     return asked > 0 && asked < (double)req->pool.m ? (size_t)asked : req->pool.m;
 }
 
-/* Of a worker in the first pass: bytes a row, and for so many. */
+/* A worker's buffers in the first pass: bytes per row, and bytes for `rows` rows. */
 static size_t scan_row(const select_pool *pool) {
     return select_beliefs_room(pool, 1) + (pool->c + 1) * sizeof(double);
 }
@@ -278,7 +279,7 @@ static void acs_plan(const select_req *req, scant_plan *plan) {
     all = size_add(all, size_mul(width, 3 * sizeof(double)));
     plan->memory = size_add(plan->memory, all);
     select_plan_blocks(req, pool->c, LINE, scan_row(pool), plan);
-    if (is_fisher(req)) /* and one more for each step beyond the batch */
+    if (is_fisher(req)) /* plus one for each step beyond the batch */
         plan->passes += plan->batch + 4;
 }
 
@@ -325,7 +326,7 @@ static scant_status reserve(coreset *c) {
     return SCANT_OK;
 }
 
-/* What is asked for besides samples. */
+/* fisher needs features besides samples. */
 static scant_status acs_way(select_req *req, unsigned given, unsigned *needs) {
     (void)given;
     *needs = SCANT_SAMPLES | (is_fisher(req) ? SCANT_FEATURES : 0U);
@@ -346,7 +347,9 @@ static scant_status acs_select(select_req *req) {
     TRY(scant__parfor(req->ctx, "measuring beliefs", req->plan.blocks, scan_block, &c));
     TRY(measure(&c));
     if (select_walk_length(&c.walk, c.walk.goal) == 0)
-        scant__warn(req->ctx, "%s: the samples agree on every row: the first are picked",
+        scant__warn(req->ctx,
+                    "%s: the samples agree on every row; the rows with the lowest "
+                    "indices are picked",
                     scant_array_name(req->pool.samples));
     TRY(walk(&c));
     return hand_in(&c);
@@ -358,35 +361,37 @@ static const scant_option options[] = {
      .value = "0",
      .min = 0,
      .max = 1e9,
-     .help = "samples that rows are compared on: so many, from the first on; 0: all"},
+     .help = "compare rows on the first K posterior samples only; 0: on all"},
     {.key = "inner",
      .kind = SCANT_OPTION_CHOICE,
      .value = "projections",
      .choices = "projections|fisher",
-     .help = "what rows are compared by: expected log-likelihoods under the samples, or "
-             "their gradients by the last layer's weights, which needs features too"},
+     .help = "compare rows by their expected log-likelihoods under the samples "
+             "(projections), or by the gradients of these in the last layer's weights "
+             "(fisher), which needs features too"},
     SELECT_OPTION_BIAS("1")};
 
 static const scant_figure_info figures[] = {
-    {"objective_start", "distance of an empty stand-in from the pool"},
-    {"objective", "distance of the weighted rows from the pool"},
-    {"steps", "steps that moved the weights"},
-    {"filled", "picks without weight, which fill the batch up"},
+    {"objective_start", "distance of the empty coreset from the pool"},
+    {"objective", "distance of the weighted coreset from the pool"},
+    {"steps", "number of steps that changed the weights"},
+    {"filled", "number of picks without weight, which fill up the batch"},
 };
 
 const scant_strategy select_strategy_acs_fw = {
-    .info = {.name = "acs-fw",
-             .summary = "a sparse weighted stand-in for what the whole pool would say of "
-                        "the posterior",
-             .use = "With an ensemble or MC dropout, for large batches that must not "
-                    "repeat themselves.",
-             .paper = "Pinsler et al. 2019",
-             .score = "weight of the row in the stand-in; 0: filled up",
-             .needs = SCANT_SAMPLES,
-             .options = options,
-             .n_options = sizeof options / sizeof *options,
-             .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+    .info =
+        {.name = "acs-fw",
+         .summary = "a weighted coreset whose log-likelihood approximates that of the "
+                    "whole pool",
+         .use =
+             "With an ensemble or MC dropout, for large batches without redundant rows.",
+         .paper = "Pinsler et al. 2019",
+         .score = "weight of the row in the coreset; 0 for rows that fill up the batch",
+         .needs = SCANT_SAMPLES,
+         .options = options,
+         .n_options = sizeof options / sizeof *options,
+         .figures = figures,
+         .n_figures = sizeof figures / sizeof *figures},
     .way = acs_way,
     .check = acs_check,
     .plan = acs_plan,

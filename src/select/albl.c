@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * albl: a bandit over two strategies, least confidence and coreset (Hsu & Lin, "Active
- * learning by learning", 2015), in the form that the deep active-learning papers compare
- * with: a whole batch by one arm, drawn with probability
+ * learning by learning", 2015), in the form that deep active-learning papers compare
+ * with: one arm, drawn with the probability below, picks the whole batch,
  *
  *     p_k = (1 - K p_min) w_k / sum w + p_min,    K = 2, p_min = 1 / (10 K)
  *
- * and, at the next call, the arm that was played rewarded by the model's accuracy on what
- * is labelled, each row weighted by one over the probability it was picked with:
+ * and the next call rewards it with the model's accuracy r on the labelled rows, each
+ * weighted by one over the probability of its pick:
  *
  *     w_k <- w_k exp(p_min/2 (r + sqrt(ln(K / 0.1) / K) / p_k)).
  *
- * The original picks one row at a time, updates all arms and mixes their distributions;
- * it is not this. Where the model fits its labels, r is near 1 whatever was played, and
- * the bandit drifts to the arm that it happens to play: do not expect it to adapt much.
+ * The original algorithm differs: it picks one row at a time, updates all arms and mixes
+ * their distributions. If the model fits its labels, r is near 1 for either arm, and the
+ * bandit drifts to the arm that it happened to draw: do not expect it to adapt much.
  *
- * What it learnt goes from call to call as a JSON object: the weights (the largest is 1),
- * the arm and probability of the last call, how many calls there were, and the
- * probability of every row that was picked. Rows labelled otherwise count with
- * probability 1.
+ * The state between calls is a JSON object: the weights (the largest is 1), the arm and
+ * probability of the last call, the number of calls, and the probability of every picked
+ * row. Labelled rows that it did not pick count with probability 1.
  *
- * Cost: that of the arm, and one pass over probabilities and features. Memory: 8 bytes a
- * row, and the state's text.
+ * Cost: the arm's, and one pass over probabilities and features. Memory: 8 bytes per row,
+ * and the state's text.
  */
 #include <assert.h>
 #include <jansson.h>
@@ -37,7 +36,7 @@
 
 enum { ARMS = 2, ENTRY = 64 /* bytes of "[row, probability], " at most */, HEAD = 256 };
 
-#define MOST_CALLS 1000000000000 /* nobody has labels for more */
+#define MOST_CALLS 1000000000000 /* an upper bound that no project reaches */
 
 static const double P_MIN = 1.0 / (10 * ARMS), DELTA = 0.1;
 
@@ -46,7 +45,7 @@ typedef struct bandit {
     uint64_t calls;    /* so far */
     size_t arm;        /* of the last */
     double p;          /* its probability */
-    double *picked_by; /* n: the probability a row was picked with; 0: it was not */
+    double *picked_by; /* n: probability of each row's pick; 0: not picked */
     size_t n_picked;
     double reward; /* of this call */
 } bandit;
@@ -54,7 +53,7 @@ typedef struct bandit {
 /* ---- the state as text ----------------------------------------------------------- */
 
 static scant_status damaged(const select_req *req, const char *what) {
-    return scant__fail(req->ctx, SCANT_EINPUT, "%s: not a state that albl has left: %s",
+    return scant__fail(req->ctx, SCANT_EINPUT, "%s: not a state written by albl: %s",
                        req->state_name, what);
 }
 
@@ -76,7 +75,7 @@ static scant_status read_picked(const select_req *req, const json_t *list, bandi
                            "'picked' has an entry that is no row with a probability");
         if ((uint64_t)at >= req->pool.n)
             return scant__fail(req->ctx, SCANT_EINPUT,
-                               "%s: has picked row %lld, but the pool has %zu rows: it "
+                               "%s: names row %lld, but the pool has %zu rows: the state "
                                "belongs to another pool",
                                req->state_name, (long long)at, req->pool.n);
         b->n_picked += b->picked_by[at] == 0;
@@ -117,10 +116,10 @@ static scant_status parse_state(const select_req *req, bandit *b) {
     if (!req->state) return SCANT_OK;
     json_t *root = json_loadb(req->state, req->state_size, JSON_REJECT_DUPLICATES, &why);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(req->ctx, SCANT_ENOMEM, "%s: out of memory reading it",
+        return scant__fail(req->ctx, SCANT_ENOMEM, "%s: out of memory while reading",
                            req->state_name);
     if (!root)
-        return scant__fail(req->ctx, SCANT_EINPUT, "%s: is no JSON: line %d: %s",
+        return scant__fail(req->ctx, SCANT_EINPUT, "%s: not valid JSON: line %d: %s",
                            req->state_name, why.line, why.text);
     scant_status s = read_state(req, root, b);
     json_decref(root);
@@ -154,8 +153,8 @@ static scant_status write_state(select_req *req, const bandit *b) {
 
 /* ---- the bandit ------------------------------------------------------------------ */
 
-/* How well the model does on what is labelled: the mean of hits, each over the
- * probability that its row was picked with. */
+/* Importance-weighted accuracy on the labelled rows: the mean of hits, each divided by
+ * the probability of its row's pick. */
 static scant_status measure(const select_req *req, bandit *b) {
     const select_pool *pool = &req->pool;
     la_rows probs;
@@ -173,7 +172,7 @@ static scant_status measure(const select_req *req, bandit *b) {
     return SCANT_OK;
 }
 
-/* Weights by their largest: only their ratio counts, and it may grow without end. */
+/* Divides by the largest weight: only the ratio counts, and it may grow without limit. */
 static void reward(bandit *b) {
     double bonus = sqrt(log(ARMS / DELTA) / ARMS) / b->p, top = 0;
     b->weight[b->arm] *= exp(P_MIN / 2 * (b->reward + bonus));
@@ -206,7 +205,7 @@ static select_req call_of(const select_req *req, size_t arm) {
     return call;
 }
 
-/* Options of the arms are switches that are off. */
+/* The arms' options are switches, all off. */
 static scant_plan plan_of(const select_req *req, size_t arm, const scant_plan *plan) {
     enum { MOST_OPTIONS = 4 };
     select_value values[MOST_OPTIONS] = {{0}};
@@ -225,7 +224,8 @@ static void albl_plan(const select_req *req, scant_plan *plan) {
     size_t kept = BLOCKS * OVERHEAD + OPTION;
     kept = size_add(kept, size_mul(pool->n, sizeof(double)));
     kept = size_add(kept, size_mul(pool->c, sizeof(double)));
-    /* a state names at most all rows; what it holds is as long as its text at least */
+    /* a state names each row at most once, and its parsed form is no longer than its text
+     */
     size_t rows = size_add(req->state_size / sizeof "[0,1]", plan->batch);
     rows = rows < pool->n ? rows : pool->n;
     kept = size_add(kept, 2 * size_add(HEAD, size_mul(rows, ENTRY)));
@@ -281,21 +281,21 @@ static scant_status albl_select(select_req *req) {
 
 static const scant_figure_info figures[] = {
     {"reward",
-     "reward of the arm of the call before: the model's accuracy on the labelled rows, "
-     "each over the probability it was picked with; absent in a first call"},
-    {"arm", "which picked: 0 is confidence, 1 is coreset"},
-    {"probability", "chance that this arm was drawn with: each pick's score"},
-    {"weight_confidence", "weight of the arm confidence; the larger of both is 1"},
-    {"weight_coreset", "weight of the arm coreset"},
+     "reward of the previous call's arm: the model's accuracy on the labelled rows, each "
+     "weighted by one over the probability of its pick; absent in the first call"},
+    {"arm", "arm that made the picks: 0 is confidence, 1 is coreset"},
+    {"probability", "probability with which this arm was chosen; every pick's score"},
+    {"weight_confidence", "weight of confidence; the larger of the two weights is 1"},
+    {"weight_coreset", "weight of coreset"},
 };
 
 const scant_strategy select_strategy_albl = {
     .info = {.name = "albl",
-             .summary = "a bandit over confidence and coreset that learns from call to "
-                        "call",
+             .summary = "a bandit that chooses between confidence and coreset and learns "
+                        "from call to call",
              .use = "A baseline that hedges between the two; it adapts slowly.",
-             .paper = "Hsu & Lin 2015, as compared with by Ash et al. 2020",
-             .score = "probability of the arm that picked",
+             .paper = "Hsu & Lin 2015, in the form that Ash et al. 2020 compare with",
+             .score = "probability with which the arm was chosen",
              .needs = SCANT_PROBS | SCANT_FEATURES | SCANT_LABELS | SCANT_STATE,
              .figures = figures,
              .n_figures = sizeof figures / sizeof *figures},

@@ -3,17 +3,17 @@
  * badge: k-means++ seeding on the last layer's gradients (Ash, Zhang, Krishnamurthy,
  * Langford & Agarwal, "Deep batch active learning by diverse, uncertain gradient lower
  * bounds", 2020). The gradient of a row at its own most probable label is a x h with a =
- * p - e_y; a batch is drawn from them by D^2 sampling, which prefers large gradients and
- * avoids likeness.
+ * p - e_y; D^2 sampling draws a batch from them; it prefers large gradients and avoids
+ * similar ones.
  *
  * As in the published code the first pick is the row with the largest norm, features
- * carry no bias (option bias), and labelled rows play no part. Unlike it, the n x (C d)
+ * carry no bias (option bias), and labelled rows are ignored. Unlike it, the n x (C d)
  * gradients are never built, and most distances are never computed (linalg/growset.h),
- * while the law of the picks stays exactly that of k-means++. Once all distances are 0
+ * while the picks have exactly the distribution of k-means++. Once all distances are 0
  * the rest is drawn uniformly.
  *
  * Cost: O(n(C + d)) for the norms, then a few per cent of the n*b distances. Memory: 21
- * bytes a row and the picks' rows, for any number of classes.
+ * bytes per row plus the picked rows, for any number of classes.
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@ typedef struct norm_job {
     const select_req *req;
     select_grow *grow;
     double *norm;
-    unsigned char *room; /* a worker's: probabilities and their stats of a few rows */
+    unsigned char *room; /* per worker: probabilities and statistics of a few rows */
     size_t room_size, room_rows;
 } norm_job;
 
@@ -70,7 +70,7 @@ static scant_status compute_norms(select_req *req, select_grow *grow) {
     return scant__parfor(req->ctx, "measuring gradients", blocks, norm_block, &job);
 }
 
-/* The row with the largest norm of those that may be picked; the first of equals. */
+/* The available row with the largest norm; ties go to the lowest index. */
 static size_t largest(const select_req *req, const select_grow *grow) {
     size_t best = req->pool.n;
     for (size_t i = 0; i < req->pool.n; i++)
@@ -89,7 +89,7 @@ static void badge_plan(const select_req *req, scant_plan *plan) {
     plan->passes += 1;
 }
 
-/* Where all rows left are copies of picked ones. */
+/* Used when every remaining row equals a picked one. */
 static scant_status fill(select_req *req, const select_grow *grow) {
     bool *taken = scant__arena_alloc(req->arena, req->pool.n, sizeof *taken);
     if (!taken) return SCANT_ENOMEM;
@@ -120,11 +120,12 @@ static const scant_option options[] = {SELECT_OPTION_BIAS("0"), SELECT_OPTION_NO
 
 const scant_strategy select_strategy_badge = {
     .info = {.name = "badge",
-             .summary = "uncertain and diverse: k-means++ on the last layer's gradients",
-             .use = "The default choice for batches when there are probabilities and "
-                    "features.",
+             .summary =
+                 "uncertain and diverse rows: k-means++ on the last layer's gradients",
+             .use =
+                 "The default choice for batches if you have probabilities and features.",
              .paper = "Ash et al. 2020",
-             .score = "squared distance to the picks before it when picked (first: its "
+             .score = "squared distance to the nearest earlier pick (first pick: its "
                       "squared norm)",
              .needs = SCANT_PROBS | SCANT_FEATURES,
              .options = options,

@@ -6,9 +6,9 @@
  * score is the mutual information of a row's label and the model: the entropy of the mean
  * prediction less the mean entropy of the samples', in nats, at most ln of their number.
  *
- * Exact up to the rounding of entropies, a few 1e-15; what is no more than that counts as
- * 0, so that rows without any disagreement tie. One pass, O(m n C), bound by the
- * logarithm. Memory: a block of rows a worker.
+ * Exact up to the rounding of entropies, a few 1e-15. Smaller values count as 0, so that
+ * rows without disagreement tie. One pass, O(m n C); the logarithm dominates. Memory: one
+ * block of rows per worker.
  */
 #include <string.h>
 
@@ -21,18 +21,20 @@ static void score(const scan_block *block, double *out) {
 static scant_status bald_select(select_req *req) {
     TRY(select_scan(req, SELECT_ENTROPY, score));
     if (req->picks[0].score == 0)
-        scant__warn(req->ctx, "%s: the samples agree on every row: the first are picked",
+        scant__warn(req->ctx,
+                    "%s: the samples agree on every row; the rows with the lowest "
+                    "indices are picked",
                     scant_array_name(req->pool.samples));
     return SCANT_OK;
 }
 
 const scant_strategy select_strategy_bald = {
     .info = {.name = "bald",
-             .summary = "rows on which samples of the posterior disagree most",
-             .use = "With an ensemble or MC dropout, for a few rows at a time: rows of a "
-                    "batch may tell the same.",
+             .summary = "rows on which posterior samples disagree most",
+             .use = "With an ensemble or MC dropout, for a few rows at a time. Rows of a "
+                    "large batch may carry the same information.",
              .paper = "Houlsby et al. 2011; Gal et al. 2017",
-             .score = "mutual information of label and model, in nats",
+             .score = "mutual information between the row's label and the model, in nats",
              .needs = SCANT_SAMPLES},
     .plan = select_scan_plan,
     .select = bald_select,

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batchbald: rows whose labels together tell most about the model (Kirsch, van Amersfoort
- * & Gal, "BatchBALD: efficient and diverse batch acquisition for deep Bayesian active
- * learning", 2019): greedily, the row that adds most to the joint mutual information
- * I(y_S; model), within a factor of 1 - 1/e of the best batch.
+ * batchbald: rows whose labels jointly carry most information about the model (Kirsch,
+ * van Amersfoort & Gal, "BatchBALD: efficient and diverse batch acquisition for deep
+ * Bayesian active learning", 2019): greedily, the row that adds most to the joint mutual
+ * information I(y_S; model), within a factor of 1 - 1/e of the best batch.
  *
- * While the strings of labels of the picks so far are at most `mc`, joint entropies are
- * exact, and picks and scores are those of exhaustive enumeration. After that strings are
- * drawn (joint.h says how, and in what it deviates from the paper: estimators with less
- * noise, whole strings not drawn anew after every one of many picks). The score of a pick
- * is then measured on strings with its label, and never falls below the one before.
+ * A string is one label for each pick so far. Up to `mc` strings, joint entropies are
+ * exact, and picks and scores are those of exhaustive enumeration. Beyond that, strings
+ * are sampled (joint.h says how, and where it deviates from the paper: estimators with
+ * less noise, and strings that are not all resampled after every pick). The score of a
+ * pick is then estimated on strings with its label and never falls below the previous
+ * score.
  *
- * Lazy: what a label adds never grows with the picks, so a gain computed for fewer picks
- * is an upper bound, and only rows whose bound reaches the best gain are evaluated; on
- * merged strings first, which bound it too. An estimated gain bounds later ones only with
- * four standard errors added, and rows are dropped from the race for a pick by the same
- * margin: looked at on a few strings first, then on more, until their bound falls below
- * the best gain or all strings are used. So the pick is the one that evaluating every row
- * on all strings would give, except where a bound of four errors fails, and then one
- * within the noise of it.
+ * Lazy evaluation: the gain of a row never grows with the picks, so a gain computed for
+ * fewer picks is an upper bound, and only rows whose bound reaches the best gain are
+ * evaluated, first on merged strings, which give an upper bound too. An estimated gain is
+ * a bound only with four standard errors added. By the same margin rows leave the race
+ * for a pick: they are evaluated on a few strings, then on more, until their bound falls
+ * below the best gain or all strings are used. So the pick is the one that evaluating
+ * every row on all strings would give, unless a bound of four errors fails; then it is
+ * one within the noise.
  *
- * The information is at most ln m. Once exact gains are all below 1e-11, or what is left
- * is no more than the noise of drawn strings (2 / sqrt of their number, four times what
- * half a nat of spread makes), picks would hang on chance: the rest goes by bald, and the
- * last information is their score.
+ * The information is at most ln m. Once all exact gains are below 1e-11, or the rest is
+ * within the noise of sampled strings (2 / sqrt of their number, four standard errors at
+ * a spread of half a nat), picks would be arbitrary: bald makes the remaining ones, with
+ * the last information as their score.
  *
- * Cost: O(m n C) for the first pick, then at most n mc m C multiply-adds a pick, of which
- * most are never done. Memory: mc m numbers, 17 bytes a row, a few rows a worker.
+ * Cost: O(m n C) for the first pick, then at most n mc m C multiply-adds per pick, most
+ * of which are avoided. Memory: mc m numbers, 17 bytes per row, a few rows per worker.
  */
 #include <math.h>
 #include <string.h>
@@ -38,29 +39,30 @@
 #include "select/strategy.h"
 
 enum {
-    FIRST_WAVE = 12,     /* rows evaluated together, whole: they set the mark */
+    FIRST_WAVE = 12,     /* rows evaluated first, on all strings: they set the gain to
+                          * beat */
     EXACT_WAVE = 120,    /* then */
-    WAVE = 960,          /* or, as a race */
-    WORTH_MERGING = 256, /* rows that may win */
-    STAGE = 4            /* a race looks at 4 parts first, then at 4 times as many */
+    WAVE = 960,          /* rows of a race */
+    WORTH_MERGING = 256, /* candidate rows from which merging pays */
+    STAGE = 4            /* a race uses 4 parts first, then 4 times as many */
 };
-static const double ROUNDING = 1e-10; /* of gains: bounds that close are looked at */
+static const double ROUNDING = 1e-10; /* of gains: bounds this close are evaluated */
 static const double NOTHING = 1e-11, NORMAL = 1e-12, ERRORS = 4;
 
-/* How closely a row was looked at. */
+/* How precisely a row has been evaluated. */
 typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
 
 typedef struct greedy {
     select_req *req;
     joint j;
     double *information; /* n: by itself */
-    double *bound;       /* n: of the gain; below 0: may not be picked */
-    unsigned char *seen; /* n: how closely, for this pick */
+    double *bound;       /* n: of the gain; below 0: not available */
+    unsigned char *seen; /* n: how precisely, for this pick */
     double total;        /* information of the picks */
     la_scored best;      /* of this pick */
-    double slack;        /* by how much a bound may fall short */
-    double off;   /* by how much probabilities of a row differ from 1 in sum, at most */
-    double *offs; /* likewise, of the rows that a worker saw */
+    double slack;        /* largest shortfall of a bound */
+    double off;          /* largest deviation of a row's sum from 1 */
+    double *offs;        /* likewise, per worker */
     /* a wave: */
     la_scored *heap;
     size_t *rows;
@@ -106,7 +108,8 @@ static bool may_win(const greedy *g, size_t row, closeness how) {
            g->seen[row] < how;
 }
 
-/* The rows with the best bounds that may win and were not seen as closely. */
+/* The rows with the best bounds that may still win and have not been evaluated as
+ * precisely. */
 static size_t next_wave(greedy *g, size_t size, closeness how) {
     la_topk top;
     la_topk_init(&top, g->heap, size);
@@ -141,8 +144,8 @@ static scant_status evaluate(greedy *g, const joint_set *set, size_t count) {
     return SCANT_OK;
 }
 
-/* Of a few rows, which set the mark; then of all that may reach it, on merged strings
- * first where there are many. */
+/* Gains of a few rows, which set the gain to beat; then of all that may reach it, on
+ * merged strings first if there are many. */
 static scant_status find_exact(greedy *g) {
     size_t count, many = 0;
     double sure = g->j.all.known + log((double)g->req->pool.c);
@@ -163,9 +166,9 @@ static scant_status find_exact(greedy *g) {
 /* ---- estimated gains ----------------------------------------------------------------
  */
 
-/* What the rows of the first wave have in common: their mean gain in each part; and how
- * much, in variance from part to part, a row differs from that and from itself. The last
- * part may be a short one, and does not count for it. */
+/* The common part of the first wave's rows: their mean gain in each part of the strings;
+ * and the variances, over parts, of a row's gain around it and by itself. The last part
+ * may be short and is left out of the variances. */
 static void measure_common(greedy *g, size_t count) {
     size_t parts = g->j.all.count / g->j.all.part;
     double *common = g->common, rows = (double)count, apart = 0, alone = 0;
@@ -194,12 +197,12 @@ static void measure_common(greedy *g, size_t count) {
 
 typedef struct estimate {
     double gain;
-    double race;  /* the gain on all strings is not above that */
-    double bound; /* the true gain is not above that */
+    double race;  /* upper bound of the gain on all strings */
+    double bound; /* upper bound of the true gain */
 } estimate;
 
-/* What the first `parts` parts make of a row's gain: of the other parts the first wave is
- * known, and only the difference from it is estimated. */
+/* Estimates a row's gain from the first `parts` parts. The first wave's mean is known for
+ * the other parts, so only the difference from it is estimated. */
 static estimate gain_of(const greedy *g, size_t k, size_t parts) {
     const joint_set *set = &g->j.all;
     const double *value = g->value + k * JOINT_PARTS;
@@ -212,8 +215,8 @@ static estimate gain_of(const greedy *g, size_t k, size_t parts) {
     return (estimate){gain, gain + ERRORS * race, gain + ERRORS * (race + noise)};
 }
 
-/* Enters what is known of the wave's rows after `parts` parts; keeps in the race those
- * that may still be best. */
+/* Updates the wave's rows after `parts` parts; keeps those in the race that may still be
+ * best. */
 static size_t judge(greedy *g, size_t count, size_t parts) {
     size_t kept = 0;
     for (size_t k = 0; k < count; k++) {
@@ -264,7 +267,7 @@ static scant_status find_best(greedy *g) {
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-/* By itself the best row is the one with the largest information. */
+/* The first pick is the row with the largest information. */
 static void first_best(greedy *g) {
     g->best = (la_scored){-INFINITY, SIZE_MAX};
     for (size_t i = 0; i < g->req->pool.n; i++)
@@ -272,14 +275,14 @@ static void first_best(greedy *g) {
             g->best = (la_scored){g->bound[i], i};
 }
 
-/* Whether what is left to know is within the noise. */
+/* Whether the remaining information is within the noise. */
 static bool is_saturated(const greedy *g) {
     const joint *j = &g->j;
     return !j->exact && j->left <= 2 / sqrt((double)j->drawn);
 }
 
-/* Whether the best row adds nothing. Where sums of probabilities are not quite 1, exact
- * gains are no information to the last digits and never quite 0: they are gone by. */
+/* Whether the best row adds nothing. If sums of probabilities are not exactly 1, exact
+ * gains are not exactly 0 either; the tolerance allows for that. */
 static bool adds_nothing(const greedy *g) {
     return g->best.score <= NOTHING && (!g->j.exact || g->off <= NORMAL);
 }
@@ -395,24 +398,31 @@ static const scant_option options[] = {
      .value = "10000",
      .min = 1,
      .max = 1e9,
-     .help = "strings of labels: listed up to that many, that many drawn beyond"}};
+     .help = "limit on label combinations: up to this number all are enumerated, beyond "
+             "it this many are drawn at random"}};
 
 static const scant_figure_info figures[] = {
-    {"ceiling", "the most that any batch can tell: ln of the number of samples, in nats"},
-    {"information", "what the batch tells, picks by bald not counted, in nats"},
-    {"exact", "picks, the first ones, that were judged by all strings of labels"},
-    {"sampled", "picks, the next ones, that were judged by strings drawn at random"},
-    {"by_bald", "picks, the last ones, that bald made as no row told more; 0: none"},
+    {"ceiling",
+     "upper bound on the information of any batch: ln(number of samples), in nats"},
+    {"information",
+     "joint information of the batch without the picks made by bald, in nats"},
+    {"exact", "number of first picks that were scored on all label combinations"},
+    {"sampled",
+     "number of next picks that were scored on label combinations drawn at random"},
+    {"by_bald",
+     "number of last picks made by bald, because no row added information; 0: none"},
 };
 
 const scant_strategy select_strategy_batchbald = {
     .info = {.name = "batchbald",
-             .summary = "rows whose labels together tell most about the model",
-             .use = "With an ensemble or MC dropout, for batches of up to a few dozen: a "
-                    "batch tells at most ln of the number of samples.",
+             .summary =
+                 "rows whose labels together carry most information about the model",
+             .use = "With an ensemble or MC dropout, for batches of up to a few dozen "
+                    "rows. A batch can carry at most ln(number of samples) nats.",
              .paper = "Kirsch et al. 2019",
-             .score = "joint mutual information of the labels up to this pick and the "
-                      "model, in nats; picks beyond the ceiling repeat the last value",
+             .score =
+                 "joint mutual information between the model and the labels up to this "
+                 "pick, in nats; picks beyond the ceiling repeat the last value",
              .needs = SCANT_SAMPLES,
              .options = options,
              .n_options = sizeof options / sizeof *options,

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bss: rows and weights with which least squares over a space of functions is as good as
- * over the whole pool, by randomized BSS sampling ("Sample complexity of deep active
- * learning", under review for ICLR 2022, after Chen & Price, "Active regression via
- * linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/barrier.h has the
- * process; a row drawn twice is one label, its weights added.
+ * bss: rows and weights for which least squares over a space of functions is nearly as
+ * good as over the whole pool, by randomized BSS sampling ("Sample complexity of deep
+ * active learning", under review for ICLR 2022, after Chen & Price, "Active regression
+ * via linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/barrier.h
+ * describes the process. A row drawn twice is one pick with the sum of both weights.
  *
  * The space is spanned by the features and 1, by their monomials up to a degree (the
  * paper's own choice; features are scaled into the unit ball first), by gradients, or by
  * the functions of a kernel (select/kernel_basis.h), and made orthonormal under the
- * uniform law of the rows that may be picked (linalg/basis.h), where the paper has it
- * nearly so. More than B/2 dimensions are more than B rows can serve: the leading B/2
- * principal directions are kept, with a warning.
+ * uniform distribution on the available rows (linalg/basis.h); in the paper it is nearly
+ * so. B rows cannot support more than B/2 dimensions: then the leading B/2 principal
+ * directions are kept, with a warning.
  *
- * The paper leaves the process's constants open. Its epsilon gives gamma = min(0.11,
+ * The paper leaves the constants of the process open. An epsilon gives gamma = min(0.11,
  * sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2, and the
- * output is good, eigenvalues within [3/4, 5/4] and sum of beta at most 5/4, always and
- * not only with probability 0.9. Without one, gamma is chosen for the batch: a process
- * has about 1.6 D t draws, t = 1/gamma^2 - 1, and t is corrected by secants, with the
- * same seed, towards B distinct rows from below. A batch that is small for the basis is
- * not good then, and `info` says so. The rows are never filled up: each has its weight
- * from the law.
+ * output is good, eigenvalues within [3/4, 5/4] and sum of beta at most 5/4, always, not
+ * only with probability 0.9. Without an epsilon, gamma is chosen for the batch: a process
+ * has about 1.6 D t draws, t = 1/gamma^2 - 1, and secant steps with the same seed move t
+ * towards B distinct rows from below. If the batch is small for the basis, the output is
+ * not good, and `info` says so. The batch is never filled up with other rows, since these
+ * would have no weight.
  *
- * Draws are at most about 2B (or 2000): where few rows have most of the leverage, or B is
- * nearly n, fewer than B rows come out.
+ * There are at most about 2B (or 2000) draws: if few rows have most of the leverage, or B
+ * is nearly n, fewer than B rows result.
  *
- * law = leverage draws independently by leverage instead, which is what the paper
- * compares with: 2 D / epsilon draws, or as many as make B distinct rows. That stop leans
- * on what was drawn, by about one draw; the weighted sum is unbiased with an epsilon
- * alone.
+ * law = leverage draws independently by leverage, the paper's baseline: 2 D / epsilon
+ * draws, or as many as give B distinct rows. The latter stopping rule depends on the
+ * draws, so the weighted sum is unbiased only with an epsilon.
  *
- * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) a draw.
- * Memory: 16 bytes a row (24 where some are labelled) and a few d^2 doubles. With a
- * kernel: its n^2 values and the eigenvectors of that matrix, in 32 n^2 bytes, up to 4096
- * rows; of more, 1024 values a row, n 1024^2 multiply-adds, 4 kB a row.
+ * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) per draw.
+ * Memory: 16 bytes per row (24 if some are labelled) and a few d^2 doubles. With a kernel
+ * and up to 4096 rows: n^2 values and the eigenvectors of that matrix, in 32 n^2 bytes;
+ * with more rows: 1024 values and 4 kB per row, n 1024^2 multiply-adds.
  */
 #include <math.h>
 
@@ -44,29 +43,29 @@
 #include "select/monomials.h"
 #include "select/strategy.h"
 
-enum { FEATURES, POLY, GRADIENTS }; /* the words of the option basis */
-enum { BSS, LEVERAGE };             /* and of law */
+enum { FEATURES, POLY, GRADIENTS }; /* choices of option basis */
+enum { BSS, LEVERAGE };             /* choices of option law */
 enum { MOST_FUNCTIONS = 5000 };     /* of a polynomial basis */
 
 static const double SURE_GAMMA = 0.11; /* up to here the output is always good */
-/* For each of D t: 1.53 to 1.64 were counted, over D = 1 .. 500 and many t. */
+/* Draws per D t: 1.53 to 1.64 were measured for D = 1 .. 500 and many t. */
 static const double DRAWS = 1.59;
 static const double MOST_DRAWS = 1e7; /* for an epsilon */
-static const double FEW_DRAWS = 2000; /* are affordable for a batch of any size */
-static const double LEAST_TD = 0.49;  /* where t D is below 1/2, one draw is all */
+static const double FEW_DRAWS = 2000; /* allowed for a batch of any size */
+static const double LEAST_TD = 0.49;  /* if t D is below 1/2, there is only one draw */
 
 typedef struct bss {
     select_req *req;
-    select_pool pool; /* with gradients as features, where they are the basis */
+    select_pool pool; /* with gradients as features if they are the basis */
     select_features features;
     la_rows h, functions;
     select_monomials monomials;
-    size_t *rows; /* that may be picked; NULL: all */
+    size_t *rows; /* available ones; NULL: all */
     la_view view;
-    select_kernel_basis kernel; /* where the call has one */
+    select_kernel_basis kernel; /* if the call has one */
     la_basis basis;
     la_barrier barrier;
-    /* of the best process so far that keeps to the batch: */
+    /* the best process so far that fits the batch: */
     la_topk best;
     double t, low, high; /* 2/epsilon; the eigenvalue band */
     double beta, condition;
@@ -81,7 +80,7 @@ static scant_status bss_way(select_req *req, unsigned given, unsigned *needs) {
     bool gradients = select_option(req, "basis") == GRADIENTS;
     if (req->depth && select_option(req, "basis") != FEATURES)
         return scant__fail(req->ctx, SCANT_EUSAGE,
-                           "bss: a kernel is its own basis, of features; basis is '%s'",
+                           "bss: basis is '%s', but with a kernel it must be features",
                            select_option_text(req, "basis"));
     *needs = gradients ? SCANT_GRADIENTS : SCANT_FEATURES;
     return SCANT_OK;
@@ -141,8 +140,8 @@ static scant_status bss_check(const select_req *req) {
     if (count > MOST_FUNCTIONS)
         return scant__fail(
             req->ctx, SCANT_EUSAGE,
-            "bss: the monomials up to degree %zu of %zu features are %s%zu, "
-            "more than %d: take a smaller degree, or fewer features",
+            "bss: polynomials of degree %zu in %zu features have %s%zu monomials, more "
+            "than %d: use a smaller degree or fewer features",
             degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
     if (req->depth) return SCANT_OK;
@@ -154,8 +153,8 @@ static void warn_if_wide(const bss *b) {
     size_t functions = la_view_width(&b->view), n = b->view.m;
     if (functions > n && !b->req->depth)
         scant__warn(b->req->ctx,
-                    "bss: a basis of %zu functions is larger than the pool of %zu row%s: "
-                    "only what can be told apart there is kept of it",
+                    "bss: the basis has %zu functions, more than the %zu row%s of the "
+                    "pool; dependent functions are dropped",
                     functions, n, n == 1 ? "" : "s");
 }
 
@@ -191,8 +190,7 @@ static scant_status build(bss *b) {
         TRY(la_basis_build(&b->basis, req->arena, &b->view, most));
     if (b->basis.dim == 0)
         return scant__fail(req->ctx, SCANT_EINPUT,
-                           "%s: every row that may be picked is 0: there is no basis to "
-                           "draw by",
+                           "%s: every available row is 0, so there is no basis",
                            scant_array_name(b->pool.features));
     if (b->basis.rank > most)
         scant__warn(
@@ -212,7 +210,7 @@ static bool by_leverage(const select_req *req) {
     return select_option(req, "law") == LEVERAGE;
 }
 
-/* Keeps what was drawn if it is the fullest so far that the batch can hold. */
+/* Keeps the drawn rows if they are the most so far that fit the batch. */
 static scant_status keep(bss *b) {
     const la_barrier *p = &b->barrier;
     if (p->distinct > b->req->batch || p->distinct < b->best.count) return SCANT_OK;
@@ -241,10 +239,12 @@ typedef struct aim { /* the search for a t with `batch` distinct rows */
     double batch;
     double t, count;         /* of the last process */
     double old_t, old_count; /* and of the one before */
-    double enough, too_many; /* the largest t known to be so, the smallest */
+    double enough, too_many; /* largest t known to give few enough rows, smallest known to
+                              * give too many */
 } aim;
 
-/* Where the line through the last two meets the batch, a little below it. */
+/* Secant step: slightly below where the line through the last two points meets the batch.
+ */
 static double secant(const aim *a) {
     double target = a->batch * (1 - 1.0 / 128);
     double slope = (a->count - a->old_count) / (a->t - a->old_t);
@@ -254,8 +254,8 @@ static double secant(const aim *a) {
     return isfinite(a->too_many) ? (a->enough + a->too_many) / 2 : 2 * a->t;
 }
 
-/* Towards as many distinct rows as the batch, from below. Where the batch is all there
- * is, nothing can be too many. */
+/* Moves t towards `batch` distinct rows, from below. If the batch is the whole pool, no t
+ * gives too many. */
 static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
     double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
@@ -295,14 +295,14 @@ static scant_status draw_for_epsilon(bss *b, double epsilon) {
     double t = leverage ? 2 / epsilon : t_of(gamma);
     double draws = (leverage ? 1 : DRAWS) * (double)b->basis.dim * t;
     if (!(draws < MOST_DRAWS))
-        return scant__fail(b->req->ctx, SCANT_EUSAGE,
-                           "bss: epsilon = %g takes about %.3g draws, more than anybody "
-                           "waits for: at most %.0g are made",
-                           epsilon, draws, MOST_DRAWS);
+        return scant__fail(
+            b->req->ctx, SCANT_EUSAGE,
+            "bss: epsilon = %g needs about %.3g draws, more than the limit of %.0g",
+            epsilon, draws, MOST_DRAWS);
     TRY(draw(b, t));
     if (b->best.count) return SCANT_OK;
     return scant__fail(b->req->ctx, SCANT_EUSAGE,
-                       "bss: epsilon = %g takes %zu rows, more than the batch of %zu",
+                       "bss: epsilon = %g needs %zu rows, more than the batch of %zu",
                        epsilon, b->barrier.distinct, b->req->batch);
 }
 
@@ -341,11 +341,12 @@ static scant_status bss_select(select_req *req) {
     TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
     tell(b);
     if (!given && 4 * b->best.count < 3 * req->batch)
-        scant__warn(req->ctx,
-                    "bss: %zu row%s, of %zu asked for: where few rows have most of "
-                    "the leverage, or nearly all are asked for, more draws repeat them",
-                    b->best.count, b->best.count == 1 ? " serves" : "s serve",
-                    req->batch);
+        scant__warn(
+            req->ctx,
+            "bss: %zu row%s instead of %zu: further draws would repeat them, because few "
+            "rows have most of the leverage or nearly all rows are asked for",
+            b->best.count, b->best.count == 1 ? " is picked" : "s are picked",
+            req->batch);
     la_topk_sort(&b->best);
     for (size_t i = 0; i < b->best.count; i++) {
         const la_scored *pick = &b->best.items[i];
@@ -355,12 +356,12 @@ static scant_status bss_select(select_req *req) {
 }
 
 static size_t plan_memory(const select_req *req, size_t batch, size_t monomials) {
-    enum { SPARE = 4096 }; /* the arena's and the allocator's */
+    enum { SPARE = 4096 }; /* overhead of arena and allocator */
     const select_pool pool = pool_of(req);
     unsigned threads = req->ctx->threads;
     bool poly = is_poly(req), constant = !pool.gradients && !poly;
     size_t n = pool.available;
-    /* At worst, rows are not used where they lie. */
+    /* In the worst case rows are copied. */
     la_rows x = {.n = pool.n, .d = pool.d, .type = LA_F64}, f = x;
     la_view plain = {.h = &x, .m = n}, view = {.h = &f, .m = n};
     if (poly) f.d = monomials;
@@ -395,63 +396,63 @@ static void bss_plan(const select_req *req, scant_plan *plan) {
 static const scant_option options[] = {
     {.key = "epsilon",
      .kind = SCANT_OPTION_NUMBER,
-     .otherwise = "by the batch",
+     .otherwise = "chosen for the batch",
      .min = 0,
      .max = 1,
      .open = SCANT_OPEN_MIN | SCANT_OPEN_MAX,
-     .help = "what a fit may lose beyond the best possible; where that takes more rows "
-             "than the batch, the call is refused"},
+     .help = "relative excess error that the fit may have; if this needs more rows than "
+             "the batch, the call fails"},
     {.key = "basis",
      .kind = SCANT_OPTION_CHOICE,
-     .otherwise = "features where they are given, else gradients",
+     .otherwise = "features if given, else gradients",
      .choices = "features|poly:K|gradients",
      .min = 1,
      .max = 8,
-     .help =
-         "the functions that are to be fitted: linear in the features, polynomials of "
-         "degree K of them, or linear in the gradients"},
+     .help = "functions to fit: linear in the features, polynomials of degree K in the "
+             "features, or linear in the gradients"},
     {.key = "bias",
      .kind = SCANT_OPTION_SWITCH,
      .value = "1",
      .kernel_value = "0",
-     .help = "the functions of features have a constant among them; with a kernel, it is "
-             "of features with a 1 appended"},
+     .help = "include a constant function; with a kernel, append a 1 to the features"},
     {.key = "law",
      .kind = SCANT_OPTION_CHOICE,
      .value = "bss",
      .choices = "bss|leverage",
-     .help = "leverage: rows are drawn independently, by their leverage alone, which "
-             "takes more of them for the same fit"},
+     .help = "how rows are drawn: by randomized BSS sampling, or independently by their "
+             "leverage, which needs more rows for the same fit"},
 };
 
 static const scant_figure_info figures[] = {
-    {"dim", "dimensions of the basis that rows were drawn by"},
-    {"gamma", "how far the barriers are apart: if it is small, eigenvalues end between "
-              "about 1 - 2 gamma and 1 + 2 gamma (law=leverage: none)"},
-    {"epsilon", "what a fit may lose, beyond the best possible; holds if good"},
-    {"draws", "draws, a row that is drawn again counted again"},
-    {"distinct", "rows that were drawn, each counted once"},
+    {"dim", "dimension of the basis"},
+    {"gamma", "distance between the barriers: if small, the eigenvalues end between "
+              "about 1 - 2 gamma and 1 + 2 gamma; absent with law=leverage"},
+    {"epsilon", "bound on the relative excess error of the fit; valid if good is 1"},
+    {"draws", "number of draws, repeated rows included"},
+    {"distinct", "number of distinct rows drawn"},
     {"lambda_min", "smallest eigenvalue of the weighted rows over the basis; 1 is ideal"},
     {"lambda_max", "largest eigenvalue; 1 is ideal"},
     {"sum_beta", "sum of the draws' coefficients; 1 is ideal"},
-    {"good",
-     "1: eigenvalues are within 3/4 and 5/4 and sum_beta is at most 5/4, which is "
-     "good in the paper's sense; 0: not so"},
-    {"leverage", "largest leverage of a row over the basis, which is the condition "
-                 "number of uniform sampling; the mean is dim"},
-    {"condition", "largest coefficient of a draw times the condition number of its law: "
-                  "at most epsilon/2; of as many uniform draws, leverage/draws"},
-    {"landmarks", "rows that a kernel is known by; absent where it is by all"},
-    {"explained", "the part of the kernel's trace that landmarks explain, 0 to 1"},
+    {"good", "1 if the eigenvalues are within 3/4 and 5/4 and sum_beta is at most 5/4 "
+             "(the paper's criterion), else 0"},
+    {"leverage", "largest leverage of a row, which is the condition number of uniform "
+                 "sampling; the mean leverage is dim"},
+    {"condition",
+     "largest coefficient of a draw times the condition number of its distribution, at "
+     "most epsilon/2; for as many uniform draws it would be leverage/draws"},
+    {"landmarks",
+     "number of landmark rows that approximate the kernel; absent if all rows are used"},
+    {"explained", "fraction of the kernel's trace that the landmarks explain"},
 };
 
 const scant_strategy select_strategy_bss = {
     .info = {.name = "bss",
-             .summary = "rows and weights that stand for the pool in least squares",
-             .use = "Labels for a weighted fit of a linear or polynomial model, or of a "
-                    "last layer: train with the weights. At most the batch, no filling.",
+             .summary = "weighted rows on which a least-squares fit is nearly as good as "
+                        "on the whole pool",
+             .use = "For fitting a linear or polynomial model, or a last layer: train "
+                    "with the weights. It may return fewer rows than the batch.",
              .paper = "Sample complexity of deep active learning 2022; Chen & Price 2019",
-             .score = "the row's weight in the fit",
+             .score = "weight of the row in the fit",
              .needs = SCANT_FEATURES,
              .or_needs = SCANT_GRADIENTS,
              .options = options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * confidence: rows whose most probable class is least probable, 1 - max p. One pass,
+ * confidence: rows with the lowest maximum probability; the score is 1 - max p. One pass,
  * O(nC).
  */
 #include "select/scan.h"
@@ -15,10 +15,9 @@ static scant_status confidence_select(select_req *req) {
 
 const scant_strategy select_strategy_confidence = {
     .info = {.name = "confidence",
-             .summary = "least confident rows: smallest largest probability",
-             .use =
-                 "Cheap and strong once the model is fair; a large batch of it repeats "
-                 "itself.",
+             .summary = "rows whose most probable class has the lowest probability",
+             .use = "Cheap, and strong once the model is fairly accurate. Large batches "
+                    "contain near-duplicates.",
              .paper = "Lewis & Gale 1994",
              .score = "1 - max p",
              .needs = SCANT_PROBS},

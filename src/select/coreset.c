@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * coreset: greedy k-center (Sener & Savarese, "Active learning for convolutional neural
- * networks: a core-set approach", 2018): the row farthest from all labelled and picked
- * rows, again and again. The radius is at most twice the best possible.
+ * networks: a core-set approach", 2018): repeatedly pick the row farthest from all
+ * labelled and picked rows. The radius is at most twice the best possible.
  *
  * Exact, ties to the lowest index, by lazy re-evaluation (linalg/growset.h): between n*d
  * and n*(l+b)*d operations, typically a few per cent of the latter. Where nothing is
@@ -15,7 +15,7 @@
 #include "select/grow.h"
 
 enum {
-    SUMS = 64, /* parts of the pool whose sums are added in order */
+    SUMS = 64, /* parts of the pool; their sums are added in a fixed order */
     BLOCK = 16 /* rows at a time */
 };
 
@@ -28,12 +28,12 @@ typedef struct centre_job {
     double *sums; /* SUMS x d */
     double *mean; /* d */
     unsigned char *room;
-    size_t room_size; /* a worker's: BLOCK rows, where they are not direct */
+    size_t room_size; /* bytes per worker: BLOCK rows, unless they are read in place */
     double best[SUMS];
     size_t row[SUMS];
 } centre_job;
 
-/* Up to BLOCK rows of a part from first on. */
+/* Up to BLOCK rows of a part, starting at first. */
 static const void *block_at(const centre_job *job, size_t part, size_t first,
                             unsigned worker, size_t *count) {
     size_t end = (part + 1) * job->part;
@@ -143,11 +143,12 @@ static const scant_option options[] = {SELECT_OPTION_NORMALISE};
 
 const scant_strategy select_strategy_coreset = {
     .info = {.name = "coreset",
-             .summary =
-                 "rows that cover the features: farthest first from what is labelled",
-             .use = "A diverse batch from embeddings alone, without any model's opinion.",
+             .summary = "rows that cover the feature space: always the row farthest from "
+                        "labelled and picked ones",
+             .use = "A diverse batch from embeddings alone; needs no probabilities.",
              .paper = "Sener & Savarese 2018",
-             .score = "Euclidean distance to the labelled and picked rows when picked",
+             .score = "Euclidean distance to the nearest labelled or picked row when the "
+                      "row was picked",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
              .options = options,

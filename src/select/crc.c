@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * crc: convergence rate control ("Better optimization can reduce sample complexity:
- * active semi-supervised learning via convergence rate control", 2021). Gradient descent
- * converges at a rate that the smallest eigenvalue of the Gram matrix of gradients sets:
- * rows that are not labelled are shuffled and cut into groups, and the groups X with the
- * largest lambda(L + X) are labelled, whole.
+ * active semi-supervised learning via convergence rate control", 2021). The smallest
+ * eigenvalue of the Gram matrix of gradients sets the convergence rate of gradient
+ * descent. Unlabelled rows are shuffled and divided into groups; the groups X with the
+ * largest lambda(L + X) are picked whole.
  *
- * As in the paper the kernel is the last layer's, K(x, x') = h+ . h+', a group is a tenth
- * of the batch, and the rows of an incomplete last group are left out this time. The
- * paper takes the smallest eigenvalue that is positive as a number; we, the smallest that
- * is positive by the features' rank (linalg/lambda.h), as the other is rounding noise
- * where there are more rows than dimensions. Exact; which groups are best is found
- * without eigenvalues of most.
+ * As in the paper, the kernel is the last layer's, K(x, x') = h+ . h+', a group is a
+ * tenth of the batch, and the rows of an incomplete last group are left out of this call.
+ * The paper takes the smallest eigenvalue that is numerically positive; we take the
+ * smallest that is positive by the features' rank (linalg/lambda.h), since the paper's is
+ * rounding noise if there are more rows than dimensions. The best groups are found
+ * exactly, without computing the eigenvalues of most groups.
  *
  * Cost: a pass of n d^2 for the rank; n/g groups of g rows, each some g^2 (d + l) + g d l
- * or g^2 d + g d^2. Memory: 24 bytes a row and a few d x d matrices a thread.
+ * or g^2 d + g d^2. Memory: 24 bytes per row and a few d x d matrices per thread.
  */
 #include <stdlib.h>
 
@@ -24,8 +24,8 @@
 
 /* ---- groups ------------------------------------------------------------------------ */
 
-/* Rows a group: what is asked for, or a tenth of the batch, lowered to a divisor of it
- * that the pool can fill. The batch is what the call asked for, though there be fewer
+/* Rows per group: the option, or a tenth of the batch, lowered to a divisor of the batch
+ * that the pool can fill. The batch is the number asked for, even if the pool has fewer
  * rows. */
 static size_t group_size(const select_req *req) {
     size_t group = req->asked / 10;
@@ -41,12 +41,13 @@ static scant_status settle_group(select_req *req, size_t *group) {
     *group = group_size(req);
     if (asked > req->pool.available)
         scant__warn(req->ctx,
-                    "crc: a group of %zu rows is larger than the pool, of which %zu can "
-                    "be picked: groups are %zu",
+                    "crc: a group of %zu rows is larger than the %zu available rows; the "
+                    "group size is lowered to %zu",
                     asked, req->pool.available, *group);
     else if (given && *group != asked)
         scant__warn(req->ctx,
-                    "crc: groups of %zu rows do not make a batch of %zu: they are %zu",
+                    "crc: groups of %zu rows do not divide a batch of %zu; the group "
+                    "size is lowered to %zu",
                     asked, req->asked, *group);
     return select_option_settle(req, "group", "%zu", *group);
 }
@@ -56,11 +57,11 @@ static int by_index(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The rows that may be picked in random order, cut into groups from the first on. */
+/* The available rows in random order, divided into groups. */
 typedef struct groups {
-    size_t count, rows; /* rows a group */
-    size_t *order;      /* each group's in index order */
-    la_scored *list;    /* groups by their first row, so that equal ones come so */
+    size_t count, rows; /* rows per group */
+    size_t *order;      /* within a group in index order */
+    la_scored *list;    /* groups, numbered so that ties go to the lowest first row */
 } groups;
 
 static size_t groups_memory(size_t available) {
@@ -68,7 +69,7 @@ static size_t groups_memory(size_t available) {
            scant__alloc_cost(available * sizeof(size_t)) + 256;
 }
 
-/* By a key a row: the order that `random` would pick them in. */
+/* The order in which `random` would pick them. */
 static scant_status shuffle(select_req *req, groups *g) {
     enum { POLL = 1 << 16 };
     size_t available = req->pool.available;
@@ -124,8 +125,8 @@ static void crc_plan(const select_req *req, scant_plan *plan) {
     select_lambda_plan(req, rows, available / rows, want, plan);
 }
 
-/* Groups are too few only where more is asked for than there is: then all are taken, and
- * after them what is left over, which is in random order. */
+/* There are too few groups only if the batch exceeds the pool: then all are picked,
+ * followed by the rows left over, in random order. */
 static scant_status crc_select(select_req *req) {
     size_t rows = 1, count;
     select_lambda s;
@@ -155,24 +156,25 @@ static const scant_option options[] = {
      .otherwise = "a tenth of the batch",
      .min = 1,
      .max = 1e9,
-     .help = "rows a group; lowered to a divisor of the batch"},
+     .help = "rows per group; lowered to a divisor of the batch"},
     SELECT_LAMBDA_BIAS,
     SELECT_OPTION_NORMALISE,
 };
 
 static const scant_figure_info figures[] = {
-    {"groups", "groups that the pool was cut into"},
+    {"groups", "number of groups that the pool was divided into"},
     SELECT_LAMBDA_FIGURES("groups"),
 };
 
 const scant_strategy select_strategy_crc = {
     .info = {.name = "crc",
-             .summary = "the best conditioned groups of rows beside the labelled ones",
-             .use = "Few labels and semi-supervised training: as npc, with a look at "
-                    "every row.",
+             .summary = "groups of rows that, together with the labelled rows, have the "
+                        "best conditioned kernel matrix",
+             .use = "For few labels and for semi-supervised training. Like npc, but it "
+                    "considers every row.",
              .paper = "convergence rate control, 2021",
-             .score = "lambda of the labelled rows and the row's group; 0 for rows that "
-                      "are left over once all groups are taken",
+             .score = "lambda of the labelled rows and the row's group; 0 for random "
+                      "rows that fill up the batch",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
              .options = options,

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dynamic: the rows that would speed training up most (Wang, Huang, Wu, Margenot, Tong
- * & He, "Deep active learning by leveraging training dynamics", 2022). With g the
- * gradient of a row's loss (labelled rows at their label, others at their most probable
- * one) and g_S the sum over the labelled rows, the loss falls at the rate |g_S|^2; a row
- * u more makes it |g_S + g_u|^2, so its worth is
+ * dynamic: the rows that would speed training up most (Wang, Huang, Wu, Margenot, Tong &
+ * He, "Deep active learning by leveraging training dynamics", 2022). With g the gradient
+ * of a row's loss (labelled rows at their label, others at their most probable one) and
+ * g_S the sum over the labelled rows, the loss falls at the rate |g_S|^2; with one more
+ * row u the rate is |g_S + g_u|^2, so its score is
  *
  *     |g_u|^2 + gamma <g_u, g_S>
  *
  * with gamma = 2. The paper's variants: gamma = 0 (the gradient's length alone), 1, and
  * inf (the second term alone). Where the paper's formula prints the sum over S before
  * both terms, it belongs to the second. Sums, not means, over the labelled rows: means
- * would rank otherwise.
+ * would give another ranking.
  *
  * By default g is the last layer's gradient a x h+, which is never built: g_S is a C x d+
  * matrix, and one product with it gives all scores. The paper's full-network gradients
- * enter as --gradients, or a sketch of them does; or exactly, without ever being there,
- * as |g_u|^2 and <g_u, g_S> that whoever has the network has measured (SCANT_SLOPES):
- * then a pass over two numbers a row is all. The batch is the B best rows one by one, as
- * in the paper: likeness among them is not looked at.
+ * enter as --gradients, or a sketch of them does; or, exactly and without building them,
+ * as |g_u|^2 and <g_u, g_S> computed by the caller (SCANT_SLOPES), which takes one pass
+ * over two numbers per row. The batch is the B rows with the best scores, as in the
+ * paper; similarity among them is ignored.
  *
- * Nothing labelled: g_S = 0, so every finite gamma ranks by length, and inf ties all.
+ * Without labels g_S = 0: every finite gamma ranks by length, and with inf all rows tie.
  *
- * Cost: O((n + l) C d), three passes over the features. Memory: 16 bytes a row.
+ * Cost: O((n + l) C d), three passes over the features. Memory: 16 bytes per row.
  */
 #include <math.h>
 
@@ -38,7 +38,7 @@ typedef struct dynamic {
     la_work work;
     size_t *rows; /* labelled ones */
     double *norm, *dot, *sum;
-    double scale; /* gradients are served times it */
+    double scale; /* factor of the gradients */
 } dynamic;
 
 static scant_status way(select_req *req, unsigned given, unsigned *needs) {
@@ -58,14 +58,14 @@ static size_t work_memory(const la_view *v, unsigned threads) {
                                    la_kron_dots_memory(v, threads)));
 }
 
-/* How gradients are served, before they are read. */
+/* Expected type and scale of gradients, before they are read. */
 static void serve(const select_req *req, dynamic *d) {
     const select_pool *pool = &req->pool;
     if (pool->gradients) d->as_features = select_gradients_as_features(pool);
     select_features_guess(pool->gradients ? &d->as_features : pool, false, &d->features);
 }
 
-/* The views, once it is known how features are served. */
+/* The views, once type and scale of the features are known. */
 static void look(const select_req *req, dynamic *d) {
     const select_pool *pool = &req->pool;
     bool last_layer = !pool->gradients;
@@ -91,7 +91,7 @@ static void dynamic_plan(const select_req *req, scant_plan *plan) {
     dynamic d = {0};
     serve(req, &d);
     look(req, &d);
-    d.h.base = NULL, d.h.type = LA_F64; /* at worst, rows are not used where they lie */
+    d.h.base = NULL, d.h.type = LA_F64; /* in the worst case rows are copied */
     enum { BLOCKS = 8, OVERHEAD = 256 };
     size_t check = select_features_memory(d.features.pool, threads);
     if (pool->probs) check = size_max(check, select_probs_check_memory(pool, threads));
@@ -199,8 +199,9 @@ static scant_status dynamic_select(select_req *req) {
     dynamic d = {0};
     double speed = 0;
     if (isinf(select_option(req, "gamma")) && !req->pool.labelled)
-        scant__warn(req->ctx, "dynamic: with gamma = inf rows are compared with what is "
-                              "labelled, and nothing is: the first are picked");
+        scant__warn(req->ctx,
+                    "dynamic: gamma = inf compares rows with the labelled ones, but no "
+                    "row is labelled; the rows with the lowest indices are picked");
     if (req->pool.slopes) return select_by_slopes(req);
     serve(req, &d);
     TRY(check(req, &d));
@@ -217,31 +218,32 @@ static const scant_option options[] = {
      .value = "2",
      .min = 0,
      .max = INFINITY,
-     .help = "weight of the likeness to the labelled rows' gradient; inf: that alone"},
+     .help = "weight of the similarity to the labelled rows' gradients; inf: only the "
+             "similarity counts"},
     SELECT_OPTION_BIAS("1"),
 };
 
 static const scant_figure_info figures[] = {
-    {"speed", "squared length of the sum of the labelled rows' gradients: how fast the "
-              "loss falls as it is"},
+    {"speed", "squared length of the sum of the labelled rows' gradients: the current "
+              "rate at which the loss falls"},
 };
 
 const scant_strategy select_strategy_dynamic = {
-    .info = {.name = "dynamic",
-             .summary = "rows that would make the training loss fall fastest",
-             .use = "When the network is trained on from round to round; with gradients "
-                    "of the whole network if you have them ('scant run' has, exactly: "
-                    "dynamic.layers = all).",
-             .paper = "Wang et al. 2022 (dynamicAL)",
-             .score = "gain in the speed of the loss' fall: |g|^2 + gamma <g, sum of the "
-                      "labelled rows' g>",
-             .needs = SCANT_PROBS | SCANT_FEATURES,
-             .or_needs = SCANT_GRADIENTS,
-             .uses = SCANT_LABELS,
-             .options = options,
-             .n_options = sizeof options / sizeof *options,
-             .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+    .info =
+        {.name = "dynamic",
+         .summary = "rows whose gradients would speed up training most",
+         .use = "When training continues from round to round. Best with gradients of the "
+                "whole network; in 'scant run', dynamic.layers = all uses them exactly.",
+         .paper = "Wang et al. 2022 (dynamicAL)",
+         .score = "increase in the rate at which the loss falls: |g|^2 + gamma <g, sum "
+                  "of the labelled rows' g>",
+         .needs = SCANT_PROBS | SCANT_FEATURES,
+         .or_needs = SCANT_GRADIENTS,
+         .uses = SCANT_LABELS,
+         .options = options,
+         .n_options = sizeof options / sizeof *options,
+         .figures = figures,
+         .n_figures = sizeof figures / sizeof *figures},
     .way = way,
     .plan = dynamic_plan,
     .select = dynamic_select,

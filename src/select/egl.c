@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * egl: expected gradient length of the last layer, sum_y p_y |p - e_y| |h+|, where h+ is
- * h with a 1 appended for the bias. The length itself, not its square (both occur in
- * print). One pass, O(n(C + d)); the n x C x d gradients are never built.
+ * h with a 1 appended for the bias. The length itself, not its square (both are
+ * published). One pass, O(n(C + d)); the n x C x d gradients are never built.
  *
- * The whole network's lengths enter as such (SCANT_LENGTHS): who has the network measures
- * them, a backward pass a class, and options say nothing then.
+ * With SCANT_LENGTHS the caller gives the lengths of the whole network's gradients (one
+ * backward pass for each class); the options then have no effect.
  */
 #include <math.h>
 #include <string.h>
@@ -46,11 +46,12 @@ static const scant_option options[] = {
 
 const scant_strategy select_strategy_egl = {
     .info = {.name = "egl",
-             .summary = "rows whose label is expected to move the last layer most",
-             .use = "Uncertainty weighted by how large the features are. 'scant run' has "
-                    "it of the whole network, too (egl.layers = all).",
+             .summary = "rows with the largest expected gradient of the last layer",
+             .use = "Uncertainty weighted by the length of the features. In 'scant run', "
+                    "egl.layers = all uses gradients of the whole network.",
              .paper = "Settles, Craven & Ray 2008",
-             .score = "expected length of the last layer's gradient",
+             .score =
+                 "expected length of the last layer's gradient over the predicted labels",
              .needs = SCANT_PROBS | SCANT_FEATURES,
              .options = options,
              .n_options = sizeof options / sizeof *options},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * entropy: rows with the largest -sum p ln p, in nats. One pass, O(nC), bound by the
- * logarithm.
+ * entropy: rows with the largest -sum p ln p, in nats. One pass, O(nC); the logarithm
+ * dominates.
  */
 #include "select/scan.h"
 
@@ -15,9 +15,9 @@ static scant_status entropy_select(select_req *req) {
 
 const scant_strategy select_strategy_entropy = {
     .info = {.name = "entropy",
-             .summary = "rows with the largest entropy of the predicted classes",
+             .summary = "rows whose class probabilities have the largest entropy",
              .use =
-                 "When all classes matter; with many classes, margin is usually better.",
+                 "When all classes matter. With many classes, margin is usually better.",
              .paper = "Shannon 1948; Settles 2009",
              .score = "entropy in nats",
              .needs = SCANT_PROBS},

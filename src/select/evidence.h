@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Evidence, checked: which rows there are, which may be picked, and the matrices as rows
- * in the number type that a strategy computes in.
+ * Checked evidence: the rows of the pool, which of them are available (may be picked),
+ * and the matrices as rows in the number type that a strategy computes in.
  *
- * What is used is checked before it is believed: shapes and types when the pool is
- * opened, every number (NaN, Inf, rows that are no distributions) in the first pass over
- * it.
+ * Shapes and types are checked when the pool is opened, numbers (NaN, Inf, rows that do
+ * not sum to 1) in the first pass over the data.
  */
 #ifndef SCANT_SELECT_EVIDENCE_H
 #define SCANT_SELECT_EVIDENCE_H
@@ -31,7 +30,7 @@ typedef struct select_pool {
     const scant_array *slopes, *lengths;
     const scant_array *labels, *candidates, *calibrate_on;
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
-    size_t labelled, available; /* rows; rows that may be picked */
+    size_t labelled, available; /* number of rows; available: may be picked */
     size_t barred;              /* candidates that are labelled */
     size_t input_bytes;         /* of all arrays that are read */
 } select_pool;
@@ -46,63 +45,62 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
 /* Reads and checks labels and candidates; counts labelled and available rows. */
 scant_status select_pool_read(scant__arena *arena, select_pool *pool);
 
-/* Lists rows that may be picked (pool->available of them), or that are labelled
- * (pool->labelled), in order. */
+/* Lists the available rows (pool->available), or the labelled ones (pool->labelled), in
+ * ascending order. */
 void select_pool_list_available(const select_pool *pool, size_t *rows);
 void select_pool_list_labelled(const select_pool *pool, size_t *rows);
 /* The class of a row, -1: none. */
 int64_t select_pool_label(const select_pool *pool, size_t row);
 
-/* mask[i] = row first+i may be picked. count <= SELECT_MASK. */
+/* mask[i] = row first+i is available. count <= SELECT_MASK. */
 enum { SELECT_MASK = 1024 };
 void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool *mask);
 /* mask[i] = row first+i is labelled. count <= SELECT_MASK. */
 void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
                           bool *mask);
 
-/* Slopes or lengths, whichever is used: numbers a row (0: neither is), and those of rows
- * first..first+count-1, checked. */
+/* Slopes or lengths, whichever is used: the count of numbers per row (0: neither is
+ * used), and the checked numbers of rows first..first+count-1. */
 size_t select_measured_width(const select_pool *pool);
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault);
 
 /* ---- probabilities ------------------------------------------------------------- */
 
-/* The type that probabilities are worked on in: float only where that is exact. */
+/* The type that probabilities are computed in: float only if it holds them exactly. */
 la_type select_probs_type(const select_pool *pool);
-/* Whether they can be used where they lie. */
+/* Whether they can be used in place, without a copy. */
 bool select_probs_direct(const select_pool *pool);
 
 typedef struct select_probs_block {
     la_type type;
     const void *rows; /* count x c */
-    la_rowstat *stat; /* count: two largest, or entropy, as asked for */
+    la_rowstat *stat; /* count: two largest, or entropy, by select_measure */
 } select_probs_block;
 
-/* What is measured of each row while it is checked. */
+/* The statistic computed for each row while it is checked. */
 typedef enum select_measure { SELECT_TOP, SELECT_ENTROPY } select_measure;
 
-/* Rows first..first+count-1, checked. rows: room for count*c numbers (unused where
- * direct), stat: count of them. */
+/* Reads and checks rows first..first+count-1. rows: buffer of count*c numbers (unused if
+ * direct), stat: of count. */
 scant_status select_probs_read(const select_pool *pool, select_measure measure,
                                size_t first, size_t count, void *rows, la_rowstat *stat,
                                select_probs_block *out, scant__fault *fault);
 
-/* a_i = p_i - e_y with y the first of the largest p: what a confident model would have to
- * unlearn. Rows are served times the power of two that is returned. Valid while pool is;
- * the numbers must have been checked. */
+/* Rows a_i = p_i - e_y with y the first arg max of p_i, multiplied by the power of two
+ * that is returned. Valid while pool is; the numbers must have been checked. */
 double select_residual_rows(const select_pool *pool, la_rows *out);
 
-/* Reads all probabilities that are used (calibrated ones and samples too) once and checks
- * them. After it rows can be served: */
+/* Reads and checks all probabilities that are used, calibrated ones and samples included.
+ * To be called before the functions below. */
 scant_status select_probs_check(scant__arena *arena, const select_pool *pool);
 size_t select_probs_check_memory(const select_pool *pool, unsigned threads);
 
-/* Rows of C doubles, exact in their inputs; pool->calibrated where it is named. */
+/* Rows of C doubles, exact in their inputs. */
 typedef enum select_prob_kind {
     SELECT_PROBS,      /* p */
     SELECT_CALIBRATED, /* p~ */
-    SELECT_RESIDUAL    /* p - e_y, y the label, or the first of the largest p */
+    SELECT_RESIDUAL    /* p - e_y, y the label, or the first arg max of p */
 } select_prob_kind;
 /* Valid while pool is. */
 void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out);
@@ -110,8 +108,7 @@ void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *o
 /* All samples of rows first..first+count-1: out (count, m, C). */
 void select_samples_get(const select_pool *pool, size_t first, size_t count, double *out);
 
-/* Fits the temperature where pool->calibrate_on asks for it: of the labels' likelihood.
- */
+/* Fits the temperature by maximum likelihood if pool->calibrate_on is given. */
 scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool);
 size_t select_temperature_memory(const select_pool *pool, unsigned threads);
 scant_status select_temperature_fit(scant__arena *arena, select_pool *pool);
@@ -122,16 +119,17 @@ typedef struct select_features {
     const select_pool *pool;
     la_type type;
     bool normalise; /* rows to unit length; zero rows stay */
-    double scale;   /* a power of two: rows are served times it */
+    double scale;   /* a power of two that rows are multiplied by */
 } select_features;
 
-/* Norms in double of rows first..first+count-1, exact in range: neither large nor small
- * rows overflow. Fails on NaN and Inf. room: count*d doubles (unused where direct). */
+/* Norms in double of rows first..first+count-1, without overflow or underflow. Fails on
+ * NaN and Inf. room: count*d doubles (unused if direct). */
 scant_status select_features_norms(const select_pool *pool, size_t first, size_t count,
                                    void *room, double *norm, scant__fault *fault);
 bool select_features_direct(const select_pool *pool);
 
-/* How rows will be served, before they are read: the type may still change to double. */
+/* The expected type and scale, before rows are read: the type may still change to double.
+ */
 void select_features_guess(const select_pool *pool, bool normalise, select_features *f);
 /* Reads all features once: checks them, and chooses type and scale so that squared
  * distances neither overflow nor vanish. */
@@ -139,12 +137,12 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
                                   bool normalise, select_features *out);
 size_t select_features_memory(const select_pool *pool,
                               unsigned threads); /* of the scan */
-/* What a constant beside the features is, as they are served. Next to it features that
- * would be served larger than they are do not count: they stay as they are. */
+/* The value of a constant appended to the features, in their scale. Drops a scale above
+ * 1: next to the constant, small features need not be enlarged. */
 double select_features_constant(select_features *f, double constant);
 /* Valid while f is. */
 void select_feature_rows(const select_features *f, la_rows *out);
-/* The same pool, with gradients in the place of features. */
+/* The same pool, with gradients in place of features. */
 select_pool select_gradients_as_features(const select_pool *pool);
 
 #endif

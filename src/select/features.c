@@ -2,9 +2,9 @@
  *
  * Features: read, checked, and as rows for distances.
  *
- * Float rows are used where they lie. Distances are worked out in float only where
- * float32 holds the input exactly and its squares; f8 input, unit-length rows and numbers
- * of extreme size go in double, the last scaled by a power of two.
+ * Float rows are used in place. Distances are computed in float only if float32 holds the
+ * input exactly and its squares do not overflow. f8 input, unit-length rows and numbers
+ * of extreme size use double, the last scaled by a power of two.
  */
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,8 @@
 #include "data/array.h"
 #include "select/evidence.h"
 
-/* Norms within which float32 squares neither overflow nor vanish, and double ones. */
+/* Ranges of norms whose squares neither overflow nor underflow in float32 and in double.
+ */
 #define F32_LARGE 1e15
 #define F32_SMALL 1e-15
 #define F64_LARGE 1e140
@@ -47,7 +48,8 @@ static double row_reach(const select_pool *pool, size_t row, size_t *bad) {
     return reach;
 }
 
-/* The norm of a row whose squares overflow or vanish in double, or that is not finite. */
+/* The norm of a row whose squares overflow or underflow in double, or that is not finite.
+ */
 static scant_status extreme_norm(const select_pool *pool, size_t row, double *norm,
                                  scant__fault *fault) {
     size_t bad;
@@ -97,7 +99,7 @@ static size_t check_rows(const select_pool *pool) {
     return rows > least ? rows : least;
 }
 
-static size_t check_room(const select_pool *pool) { /* bytes a worker */
+static size_t check_room(const select_pool *pool) { /* bytes per worker */
     return check_rows(pool) * (1 + (select_features_direct(pool) ? 0 : pool->d)) *
            sizeof(double);
 }
@@ -110,9 +112,9 @@ size_t select_features_memory(const select_pool *pool, unsigned threads) {
 typedef struct norms_job {
     const select_pool *pool;
     size_t rows;         /* a block */
-    unsigned char *room; /* a worker's: rows norms, then rows*d doubles */
+    unsigned char *room; /* per worker: rows norms, then rows*d doubles */
     size_t room_size;
-    double *largest, *smallest; /* a block's; zero rows do not count as small */
+    double *largest, *smallest; /* per block; zero rows do not count as small */
 } norms_job;
 
 static scant_status norms_block(void *arg, size_t block, unsigned worker,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each product with one row costs n (J C + d+) multiply-adds, as the two factors'
- * products are taken apart; those with the sum of all, at first, 2 n J C d+.
+ * A product with one row costs n (J C + d+) multiply-adds, since it is the product of the
+ * two factors' inner products; the initial product with the sum of all rows costs 2 n J C
+ * d+.
  */
 #include "select/fisher.h"
 
@@ -38,7 +39,7 @@ void select_fisher_rows(const select_fisher *f, la_rows *out) {
 /* ---- opening ---------------------------------------------------------------------- */
 
 static void shape(const select_req *req, select_fisher *f) {
-    if (f->features.scale > 0x1p480) /* its square is to be a number */
+    if (f->features.scale > 0x1p480) /* keep its square finite */
         f->features.scale = 0x1p480;
     double bias = select_features_constant(&f->features, select_option(req, "bias"));
     f->scale = f->features.scale;
@@ -60,7 +61,7 @@ static size_t work_memory(const select_fisher *f, unsigned threads) {
     return most;
 }
 
-/* As it will be at most, before features are read. */
+/* The largest it can be, before features are read. */
 static void guess(const select_req *req, size_t samples, select_fisher *f) {
     static size_t no_row;
     *f = (select_fisher){.pool = &req->pool,

@@ -25,7 +25,7 @@ double select_walk_stride(const select_walk *w, size_t place, const double *v) {
 
 void select_walk_step(select_walk *w, size_t place, const double *v, double stride) {
     double add = stride * (w->all / w->size[place]);
-    if (stride == 1) { /* what was there is left behind */
+    if (stride == 1) { /* all earlier weights become 0 */
         for (size_t k = 0; k < w->n_held; k++) w->weight[w->held[k]] = 0;
         w->n_held = 0;
     }

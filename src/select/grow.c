@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/grow.h"
 
-/* NULL: distances are Euclidean. *scale: what residuals are served times. */
+/* NULL: distances are Euclidean. *scale: factor of the residuals. */
 static const la_rows *residuals(const select_req *req, la_rows *a, double *scale) {
     *scale = req->pool.probs ? select_residual_rows(&req->pool, a) : 1;
     return req->pool.probs ? a : NULL;
 }
 
-enum { SPARE = 16 << 10 }; /* the arena's and the allocator's, over all blocks */
+enum { SPARE = 16 << 10 }; /* overhead of arena and allocator, all blocks together */
 
-/* What init allocates where features are served as f says, with so many rows in a
+/* Memory of select_grow_init() for features of f's type and scale, with so many rows in a
  * worker's scratch. */
 static size_t grow_memory(const select_req *req, const select_features *f, size_t centres,
                           size_t rows) {
@@ -24,7 +24,7 @@ static size_t grow_memory(const select_req *req, const select_features *f, size_
     return la_space_memory(&h, a, centres) + SPARE + (set > check ? set : check);
 }
 
-/* All rows that may come at once are in scratch, fewer where memory is short. */
+/* Scratch for a full group of rows; for fewer if memory is short. */
 static void plan_rows(const select_req *req, const select_features *f, size_t centres,
                       scant_plan *plan) {
     size_t rows = LA_GROUP, all;
@@ -43,7 +43,7 @@ void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan) {
     plan->passes = 2;
 }
 
-/* Features of extreme size go in double, which was not known when the plan was made. */
+/* Features of extreme size need double, which the first plan could not know. */
 static scant_status plan_again(select_req *req, const select_features *f,
                                size_t centres) {
     select_features guess;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What strategies that grow a set have in common: features read and checked, a space over
- * them, rows that may not be picked left out.
+ * Shared by coreset and badge, which grow a set of rows: features read and checked, a
+ * space over them, unavailable rows excluded.
  */
 #ifndef SCANT_SELECT_GROW_H
 #define SCANT_SELECT_GROW_H
@@ -12,17 +12,17 @@
 typedef struct select_grow {
     select_features features;
     la_rows h, a;
-    double scale; /* distances are served times it, squared ones times its square */
+    double scale; /* distances are multiplied by it */
     la_space space;
     la_growset set;
 } select_grow;
 
-/* Adds what init allocates for so many centres, and the pass it makes. */
+/* Adds the memory of select_grow_init() for so many centres, and its pass. */
 void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan);
-/* bias: for Kronecker rows (req->pool.probs is used), what h carries. */
+/* bias: the constant appended to h in Kronecker rows (if req->pool.probs is used). */
 scant_status select_grow_init(select_req *req, size_t centres, double bias,
                               select_grow *grow);
-/* Leaves out every row that may not be picked. */
+/* Excludes every row that is not available. */
 void select_grow_exclude(const select_req *req, select_grow *grow);
 
 #endif

@@ -9,18 +9,17 @@
 #include "linalg/products.h"
 
 enum {
-    WHOLE = 8, /* picks up to which strings are drawn anew after each */
-    PART = 64, /* strings a part at least */
-    GROUP_COLUMNS =
-        60, /* rows are evaluated together up to that many columns: 5 panels */
-    BLOCK_BYTES = 1 << 16, /* of strings that go against all panels of a group */
-    TASK_WORK = 32 << 20,  /* multiply-adds worth a task */
-    LOG_WORK = 16,         /* multiply-adds that a logarithm is worth */
-    DRAW_WORK = 64,        /* likewise a draw */
-    RESCALE = 8,           /* labels after which a string's weights are scaled */
-    MERGE_FROM = 512,      /* listed strings at least, */
-    MERGED = 64,           /* to so many at least, */
-    MERGE = 32             /* or one of so many */
+    WHOLE = 8,             /* picks up to which strings are resampled after each */
+    PART = 64,             /* least strings per part */
+    GROUP_COLUMNS = 60,    /* most columns of rows evaluated together: 5 panels */
+    BLOCK_BYTES = 1 << 16, /* of strings per block */
+    TASK_WORK = 32 << 20,  /* least multiply-adds per task */
+    LOG_WORK = 16,         /* cost of a logarithm in multiply-adds */
+    DRAW_WORK = 64,        /* cost of a draw */
+    RESCALE = 8,           /* labels after which a string's weights are rescaled */
+    MERGE_FROM = 512,      /* least enumerated strings to merge */
+    MERGED = 64,           /* least strings after merging */
+    MERGE = 32             /* or one for so many */
 };
 static const double DROP = 1e-3, LN2 = 0.693147180559945309417;
 
@@ -32,7 +31,7 @@ static size_t group_of(const select_pool *pool) {
     return size_max(1, GROUP_COLUMNS / pool->c);
 }
 
-/* A worker's room, in doubles: panels, entropies under each sample, a row, sums. */
+/* A worker's buffer, in doubles: panels, entropies under each sample, a row, sums. */
 typedef struct desk {
     double *panels, *entropy, *row, *sum;
 } desk;
@@ -61,8 +60,8 @@ static size_t drawn_of(const select_pool *pool, size_t limit) {
     return size_mul(pool->m, size_max(1, limit / pool->m));
 }
 
-/* The most strings there are at once: of the listed sets the largest one that is needed,
- * or the drawn ones. */
+/* The largest number of strings at a time: of the enumerated sets, or of the sampled
+ * ones. */
 static size_t capacity_of(const select_pool *pool, size_t limit, size_t batch) {
     size_t listed = 1;
     for (size_t k = 1; k < batch; k++) {
@@ -87,7 +86,7 @@ size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
     return size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
 }
 
-/* Listed strings are one part, and their sums of weights are known. */
+/* Enumerated strings are one part, whose sums of weights are known. */
 static void be_listed(const select_pool *pool, joint_set *set) {
     set->part = set->count, set->parts = 1;
     for (size_t s = 0; s < pool->m; s++) set->share[s] = 1 / (double)pool->m;
@@ -130,8 +129,7 @@ scant_status joint_init(joint *j, scant__arena *arena, const select_pool *pool,
     return SCANT_OK;
 }
 
-/* Units of work that one task takes, such that little work is one task: a thread that is
- * woken for less costs more than it does. */
+/* Units of work per task, large enough that waking a thread pays. */
 static size_t units_a_task(size_t units, double work) {
     enum { TASKS = 64 };
     double tasks = fmin(work / TASK_WORK, TASKS);
@@ -155,7 +153,7 @@ static void pack(const evaluation *e, size_t first, size_t count, const desk *d)
     const select_pool *pool = e->j->pool;
     size_t m = pool->m, c = pool->c, panels = panels_of(pool, count);
     double *last = d->panels + (panels - 1) * m * LA_PANEL;
-    memset(last, 0, m * LA_PANEL * sizeof *last); /* it may have columns to spare */
+    memset(last, 0, m * LA_PANEL * sizeof *last); /* it may have unused columns */
     for (size_t i = 0; i < count; i++) {
         select_samples_get(pool, e->rows[first + i], 1, d->row);
         la_kernels_for(LA_F64)->exact_entropy(d->row, m, c, d->entropy + i * m);
@@ -167,7 +165,8 @@ static void pack(const evaluation *e, size_t first, size_t count, const desk *d)
     }
 }
 
-/* Entropies of the strings from..to-1 with each label of the rows packed: into d->sum. */
+/* Adds to d->sum the entropies of strings from..to-1 with each label of the packed rows.
+ */
 static void add_strings(const joint_set *set, size_t m, size_t from, size_t to,
                         size_t panels, const desk *d) {
     size_t step = size_max(32, BLOCK_BYTES / (m * sizeof(double)));
@@ -227,7 +226,7 @@ typedef struct merging {
     size_t middles, per_task;
 } merging;
 
-/* The middle whose posterior is nearest to a few strings', into j->number. */
+/* Writes to j->number the middle with the nearest posterior, for a few strings. */
 static void find_nearest(const merging *g, size_t first, size_t count) {
     enum { PIECE = 32 };
     joint *j = g->j;
@@ -263,7 +262,7 @@ static scant_status merge_task(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Strings as far apart as the same share of probability. */
+/* Strings at equal distances in cumulative probability. */
 static size_t choose_middles(joint *j, size_t want) {
     size_t m = j->pool->m, found = 0;
     double sum = 0, upto = 0;
@@ -324,8 +323,8 @@ static double load(joint *j, size_t row) {
     return sum / (double)m;
 }
 
-/* Every string with every label, in place: what is written lies behind what is still to
- * be read, down to the first string, which goes last. */
+/* Extends every string by every label, in place: from the last string to the first, so
+ * that nothing unread is overwritten. */
 static void list_on(joint *j) {
     size_t m = j->pool->m, c = j->pool->c;
     for (size_t t = j->all.count; t-- > 0;)
@@ -340,7 +339,7 @@ static void list_on(joint *j) {
 
 typedef struct drawing {
     joint *j;
-    size_t position; /* of the label that is drawn */
+    size_t position; /* of the sampled label */
     bool last;
     size_t per_task;
 } drawing;
@@ -362,7 +361,8 @@ static size_t label_at(const double *upto, size_t c, double u) {
     return low;
 }
 
-/* To a sum of 1. The sample that a string was drawn from gives it some weight. */
+/* Scales to a sum of 1, which is above 0: the sample that a string was drawn from has
+ * some weight. */
 static void normalise(double *weight, size_t m, size_t owner) {
     double sum = 0;
     for (size_t s = 0; s < m; s++) sum += weight[s];
@@ -382,7 +382,7 @@ static void draw_on(const drawing *d, size_t t) {
     for (size_t s = 0; s < m; s++) weight[s] *= p[s];
     if (d->last || d->position % RESCALE == RESCALE - 1) normalise(weight, m, owner);
     if (d->last) {
-        la_rowstat stat; /* estimates need no more digits than this has */
+        la_rowstat stat; /* precise enough for estimates */
         la_kernels_for(LA_F64)->entropy(weight, 1, m, &stat);
         j->open[t] = stat.entropy > 0 ? stat.entropy : 0;
     }
@@ -397,7 +397,7 @@ static scant_status draw_task(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* One more label for every string: that of the row which is loaded. */
+/* Samples one more label for every string, of the loaded row. */
 static scant_status draw_labels(joint *j, size_t position) {
     size_t m = j->pool->m, c = j->pool->c;
     drawing d = {j, position, position + 1 == j->n_picks, 0};
@@ -408,7 +408,7 @@ static scant_status draw_labels(joint *j, size_t position) {
     return scant__parfor(j->ctx, NULL, over(j->all.count, d.per_task), draw_task, &d);
 }
 
-/* Whole strings, whose last label is left to be drawn. */
+/* Samples whole strings up to the last label. */
 static scant_status draw_anew(joint *j) {
     size_t m = j->pool->m;
     j->exact = false;
@@ -425,8 +425,8 @@ static scant_status draw_anew(joint *j) {
     return SCANT_OK;
 }
 
-/* The largest power of two such that posteriors with less entropy have no more than DROP
- * of the sum together. */
+/* The largest power of two such that posteriors with less entropy hold at most DROP of
+ * the sum together. */
 static double told_below(const joint *j, double sum) {
     enum { BINS = 64 };
     double bin[BINS] = {0}, below = 0, bound = 0;
@@ -448,7 +448,7 @@ static void drop_told(joint *j) {
     j->left = (sum + j->dropped) / (double)j->drawn;
     double bound = told_below(j, sum);
     for (size_t t = 0; t < j->all.count; t++) few += j->open[t] < bound;
-    if (few * 8 < j->all.count) return; /* to move the others would take longer */
+    if (few * 8 < j->all.count) return; /* moving the others would take longer */
     for (size_t t = 0; t < j->all.count; t++) {
         if (j->open[t] < bound) {
             j->dropped += j->open[t];

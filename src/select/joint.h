@@ -1,35 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The joint distribution of the labels of picked rows under samples of a posterior, and
- * how much of what is not known yet the label of one more row would tell.
+ * The joint distribution of the labels of picked rows under posterior samples, and the
+ * information that the label of one more row would add.
  *
- * A string is one label for each pick. While there are at most `limit` strings they are
- * all listed, with their probability under every sample: then everything is exact. After
- * that strings are drawn, as many from every sample, and weigh the same.
+ * A string is one label for each pick. Up to `limit` strings are enumerated, with their
+ * probability under every sample: then everything is exact. Beyond that, strings are
+ * sampled, equally many from every posterior sample and with equal weight.
  *
- * Of a drawn string only the posterior is kept: how probable each sample is once these
- * labels are known. The information that a row's label adds is, given the string, the
- * entropy of the label under that posterior less the posterior's mean of the entropies
- * under each sample; the estimate is its mean over the strings. It has the expectation of
- * the textbook's (which takes the prior mean of the latter), never falls below 0, and
- * its noise ends with what is left to know. Likewise what the picks have told is ln m
- * less the mean entropy of the posteriors, which is never above ln m.
+ * Of a sampled string only its posterior is kept: the probability of each sample given
+ * these labels. Given the string, a row's label adds the entropy of the label under that
+ * posterior minus the posterior mean of its entropies under each sample; the estimate is
+ * the mean over strings. It has the same expectation as the textbook estimator (which
+ * uses the prior mean of the entropies), is never negative, and its noise vanishes with
+ * the remaining information. Likewise the information of the picks is ln m minus the mean
+ * entropy of the posteriors, never above ln m.
  *
- * Up to 8 picks all strings are drawn anew after each, so that no pick is measured on the
- * strings that it was chosen by. After that they are when the picks have doubled;
- * between, each string is given one label more, from the sample that it was drawn from.
- * It is then still drawn from the joint distribution, at the price of one draw instead of
- * all.
+ * Up to 8 picks, all strings are resampled after each, so that no pick is scored on the
+ * strings that chose it. After that they are resampled when the picks have doubled; in
+ * between, each string gets one more label from the sample that it was drawn from. It
+ * still follows the joint distribution, at the cost of one draw.
  *
- * Strings that have told the samples apart are dropped: a label can add no more to a
- * string than its posterior's entropy, and those of all dropped ones are together a
- * thousandth of all.
+ * Strings whose posterior has almost no entropy left are dropped: a label can add at most
+ * that entropy, and the dropped strings together hold a thousandth of the total.
  *
- * The product of strings and a row's predictions is never stored (la_joint_bits): to
- * evaluate a row takes `strings` m C multiply-adds, and `strings` C logarithms. Many
- * listed strings are therefore merged into few, each into one with a like posterior: as
- * less is known of a model when it is not told which of several strings it was, gains on
- * merged strings are never below the true ones, and bound them at a small price.
+ * The product of strings and a row's predictions is never stored (la_joint_bits):
+ * evaluating a row takes `strings` m C multiply-adds and `strings` C logarithms. Many
+ * enumerated strings are therefore merged into few with similar posteriors: merging loses
+ * information about the model, so gains on merged strings are cheap upper bounds of the
+ * true ones.
  */
 #ifndef SCANT_SELECT_JOINT_H
 #define SCANT_SELECT_JOINT_H
@@ -41,9 +39,10 @@ enum { JOINT_PARTS = 130 }; /* at most */
 typedef struct joint_set {
     size_t count;       /* of strings */
     double *weight;     /* (count, m): P(string, sample); drawn: P(sample | string) */
-    size_t part, parts; /* strings a part, the last may be short; listed ones are one */
+    size_t part, parts; /* strings per part, the last may be short; enumerated strings are
+                         * one part */
     double *share;      /* (parts, m): sums of weights */
-    double known;       /* entropy of the strings; 0 where they are drawn */
+    double known;       /* entropy of the strings; 0 if they are sampled */
 } joint_set;
 
 typedef struct joint {
@@ -52,36 +51,38 @@ typedef struct joint {
     uint64_t seed;
     size_t limit, batch;
     size_t *picks, n_picks;
-    size_t capacity; /* for strings */
-    bool exact;      /* strings are listed, not drawn */
+    size_t capacity; /* number of strings */
+    bool exact;      /* strings are enumerated, not sampled */
     joint_set all, merged;
-    size_t *number;      /* a string: which of the drawn ones; into which it is merged */
-    double *open;        /* a string: the entropy of its posterior; or its probability */
-    size_t drawn;        /* how many were, of which all.count are left */
-    size_t begun;        /* with how many picks they were drawn whole */
-    double dropped;      /* entropies of posteriors of the others */
-    double left;         /* of drawn strings: ln m less what the picks have told */
+    size_t *number;      /* of a string: its number when sampled; or the string it is
+                          * merged into */
+    double *open;        /* of a string: the entropy of its posterior; or its probability
+                          */
+    size_t drawn;        /* number sampled, of which all.count are left */
+    size_t begun;        /* number of picks when they were last resampled */
+    double dropped;      /* sum of the dropped strings' entropies */
+    double left;         /* of sampled strings: ln m minus the information of the picks */
     const void **middle; /* strings that others are merged into */
     double *middle_size;
-    double *row, *columns; /* one row's predictions */
-    unsigned char *room;   /* the workers' */
+    double *row, *columns; /* predictions of one row */
+    unsigned char *room;   /* buffers of the workers */
 } joint;
 
-/* No picks yet: one string, which is empty. batch: picks at most. */
+/* Starts without picks: one empty string. batch: the largest number of picks. */
 scant_status joint_init(joint *j, scant__arena *arena, const select_pool *pool,
                         uint64_t seed, size_t limit, size_t batch);
 size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
                     unsigned threads);
 
-/* Adds a row to the picks. gain: what joint_evaluate() said of it (used while exact). */
+/* Adds a row to the picks. gain: its result of joint_evaluate() (used while exact). */
 scant_status joint_add(joint *j, size_t row, double gain);
 
-/* Merges listed strings, if there are so many that it helps: else merged.count is 0. */
+/* Merges enumerated strings if there are enough of them; else merged.count is 0. */
 scant_status joint_merge(joint *j);
 
-/* What of the gain of rows[i] parts first..end-1 of a set hold: value[i * JOINT_PARTS +
- * part]. The gain, in nats, is the sum over all parts less `known`; where strings are
- * drawn, over their number. */
+/* The contributions of parts first..end-1 of a set to the gain of rows[i]: value[i *
+ * JOINT_PARTS + part]. The gain in nats is the sum over all parts minus `known`, divided
+ * by the number of strings if they are sampled. */
 scant_status joint_evaluate(const joint *j, const joint_set *set, const size_t *rows,
                             size_t count, size_t first, size_t end, double *value);
 

@@ -4,7 +4,7 @@
 #include "linalg/barrier.h"
 #include "linalg/ntk.h"
 
-enum { SPARE = 256 }; /* what an arena and the allocator add to a block */
+enum { SPARE = 256 }; /* overhead of arena and allocator per block */
 
 static bool is_whole(size_t n) { return n <= SELECT_KERNEL_WHOLE; }
 
@@ -33,13 +33,12 @@ static scant_status build_near(select_kernel_basis *k, select_req *req,
     TRY(la_nystroem_build(&k->near, req->arena, kernel, rows, n, k->landmarks,
                           req->seed));
     if (k->near.rows.d == 0)
-        return scant__fail(
-            req->ctx, SCANT_EINPUT,
-            "%s: the %zu landmarks that a kernel over %zu rows is known by "
-            "are all rows of zeros: leave such rows out (--candidates)",
-            scant_array_name(req->pool.features), k->landmarks, n);
+        return scant__fail(req->ctx, SCANT_EINPUT,
+                           "%s: all %zu landmarks of the kernel over %zu rows are rows "
+                           "of zeros; leave such rows out (--candidates)",
+                           scant_array_name(req->pool.features), k->landmarks, n);
     scant__warn(req->ctx,
-                "%s: a kernel over %zu rows is known by %zu landmarks, drawn at random, "
+                "%s: the kernel over %zu rows is approximated by %zu random landmarks, "
                 "which explain %.4g%% of it",
                 req->strategy->info.name, n, k->landmarks, 100 * k->near.explained);
     k->view = (la_view){.h = &k->near.rows, .m = n};

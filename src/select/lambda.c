@@ -11,8 +11,8 @@ static const char FINDING_RANK[] = "finding the rank";
 
 /* ---- few rows of many columns ------------------------------------------------------ */
 
-/* n rows span n dimensions at most: they are turned into that many numbers, with the same
- * inner products, so that nothing has the size of d. */
+/* n rows span at most n dimensions. If d is larger, rows are replaced by n numbers with
+ * the same inner products, so that nothing has the size of d. */
 static bool is_wide(const select_req *req) {
     return !req->depth && req->pool.n < req->pool.d + (select_option(req, "bias") > 0);
 }
@@ -24,8 +24,8 @@ static size_t turn_memory(const la_view *view, unsigned threads) {
     return size_add(all, size_add(la_kron_pairs_memory(view, n, threads), SPARE));
 }
 
-/* out (n, n): rows with the inner products of the view's. With E diag(lambda) E^T those
- * products, they are E lambda^(1/2). */
+/* out (n, n): rows with the same inner products as the view's. If these are E
+ * diag(lambda) E^T, the rows are E lambda^(1/2). */
 static scant_status turn(scant_ctx *ctx, const la_view *view, scant__arena *room,
                          double *out) {
     size_t n = view->m;
@@ -42,7 +42,7 @@ static scant_status turn(scant_ctx *ctx, const la_view *view, scant__arena *room
         double root = values[k] > 0 ? sqrt(values[k]) : 0;
         for (size_t i = 0; i < n; i++) out[k * n + i] *= root;
     }
-    for (size_t i = 0; i < n; i++) /* an eigenvector a row becomes one a column */
+    for (size_t i = 0; i < n; i++) /* transposes: eigenvectors become columns */
         for (size_t k = 0; k < i; k++) {
             double swap = out[i * n + k];
             out[i * n + k] = out[k * n + i];
@@ -83,7 +83,7 @@ static void make_kernel(const select_req *req, const la_view *view, la_ntk *ntk,
 
 /* ---- the plan ---------------------------------------------------------------------- */
 
-/* Features as they take most room: through a copy, in double. */
+/* The largest layout of features: a copy in double. */
 typedef struct widest {
     la_rows rows;
     la_view view;
@@ -99,7 +99,7 @@ static void widest_make(const select_req *req, bool turned, widest *w) {
     make_kernel(req, &w->view, &w->ntk, &w->kernel);
 }
 
-/* Of the turned rows, and of turning them. */
+/* Memory of the replaced rows, and of computing them. */
 static size_t wide_memory(const select_req *req, size_t *turning) {
     size_t n = req->pool.n;
     widest w;
@@ -172,7 +172,8 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
 void select_lambda_figures(select_req *req, const select_lambda *s, double best,
                            const char *what) {
     if (!(best > 0))
-        scant__warn(req->ctx, "%s: lambda is 0 for every %s, so that none is better",
+        scant__warn(req->ctx,
+                    "%s: lambda is 0 for every %s, so none is better than another",
                     req->strategy->info.name, what);
     double cap = la_lambda_cap(s->engine);
     if (!req->depth) select_figure(req, "rank", (double)s->span.rank);

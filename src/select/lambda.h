@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What npc and crc share: the labelled rows as a base, rows that may be picked as sets,
- * and lambda(L + X) of linalg/lambda.h over features, or over the kernel that stands in
- * the place of their inner products (linalg/ntk.h). Rows of that kernel are independent
- * unless one is a multiple of another, however many they are: there is no rank, and N is
- * never above it.
+ * Shared by npc and crc: the labelled rows as a base, sets of available rows, and
+ * lambda(L + X) of linalg/lambda.h over features or over a kernel in place of their inner
+ * products (linalg/ntk.h). Any number of rows is independent under that kernel unless one
+ * is a multiple of another, so its rank is unlimited.
  */
 #ifndef SCANT_SELECT_LAMBDA_H
 #define SCANT_SELECT_LAMBDA_H
@@ -14,12 +13,12 @@
 
 typedef struct select_lambda {
     select_features features;
-    la_rows h; /* features, or few numbers with their inner products */
+    la_rows h; /* features, or shorter rows with the same inner products */
     la_view view;
-    la_ntk ntk; /* where the call has a kernel */
+    la_ntk ntk; /* if the call has a kernel */
     la_kernel kernel;
     la_span span;
-    size_t *base; /* labelled rows, those that count */
+    size_t *base; /* labelled rows that are not left out as dependent */
     la_lambda_task task;
     la_lambda *engine;
 } select_lambda;
@@ -31,34 +30,35 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
 /* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
 void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
                         scant_plan *plan);
-/* Memory of another engine beside it, for sets of one of `open` rows and a base of all
- * labelled rows and so many more. */
+/* Memory of a second engine for single-row sets out of `open` rows, with all labelled
+ * rows and `more` others as base. */
 size_t select_lambda_another(const select_req *req, size_t more, size_t open);
-/* A value of the engine as the user's features have it. */
+/* A value of the engine in the units of the user's features. */
 static inline double select_lambda_value(const select_lambda *s, double lambda) {
     return lambda / s->features.scale / s->features.scale;
 }
-/* Figures that both tell; sets: what they compare. */
+/* Figures of both; sets: what they compare, for the help text. */
 #define SELECT_LAMBDA_FIGURES(sets)                                                      \
-    {"rank", "independent directions of all rows' features; absent with a kernel, "      \
-             "which has no limit"},                                                      \
+    {"rank",                                                                             \
+     "rank of the features of all rows; absent with a kernel, whose rank is unlimited"}, \
         {"evaluated", sets " whose lambda was computed; the others could not win"}, {    \
-        "cap", "smallest eigenvalue of the labelled rows alone, which lambda cannot "    \
-               "exceed; absent where there is no such bound"                             \
+        "cap", "smallest eigenvalue of the labelled rows alone, an upper bound on "      \
+               "lambda; absent if there is no such bound"                                \
     }
 
-/* A kernel reads features as they are. */
+/* With a kernel, no 1 is appended by default. */
 #define SELECT_LAMBDA_BIAS                                                               \
     {                                                                                    \
         .key = "bias", .kind = SCANT_OPTION_SWITCH, .value = "1", .kernel_value = "0",   \
-        .help = "append a 1 to the features, for the last layer's bias, or, with a "     \
-                "kernel, for the first's"                                                \
+        .help = "append a 1 to the features, for the bias of the last layer (with a "    \
+                "kernel: of the first layer)"                                            \
     }
 
-/* Tells them; warns where the best is nothing (what: of which it is). */
+/* Reports the figures; warns if the best lambda is 0. what: "batch" or "group", for the
+ * warning. */
 void select_lambda_figures(select_req *req, const select_lambda *s, double best,
                            const char *what);
-/* Refuses few rows of many columns where even they are too many. */
+/* Fails for pools with more columns than rows if even the rows are too many. */
 scant_status select_lambda_check(const select_req *req);
 
 #endif

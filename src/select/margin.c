@@ -15,13 +15,13 @@ static scant_status margin_select(select_req *req) {
 }
 
 const scant_strategy select_strategy_margin = {
-    .info = {.name = "margin",
-             .summary = "rows between two classes: smallest gap of the two largest "
-                        "probabilities",
-             .use = "The best of the plain uncertainty scores in most comparisons.",
-             .paper = "Scheffer, Decomain & Wrobel 2001",
-             .score = "1 - (p1 - p2), the two largest probabilities",
-             .needs = SCANT_PROBS},
+    .info =
+        {.name = "margin",
+         .summary = "rows with the smallest gap between the two largest probabilities",
+         .use = "The best of the plain uncertainty scores in most published comparisons.",
+         .paper = "Scheffer, Decomain & Wrobel 2001",
+         .score = "1 - (p1 - p2), where p1 and p2 are the two largest probabilities",
+         .needs = SCANT_PROBS},
     .plan = select_scan_plan,
     .select = margin_select,
 };

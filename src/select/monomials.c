@@ -4,7 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* binom(d + degree, degree), a factor at a time: every product is whole. */
+/* binom(d + degree, degree), one factor at a time; every intermediate product is an
+ * integer. */
 size_t select_monomials_count(size_t d, size_t degree, bool constant) {
     size_t count = 1;
     for (size_t i = 1; i <= degree; i++) {
@@ -19,8 +20,8 @@ size_t select_monomials_memory(size_t count) {
     return 2 * (count * sizeof(uint32_t) + SPARE);
 }
 
-/* A monomial of the next degree is one of the last times a factor that does not come
- * before any of its own. */
+/* A monomial of the next degree is one of the last degree times a variable whose index is
+ * not below any in it. */
 static void fill(select_monomials *m, size_t d, size_t degree) {
     size_t first = m->constant, at = first + d, from = first;
     for (size_t g = 2; g <= degree; g++) {

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * npc: neural pre-conditioning. Of many random batches X the one for which training is
- * conditioned best: with the largest smallest eigenvalue of the Gram matrix of the last
- * layer's gradients over the labelled rows and X, which is K(x, x') = h+ . h+' whatever
- * the weights and labels are. Works before any label is given, on the features of an
- * untrained network.
+ * npc: neural pre-conditioning. Picks the random batch X that conditions training best:
+ * the smallest eigenvalue of the Gram matrix of the last layer's gradients over the
+ * labelled rows and X is largest. That matrix is K(x, x') = h+ . h+' for any weights and
+ * labels. Works before any label is given, on the features of an untrained network.
  *
- * As the paper does, batches are drawn uniformly (1000 of them: one of the best 1% is
- * among them but for a chance of 4e-5). Unlike it, what "smallest" means is decided by
- * the rank of the features: with more rows than that the Gram matrix is singular for
- * every batch, and the paper's figure would be rounding noise (linalg/lambda.h). Which
- * batch is best is found exactly, without eigenvalues of most. The option refine goes
- * beyond the paper: rows of the best batch are exchanged one by one, guided by the
- * eigenvector of lambda, for the row that raises lambda most, of all or, in a larger
- * pool, of 16,384 drawn at random; it ends when none of eight rows can be bettered.
+ * As the paper does, batches are drawn uniformly (with 1000, one of the best 1% is among
+ * them with probability 1 - 4e-5). Unlike in the paper, the rank of the features decides
+ * what "smallest" means: with more rows than that the Gram matrix is singular for every
+ * batch, and the paper's figure would be rounding noise (linalg/lambda.h). The best batch
+ * is found exactly, without computing the eigenvalues of most batches. The option refine
+ * goes beyond the paper: guided by the eigenvector of lambda, it replaces rows of the
+ * best batch one by one with the row that raises lambda most (of all rows, or of 16,384
+ * random ones in a larger pool). It ends when none of eight rows can be improved.
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
- * b^2 d (linalg/lambda.h); each exchange, n d (l + b) or n d^2. Memory: 8 bytes a row, a
- * bit a row and thread, a few d x d matrices a thread, and at most 128 MB of rows that
- * are used again and again; three n x n matrices where there are fewer rows than columns.
+ * b^2 d (linalg/lambda.h); each swap, n d (l + b) or n d^2. Memory: 8 bytes per row, one
+ * bit per row and thread, a few d x d matrices per thread, and a cache of at most 128 MB
+ * of rows; three n x n matrices if there are fewer rows than columns.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +27,8 @@
 #include "select/lambda.h"
 
 enum {
-    OUT_TRIES = 8,     /* rows of the batch tried before refining ends */
-    IN_TRIES = 1 << 14 /* rows that may come in their place, drawn where there are more */
+    OUT_TRIES = 8,     /* rows of the batch to try before refining ends */
+    IN_TRIES = 1 << 14 /* candidate replacements; sampled if there are more */
 };
 
 static const char WEIGHING[] = "weighing batches", REFINING[] = "refining";
@@ -39,7 +38,7 @@ static const char WEIGHING[] = "weighing batches", REFINING[] = "refining";
 typedef struct batches {
     scant__rng rng;
     size_t available, b;
-    uint64_t *marks; /* a worker's: a bit a place, all 0 between calls */
+    uint64_t *marks; /* per worker: one bit per place, all 0 between calls */
     size_t words;
 } batches;
 
@@ -48,8 +47,8 @@ static int by_place(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* `count` distinct places, ascending, from the random numbers `from` on: Floyd's way,
- * that takes as many numbers as places. Few are sorted, many read off their marks. */
+/* `count` distinct places, ascending, by Floyd's algorithm with `count` random numbers
+ * starting at `from`. Few places are sorted, many are read off their marks. */
 static void draw_places(const batches *s, uint64_t from, size_t count, unsigned worker,
                         size_t *places) {
     uint64_t *marks = s->marks + worker * s->words;
@@ -81,12 +80,12 @@ typedef struct refiner {
     select_req *req;
     const select_lambda *s;
     const batches *draws;
-    uint64_t next;                /* random number that is still unused */
+    uint64_t next;                /* the next unused random number */
     double lambda;                /* of the batch: */
     size_t *batch, *next_batch;   /* (b) places, ascending */
     double *burden, *next_burden; /* (b) */
-    size_t *base;                 /* rows of L and of the batch without one */
-    size_t *others;               /* places that may come in, */
+    size_t *base;                 /* rows of L and of the batch except one */
+    size_t *others;               /* candidate places, */
     size_t *rows;                 /* and their rows */
     size_t n_others;
 } refiner;
@@ -112,7 +111,7 @@ static void list_others(refiner *r) {
     r->n_others = kept;
 }
 
-/* The batch without one row is a base, and the row to come in a set of one. */
+/* The batch without one row is the base; each candidate is a set of one row. */
 static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     la_lambda_task task = r->s->task;
     size_t n = task.n_base, count = 0;
@@ -135,7 +134,8 @@ static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     return s;
 }
 
-/* The batch with place `in` for its row `out`, ascending again, if lambda rises. */
+/* Replaces row `out` of the batch by place `in`, keeping it ascending, if lambda rises.
+ */
 static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
     size_t b = r->s->task.b, at = 0, *batch = r->next_batch;
     double lambda, *burden = r->next_burden;
@@ -152,7 +152,7 @@ static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
     return SCANT_OK;
 }
 
-/* One exchange; *done: there was one that helps. */
+/* One swap; *done: one that helps was found. */
 static scant_status refine_once(refiner *r, bool *done) {
     size_t b = r->s->task.b, tries = b < OUT_TRIES ? b : OUT_TRIES;
     *done = false;
@@ -189,7 +189,7 @@ static scant_status refiner_init(refiner *r, size_t *batch) {
     return got && r->rows ? SCANT_OK : SCANT_ENOMEM;
 }
 
-/* Exchanges rows while that helps, up to `most` of them. */
+/* Swaps rows while that helps, at most `most` times. */
 static scant_status refine(refiner *r, size_t most, size_t *swaps) {
     double lambda;
     bool more = most > 0;
@@ -204,7 +204,7 @@ static scant_status refine(refiner *r, size_t most, size_t *swaps) {
 
 /* ---- the strategy ------------------------------------------------------------------ */
 
-/* All rows make a single batch. */
+/* All available rows are the batch. */
 static size_t count_batches(const select_req *req) {
     bool all = req->batch == req->pool.available;
     return all ? 1 : (size_t)select_option(req, "candidates");
@@ -281,23 +281,26 @@ static const scant_option options[] = {
      .value = "0",
      .min = 0,
      .max = 1e9,
-     .help = "exchange up to so many rows of the best batch where that raises lambda"},
+     .help = "improve the best batch by up to this many swaps, each replacing one row so "
+             "that lambda rises"},
 };
 
 static const scant_figure_info figures[] = {
-    {"lambda", "lambda of the labelled rows and the batch: each pick's score"},
+    {"lambda", "lambda of the labelled rows and the batch; every pick's score"},
     SELECT_LAMBDA_FIGURES("batches"),
-    {"swaps", "rows of the batch that were exchanged; only with refine"},
-    {"lambda_before", "lambda before they were; only with refine"},
+    {"swaps", "number of swaps made; only with refine"},
+    {"lambda_before", "lambda before the swaps; only with refine"},
 };
 
 const scant_strategy select_strategy_npc = {
     .info = {.name = "npc",
-             .summary = "the best conditioned of many random batches",
-             .use = "The first labels, and few labels: it needs no model's opinion, only "
-                    "features, and even those of an untrained network serve.",
+             .summary =
+                 "the random batch, out of many, with the best conditioned kernel matrix",
+             .use = "For the first labels and for few labels. It needs features only; "
+                    "those of an untrained network work too.",
              .paper = "Kong et al. 2022 (neural pre-conditioning)",
-             .score = "lambda of the labelled rows and the batch (the same for each row)",
+             .score =
+                 "lambda of the labelled rows and the batch (the same for every pick)",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
              .options = options,

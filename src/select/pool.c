@@ -65,8 +65,8 @@ static scant_status check_given(scant_ctx *ctx, const scant_evidence *e, unsigne
     return SCANT_OK;
 }
 
-/* The evidence without what is not used. Labels and candidates serve every strategy; to
- * count rows, every array serves. */
+/* The evidence that is used. Labels and candidates always are; with SCANT_ROWS all arrays
+ * are, to count rows. */
 static scant_evidence used_part(const scant_evidence *e, unsigned used) {
     size_t count;
     const scant_input *inputs = scant_inputs(&count);
@@ -85,7 +85,7 @@ static scant_evidence used_part(const scant_evidence *e, unsigned used) {
 
 /* ---- shapes and types -------------------------------------------------------------- */
 
-/* A shape is text such as "m x n x C": one letter a dimension. */
+/* A shape is text such as "m x n x C": one letter for each dimension. */
 static size_t dimensions(const scant_input *input) {
     return (strlen(input->shape) + 3) / 4;
 }
@@ -118,7 +118,7 @@ static scant_status check_type(scant_ctx *ctx, const scant_array *array,
     return SCANT_OK;
 }
 
-/* The array of a dimension is the first that has it; all others must agree with it. */
+/* All arrays must have the same size as the first that has this dimension. */
 static scant_status check_same(scant_ctx *ctx, const scant_array *array, size_t size,
                                const char *what, const scant_array **first, size_t *out) {
     if (*first && size != *out)
@@ -147,7 +147,7 @@ static scant_status check_rows(scant_ctx *ctx, const scant_evidence *e, const ch
     *n = e->rows;
     return *n ? SCANT_OK
               : scant__fail(ctx, SCANT_EUSAGE,
-                            "%s needs an input that tells how many rows", who);
+                            "%s needs an input that has the number of rows", who);
 }
 
 static scant_status check_samples(scant_ctx *ctx, const scant_array *array, size_t m) {
@@ -268,7 +268,7 @@ size_t select_measured_width(const select_pool *pool) {
     return pool->slopes ? 2 : pool->lengths ? 1 : 0;
 }
 
-/* The first number of a row is a length, or its square. */
+/* The first number of a row is a length or its square. */
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault) {
     size_t width = select_measured_width(pool);
@@ -332,7 +332,7 @@ void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
 }
 
 void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool *mask) {
-    if (pool->allowed) { /* labelled rows are not among them */
+    if (pool->allowed) { /* it holds no labelled rows */
         for (size_t i = 0; i < count; i++)
             mask[i] = pool->allowed[(first + i) / 64] >> (first + i) % 64 & 1;
         return;

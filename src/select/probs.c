@@ -8,8 +8,8 @@
 #include "data/array.h"
 #include "select/evidence.h"
 
-/* The contract's slack and the rounding of a sum in double; and what of a quick sum
- * leaves no doubt. */
+/* Tolerance of a row's sum (the contract's, plus rounding in double), and a stricter one
+ * within which the quick sum is sufficient. */
 static const double SUM_SLACK = 1e-3 + 1e-12, SURELY = 0.9e-3;
 
 la_type select_probs_type(const select_pool *pool) {
@@ -22,8 +22,8 @@ bool select_probs_direct(const select_pool *pool) {
                pool->probs, select_probs_type(pool) == LA_F64 ? SCANT_F64 : SCANT_F32);
 }
 
-/* Looks closely at a row whose quick sum is not well within the slack: sums it in double,
- * and says what is wrong if anything is. */
+/* Checks a row whose quick sum is not within the stricter tolerance: sums it in double
+ * and fails if it is wrong. */
 static scant_status check_row(const select_pool *pool, size_t row, scant__fault *fault) {
     const char *name = scant_array_name(pool->probs);
     char where[64];
@@ -53,7 +53,7 @@ static scant_status check_row(const select_pool *pool, size_t row, scant__fault 
 }
 
 static bool all_finite(const double *x, size_t count) {
-    double probe = 0; /* NaN as soon as one is not finite */
+    double probe = 0; /* becomes NaN if any number is not finite */
     for (size_t i = 0; i < count; i++) probe += x[i] * 0.0;
     return probe == 0;
 }
@@ -85,8 +85,8 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
     return SCANT_OK;
 }
 
-/* Residuals of a confident row are so small that their squares vanish in float: all are
- * served times a power of two. */
+/* Residuals of a confident row are so small that their squares underflow in float; hence
+ * the factor. */
 static const double RESIDUAL_SCALE = 0x1p40;
 
 static void residual_f32(const select_pool *pool, size_t row, float *out) {
@@ -150,7 +150,7 @@ size_t select_probs_check_memory(const select_pool *pool, unsigned threads) {
 }
 
 typedef struct check_job {
-    const select_pool *view; /* its probs are what is checked */
+    const select_pool *view; /* a view whose probs are checked */
     size_t total, rows;
     unsigned char *room;
 } check_job;
@@ -199,7 +199,7 @@ static void read_probs(const scant_array *array, bool logits, double temperature
                        size_t row, size_t c, double *out) {
     scant__array_read_f64(array, row * c, c, out);
     if (!logits) return;
-    if (temperature > 0) { /* differences to the top may be large: they are 0 then */
+    if (temperature > 0) { /* large differences to the maximum underflow to 0 */
         const double far = -1e6;
         double top = out[la_argmax(out, c)];
         for (size_t k = 0; k < c; k++) out[k] = fmax((out[k] - top) / temperature, far);

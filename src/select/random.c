@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * random: rows drawn uniformly without replacement. What every other strategy must beat.
+ * random: rows drawn uniformly without replacement; the baseline.
  *
- * A key a row, from the counter-based generator; the rows with the largest keys. One
- * pass, no state, O(n + b log b).
+ * Each row gets a key from the counter-based generator; the rows with the largest keys
+ * are picked. One pass, O(n + b log b).
  */
 #include "select/scan.h"
 
@@ -11,9 +11,9 @@ static scant_status random_select(select_req *req) { return select_fill(req, NUL
 
 const scant_strategy select_strategy_random = {
     .info = {.name = "random",
-             .summary = "rows drawn uniformly",
-             .use =
-                 "The baseline: run it beside anything else, and for the first labels.",
+             .summary = "a uniform random sample of the rows",
+             .use = "The baseline for every comparison, and a sound choice for the first "
+                    "labels.",
              .paper = "none",
              .score = "0",
              .needs = SCANT_ROWS},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over samples are put on a grid (la_grid), so that they do not depend on the order
- * of samples; sums over classes are so by the kernels.
+ * Sums over samples are rounded to a grid (la_grid), so that they do not depend on the
+ * order of samples; the kernels do the same for sums over classes.
  */
 #include "select/samples.h"
 
@@ -9,7 +9,7 @@
 
 #include "data/array.h"
 
-/* Entropies are right to that, of themselves; and to that, as the mean rounds. */
+/* Relative error of entropies, and absolute error from the rounding of the mean. */
 static const double ROUNDING = 2e-15, MEAN_ROUNDING = 4e-16;
 
 select_pool select_samples_view(const select_pool *pool) {
@@ -41,7 +41,7 @@ void select_samples_get(const select_pool *pool, size_t first, size_t count,
                                   out + (i * pool->m + s) * c);
 }
 
-/* A worker's: what is handed out, then what only sums up. */
+/* Buffers of a worker: the result, then partial sums. */
 typedef struct desk {
     select_beliefs out;
     la_rowstat *stat;
@@ -77,7 +77,7 @@ scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t c
     size_t m = pool->m, c = pool->c, size = count * c;
     const select_pool view = select_samples_view(pool);
     const la_kernels *k = la_kernels_for(select_probs_type(&view));
-    /* a probability is at most 1.001, an entropy at most ln c and a little */
+    /* a probability is at most 1.001, an entropy slightly above ln c at most */
     double grid = la_grid(1.01 * (double)m);
     double entropy_grid = la_grid((log((double)c) + 1) * (double)m);
     desk d = lay_out(pool, count, room);

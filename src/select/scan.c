@@ -5,11 +5,11 @@
 #include "linalg/topk.h"
 #include "select/samples.h"
 
-/* A block's rows stay in the second-level cache, what is made of them in the first. */
+/* A block's rows fit the second-level cache, its results the first-level cache. */
 enum {
-    BLOCK_BYTES = 1 << 17, /* of its rows, if they were in double */
+    BLOCK_BYTES = 1 << 17, /* of its rows, counted as doubles */
     BLOCK_ROWS = 384,      /* at most */
-    CHUNK = 4              /* blocks that a worker takes at a time */
+    CHUNK = 4              /* blocks per task */
 };
 
 _Static_assert((int)BLOCK_ROWS <= (int)SELECT_MASK, "a block's mask fits");
@@ -18,7 +18,7 @@ typedef struct worker_room {
     la_topk top;
     double *score, *norm, *measured;
     la_rowstat *stat;
-    void *probs, *features; /* NULL: used where they lie */
+    void *probs, *features; /* NULL: used in place */
     void *beliefs;
 } worker_room;
 
@@ -31,7 +31,7 @@ typedef struct scan_job {
     worker_room *rooms;
 } scan_job;
 
-/* Bytes a row takes in a worker's room. */
+/* Bytes per row of a worker's buffers. */
 static size_t row_room(const select_pool *pool) {
     size_t bytes = sizeof(double); /* score */
     if (pool->probs) {
@@ -47,7 +47,7 @@ static size_t row_room(const select_pool *pool) {
     return bytes + select_measured_width(pool) * sizeof(double);
 }
 
-/* Bytes of a worker's room: its blocks of memory carry an overhead each. */
+/* Bytes of a worker's buffers, with the overhead of each allocation. */
 static size_t room_size(const select_req *req, size_t rows, size_t batch) {
     enum { BLOCKS = 8, OVERHEAD = 256 };
     return rows * row_room(&req->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
@@ -184,8 +184,8 @@ scant_status select_scan(select_req *req, select_measure measure, scan_score_fn 
     return scan(&job, req->arena, req->batch);
 }
 
-/* A random key a row: the rows with the largest keys are a uniform sample in uniform
- * order, found in one pass whatever rows are left out. */
+/* A random key per row: the rows with the largest keys are a uniform sample in uniform
+ * order, found in one pass for any set of rows left out. */
 static void random_keys(const scan_block *block, double *score) {
     const scant__rng rng = {block->req->seed, SCANT__RNG_SHUFFLE};
     for (size_t i = 0; i < block->count; i++)
@@ -193,7 +193,7 @@ static void random_keys(const scan_block *block, double *score) {
 }
 
 scant_status select_fill(select_req *req, const bool *taken, double score) {
-    select_pool whole = req->pool; /* what was read is not read again: only rows count */
+    select_pool whole = req->pool; /* only the rows matter here: read no matrix again */
     scant__arena room;
     scan_job job = {.req = req, .score = random_keys, .taken = taken};
     size_t from = req->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One pass: a score a row, computed block by block over the pool at the speed of memory,
- * and the best of them. Memory: a heap of the batch and one block a thread.
+ * Scores every row in one pass, block by block at memory speed, and picks the best.
+ * Memory: a heap of the batch and one block per thread.
  */
 #ifndef SCANT_SELECT_SCAN_H
 #define SCANT_SELECT_SCAN_H
@@ -11,7 +11,7 @@
 typedef struct scan_block {
     const select_req *req;
     size_t first, count;
-    select_probs_block probs;  /* where the strategy needs them */
+    select_probs_block probs;  /* if the strategy needs them */
     const double *norm;        /* |h_i| of the features, likewise */
     const double *information; /* of the samples, likewise */
     const double *measured;    /* slopes or lengths, likewise */

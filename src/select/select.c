@@ -11,12 +11,12 @@
 #include "select/registry.h"
 
 struct scant_selection {
-    scant__arena arena; /* what lives as long as the selection */
+    scant__arena arena; /* memory of the selection's lifetime */
     select_req req;
     bool has_run;
 };
 
-/* The first way that is given whole; else the first. */
+/* By default: needs, or or_needs if only those are all given. */
 static scant_status find_way(select_req *req, unsigned given) {
     const scant_strategy_info *info = &req->strategy->info;
     if (req->strategy->way) return req->strategy->way(req, given, &req->used);
@@ -147,9 +147,9 @@ void select_pick(select_req *req, size_t index, double weight, double score) {
     req->picks[req->count++] = (scant_pick){index, weight, score};
 }
 
-/* The picks as the caller gets them: an arena of their own, whose head is found again. */
+/* The caller's picks and the arena that holds their memory. */
 typedef struct picks_box {
-    scant_picks picks; /* first: the caller's pointer is the box's */
+    scant_picks picks; /* first, so that its address is the box's */
     scant__arena arena;
 } picks_box;
 

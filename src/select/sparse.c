@@ -10,8 +10,8 @@ enum {
     GRADIENT, /* the choices of option source */
     SAMPLES,
     READ = 64,            /* rows measured at a time, of the gradient form */
-    READ_BYTES = 1 << 16, /* and of the posterior form */
-    SPARE = 8 << 10       /* what the allocator adds to all blocks */
+    READ_BYTES = 1 << 16, /* likewise, of the posterior form */
+    SPARE = 8 << 10       /* overhead of the allocator, all blocks together */
 };
 
 scant_status sparse_way(select_req *req, unsigned given, unsigned *needs) {
@@ -28,15 +28,15 @@ static bool is_posterior(const sparse *s) { return s->req->pool.samples != NULL;
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
-/* Rows, views and sizes, once it is known how features are served. Matrices are not there
- * yet. */
+/* Rows, views and sizes, once type and scale of the features are known; no matrices yet.
+ */
 static void shape(sparse *s, double *numbers) {
     const select_pool *pool = &s->req->pool;
     double bias = 0;
     if (is_posterior(s)) {
         s->h = (la_rows){.n = s->n, .d = pool->m, .type = LA_F64, .base = numbers};
     } else {
-        if (s->features.scale > 0x1p480) /* its square is to be a number */
+        if (s->features.scale > 0x1p480) /* keep its square finite */
             s->features.scale = 0x1p480;
         bias = select_features_constant(&s->features, select_option(s->req, "bias"));
         s->scale = s->features.scale;
@@ -115,7 +115,7 @@ void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sp
     if (s->n < req->pool.n) s->rows = &no_row;
     if (req->pool.features) select_features_guess(&req->pool, false, &s->features);
     shape(s, &no_number);
-    if (!is_posterior(s)) /* at worst, rows are not used where they lie */
+    if (!is_posterior(s)) /* in the worst case rows are copied */
         s->h.base = NULL, s->h.type = LA_F64;
     plan->memory = size_add(plan->memory, open_memory(s));
     plan->block_rows = LA_BLOCK;
@@ -128,13 +128,13 @@ void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sp
 typedef struct measure {
     sparse *s;
     la_rows probs, calibrated;
-    double *numbers; /* (n, C) p - p~, or (n, m) gbar; NULL: they stay in the room */
+    double *numbers; /* (n, C) p - p~, or (n, m) gbar; NULL: not stored */
     unsigned char *room;
     size_t room_size;
-    double *apart; /* a worker's: the largest |p - p~| / max p of a row that it saw */
+    double *apart; /* per worker: the largest |p - p~| / max p of its rows */
 } measure;
 
-/* p~ is in room, p - p~ where it stays; sigma_j comes from p~ alone. */
+/* p~ is in room, p - p~ in its final place; sigma_j depends on p~ alone. */
 static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
                                       scant__fault *fault) {
     (void)fault;
@@ -231,7 +231,7 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* The batch is chosen by expected gradients: says where they are nothing, or nearly. */
+/* Warns if the expected gradients, which choose the batch, are zero or nearly so. */
 static void warn_if_blind(const sparse *s) {
     static const double NEAR = 1e-3;
     const select_pool *pool = &s->req->pool;
@@ -241,14 +241,12 @@ static void warn_if_blind(const sparse *s) {
     if (is_posterior(s)) {
         if (s->longest == 0)
             scant__warn(ctx,
-                        "%s: the samples agree on every row: rows are ranked by beta "
-                        "alone",
+                        "%s: the samples agree on every row, so only beta ranks the rows",
                         scant_array_name(pool->samples));
     } else if (pool->temperature > 0 && fabs(pool->temperature - 1) < NEAR) {
-        scant__warn(ctx,
-                    "the temperature is %.6g: expected gradients vanish as it comes to "
-                    "1, and %s",
-                    pool->temperature, then);
+        scant__warn(
+            ctx, "the temperature is %.6g; near 1 the expected gradients vanish, and %s",
+            pool->temperature, then);
     } else if (s->apart < NEAR) {
         scant__warn(ctx,
                     "%s: equal to the model's own probabilities to %.1e, so that "
@@ -419,7 +417,7 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
     size_t m = 0;
     for (size_t i = 0; i < count; i++)
         if (w[places[i]] < 0) {
-            w[places[i]] = -w[places[i]]; /* added, that is what undoes it */
+            w[places[i]] = -w[places[i]]; /* adding this undoes it */
             s->support[m++] = places[i];
         }
     if (m) TRY(sparse_add(s, s->support, m, w, r));
@@ -471,7 +469,8 @@ scant_status sparse_rank(select_req *req) {
     for (size_t i = 0; i < top.count; i++)
         select_pick(req, sparse_row(&s, heap[i].index), 1, sqrt(heap[i].score) / s.scale);
     if (heap[0].score == 0)
-        scant__warn(req->ctx, "the variance of every row is 0: the first are picked");
+        scant__warn(req->ctx, "the variance of every row is 0; the rows with the lowest "
+                              "indices are picked");
     figure_temperature(req);
     figure_sigma(&s, req);
     return SCANT_OK;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The problem that sparse-greedy and sparse-iht solve, each in its way (Shen, Jiang,
- * Zhang & Koyejo, "Batch active learning from the perspective of sparse approximation",
- * 2022): a batch whose weighted vectors stand for the whole pool's, and that varies much.
+ * The problem of sparse-greedy and sparse-iht (Shen, Jiang, Zhang & Koyejo, "Batch active
+ * learning from the perspective of sparse approximation", 2022): a batch whose weighted
+ * vectors approximate those of the whole pool, and whose variance is large.
  *
  *     f(w)  = f1(w) + f2(w) over w >= 0 with b entries above 0
  *     f1(w) = |v - Phi w|^2 + beta |w - 1|^2      (beta's term over all n rows)
  *     f2(w) = -alpha sum over w_j > 0 of sigma_j^2
  *
- * n is the number of rows that may be picked; no other rows enter. With g_j(y) the vector
- * of row j at label y and gbar_j its mean over the labels' distribution,
+ * n is the number of available rows; no other rows enter. With g_j(y) the vector of row j
+ * at label y and gbar_j its mean over the labels' distribution,
  *
  *     v = (1/n) sum gbar_j,  phi_j = gbar_j / b,  sigma_j = (1/n) E |g_j(y) - gbar_j|.
  *
  * Gradient form: g_j(y) = (p_j - e_y) x h_j+, the last layer's gradient, with labels
  * drawn from calibrated probabilities p~: gbar_j = (p_j - p~_j) x h_j+. Posterior form:
- * g_j(y) is the loss of label y under each of m samples of the posterior, less its mean
- * over them; labels are drawn from the samples' mean. Phi then has m rows; no factor
- * 1/sqrt(m) (the paper's Problem 2, which its tables of alpha and beta belong to).
+ * g_j(y) is the loss of label y under each of m samples of the posterior, minus its mean
+ * over them; labels are drawn from the samples' mean. Phi then has m rows, without a
+ * factor 1/sqrt(m) (the paper's Problem 2, to which its tables of alpha and beta belong).
  *
- * Option terms leaves one of the two out, as the paper's ablations do: `fit` has alpha at
- * 0, and `variance` needs no weights at all: the rows with the largest sigma.
+ * Option terms leaves out one of the two, as in the paper's ablations: `fit` sets alpha
+ * to 0, `variance` picks the rows with the largest sigma, without weights.
  *
- * Rows are counted by place, 0..n-1 among those that may be picked. Matrices of C d+
- * numbers (posterior: m) are vectors of the space that v and phi_j live in.
+ * Rows are numbered by place, 0..n-1 among the available ones. A vector, such as v and
+ * phi_j, has C d+ numbers (posterior: m).
  */
 #ifndef SCANT_SELECT_SPARSE_H
 #define SCANT_SELECT_SPARSE_H
@@ -36,16 +36,16 @@ enum { SPARSE_BOTH, SPARSE_FIT, SPARSE_VARIANCE }; /* choices of option terms */
 typedef struct sparse {
     const select_req *req;
     size_t n, b;
-    bool ranked;  /* by variance alone: nothing of gbar is kept, and no vector */
-    size_t *rows; /* of the pool, by place; NULL: all of it */
+    bool ranked;  /* terms=variance: neither gbar nor vectors are stored */
+    size_t *rows; /* row numbers in the pool, by place; NULL: all rows */
     select_features features;
     la_rows h, a; /* gbar_j = a_j x h_j+; posterior: h_j alone */
     la_view all;
     size_t width; /* of a row of that matrix, C or m */
     size_t size;  /* of a vector */
-    /* Features of extreme size are served times a power of two. All that follows is then
-     * of the problem with f times its square: alpha is the same, beta times the square.
-     */
+    /* Features of extreme size are multiplied by a power of two. The rest then refers to
+     * the problem with f times its square: alpha is the same, beta is multiplied by the
+     * square. */
     double scale;
     double alpha, beta;
     double *variance; /* n: sigma_j^2 */
@@ -60,47 +60,45 @@ typedef struct sparse {
     size_t (*needs)(const la_view *v, unsigned threads);
 } sparse;
 
-/* Options that both strategies have. */
+/* Options of both strategies. */
 #define SPARSE_OPTION_ALPHA(default_)                                                    \
     {                                                                                    \
         .key = "alpha", .kind = SCANT_OPTION_NUMBER, .value = default_, .min = 0,        \
-        .max = 1e100, .help = "how much a row's own variance counts"                     \
+        .max = 1e100, .help = "weight of the rows' own variance"                         \
     }
 #define SPARSE_OPTION_BETA(default_)                                                     \
     {                                                                                    \
         .key = "beta", .kind = SCANT_OPTION_NUMBER, .value = default_, .min = 0,         \
-        .max = 1e9, .help = "how strongly weights are pulled to 1"                       \
+        .max = 1e9, .help = "strength of the penalty on weights other than 1"            \
     }
 #define SPARSE_OPTION_SOURCE                                                             \
     {                                                                                    \
-        .key = "source", .kind = SCANT_OPTION_CHOICE, .otherwise = "by what is given",   \
-        .choices = "gradient|samples",                                                   \
-        .help =                                                                          \
-            "what rows are compared by: the last layer's gradients, or losses under "    \
-            "samples of the posterior"                                                   \
+        .key = "source", .kind = SCANT_OPTION_CHOICE,                                    \
+        .otherwise = "by the given inputs", .choices = "gradient|samples",               \
+        .help = "compare rows by the last layer's gradients, or by their losses under "  \
+                "the posterior samples"                                                  \
     }
 
 #define SPARSE_OPTION_TERMS                                                              \
     {                                                                                    \
         .key = "terms", .kind = SCANT_OPTION_CHOICE, .value = "both",                    \
         .choices = "both|fit|variance",                                                  \
-        .help = "what of the objective counts: all of it, the fit alone (as alpha=0), "  \
-                "or the variance alone (the rows with the largest sigma)"                \
+        .help = "parts of the objective to use: both, the fit alone (like alpha=0), or " \
+                "the variance alone (picks the rows with the largest sigma)"             \
     }
 
-/* What a strategy's own products need of the work that it shares with the problem; NULL:
- * nothing. */
+/* Memory that a strategy's own products need in the shared workspace; NULL: none. */
 typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
 scant_status sparse_way(select_req *req, unsigned given, unsigned *needs);
 scant_status sparse_check(const select_req *req);
-/* Adds what open allocates, and its passes. *s has sizes and views, but no numbers. */
+/* Adds the memory and passes of sparse_open(). *s has sizes and views, but no numbers. */
 void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s);
-/* Checks the evidence and sets the problem up. *s must stay where it is. */
+/* Checks the evidence and sets up the problem. *s must not move. */
 scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s);
 size_t sparse_row(const sparse *s, size_t place); /* its number in the pool */
 
-/* The vector r = Phi w - v, for w (n) that is 0 beyond the places listed. */
+/* r = Phi w - v, for w (n) that is 0 except at the listed places. */
 scant_status sparse_residual(sparse *s, const size_t *places, size_t count,
                              const double *w, double *r);
 /* r += Phi w, likewise. */
@@ -111,45 +109,45 @@ double sparse_f1(const sparse *s, const size_t *places, size_t count, const doub
                  const double *r);
 double sparse_f2(const sparse *s, const size_t *places, size_t count, const double *w);
 
-/* The step mu that makes f1(w - mu u) least: half of what f1 falls by at first, over half
- * of its curvature along u. 0 where there is none. */
+/* The step mu that minimises f1(w - mu u): half the initial slope of f1 over half its
+ * curvature along u. 0 if there is none. */
 double sparse_step(double slope, double curvature);
-/* A power of two that the gradient's entries at w and r do not much exceed; reach: the
- * largest |w_j - 1|. Squares of their images neither overflow nor vanish once they are
- * divided by it. */
+/* A power of two near the largest entries of the gradient at w and r; reach: the largest
+ * |w_j - 1|. Divided by it, squares of their images neither overflow nor underflow. */
 double sparse_unit(const sparse *s, double reach, const double *r);
-/* One step down the gradient of f1 within the support of w. places: where w may differ
- * from 0. w and r are brought up to date. */
+/* One gradient step of f1 within the support of w; updates w and r. places: where w may
+ * differ from 0. */
 scant_status sparse_debias(sparse *s, const size_t *places, size_t count, double *w,
                            double *r);
 /* Sets entries of w below 0 to 0. */
 scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *w,
                          double *r);
 
-/* With terms=variance: the whole plan, and the whole strategy. Ties go by row. */
+/* The plan and the selection with terms=variance. Ties go to the lowest row. */
 bool sparse_is_ranked(const select_req *req);
 void sparse_rank_plan(const select_req *req, scant_plan *plan);
 scant_status sparse_rank(select_req *req);
 
 double sparse_inner(const sparse *s, const double *x, const double *y);
 
-/* A row of the posterior form: p (m, C) becomes losses less their means; mean (m) is
+/* A row of the posterior form: p (m, C) becomes losses minus their means; mean (m) is
  * gbar. Returns E |g(y) - gbar|. */
 double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room);
 
 /* Figures of the problem and of a solution. */
 #define SPARSE_FIGURES                                                                   \
-    {"temperature", "temperature that calibrated the probabilities; absent: none did"},  \
-        {"f", "the objective at the weights: f1 less alpha times the picks' variances; " \
-              "f, f1 and v2 are absent with terms=variance"},                            \
-        {"f1", "squared distance of the weighted batch from the pool's mean, plus what " \
-               "weights other than 1 cost by beta"},                                     \
-        {"v2", "squared length of the pool's mean, to compare f1 with"}, {               \
-        "sigma_max", "largest sigma of a row: how far it is from its mean over the "     \
-                     "labels it may have, divided by the number of rows"                 \
+    {"temperature",                                                                      \
+     "temperature used to calibrate the probabilities; absent without one"},             \
+        {"f", "objective at the weights: f1 minus alpha times the picks' variances; f, " \
+              "f1 and v2 are absent with terms=variance"},                               \
+        {"f1", "squared distance between the weighted batch and the pool's mean, plus "  \
+               "the penalty on weights other than 1"},                                   \
+        {"v2", "squared length of the pool's mean, a scale for f1"}, {                   \
+        "sigma_max", "largest sigma of a row: its standard deviation over the possible " \
+                     "labels, divided by the number of rows"                             \
     }
 
-/* Tells them. */
+/* Reports the figures. */
 void sparse_figures(const sparse *s, select_req *req, double f1, double f2);
 
 #endif

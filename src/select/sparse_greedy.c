@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sparse-greedy: the problem of select/sparse.h solved a row at a time (the paper's
- * Algorithm 1). The row along which the objective falls most steeply, by tau (grad
- * f1)_j - alpha sigma_j^2, joins the batch with the weight that is best for f1; one step
- * within the batch follows (de-bias), and weights below 0 become 0. The paper leaves tau
- * open; only alpha / tau matters.
+ * sparse-greedy: solves the problem of select/sparse.h one row at a time (the paper's
+ * Algorithm 1). The row along which the objective falls most steeply, by tau (grad f1)_j
+ * - alpha sigma_j^2, joins the batch with the weight that is best for f1; one step within
+ * the batch follows (de-bias), and weights below 0 become 0. The paper leaves tau open;
+ * only alpha / tau matters.
  *
  * Always B rows, in the order of picking; a weight may end at 0. Exact in double: the
- * rows that are picked are those with the largest score of all (linalg/lead.h), though
- * after a pick all scores are usually brought up to date along the new row alone.
+ * picked row always has the largest score (linalg/lead.h), although after a pick the
+ * scores are usually updated along the new row alone.
  *
  * Cost: between O(n b (C + d)), where beta holds the weights near 1, and O(n b C d); and
- * O(b^2 C d) within the batch. Memory: 40 bytes a row, and p - p~.
+ * O(b^2 C d) within the batch. Memory: 40 bytes per row, and p - p~.
  */
 #include <math.h>
 
 #include "linalg/lead.h"
 #include "select/sparse.h"
 
-enum { STATES = LA_LEAD_AHEAD + 1 }; /* that can be gone back to */
+enum { STATES = LA_LEAD_AHEAD + 1 }; /* states that can be restored */
 
 typedef struct greedy {
     sparse s;
@@ -27,17 +27,17 @@ typedef struct greedy {
     size_t *picks; /* places, in the order of picking */
     double *score; /* of each pick */
     size_t count;
-    double *w; /* n */
-    double
-        *states; /* STATES of b: the weights of the first picks, after the last of them */
-    double *r;   /* vector: Phi w - v */
+    double *w;      /* n */
+    double *states; /* (STATES, b): weights after each of the last picks */
+    double *r;      /* vector: Phi w - v */
 } greedy;
 
 static double *state_after(const greedy *g, size_t count) {
     return g->states + count % STATES * g->s.b;
 }
 
-/* The row joins: the best step along it, one within the batch, nothing below 0. */
+/* Adds a row: the best step along it, one step within the batch, weights below 0 set to
+ * 0. */
 static scant_status take(greedy *g, size_t place, double c) {
     sparse *s = &g->s;
     double square = s->length[place] * s->length[place];
@@ -52,7 +52,7 @@ static scant_status take(greedy *g, size_t place, double c) {
     return la_lead_take(&g->lead, place, weight / (double)s->b);
 }
 
-/* The last picks are taken back. */
+/* Takes the last picks back. */
 static scant_status back_by(greedy *g, size_t picks) {
     for (size_t i = 0; i < picks; i++) g->w[g->picks[--g->count]] = 0;
     for (size_t i = 0; i < g->count; i++) g->w[g->picks[i]] = state_after(g, g->count)[i];
@@ -134,7 +134,7 @@ static const scant_option options[] = {
      .value = "1",
      .min = 0,
      .max = 1e100,
-     .help = "the step that a pick is judged by: only alpha / tau matters"},
+     .help = "weight of the fit when a pick is scored; only alpha / tau matters"},
     SELECT_OPTION_BIAS("1"),
     SPARSE_OPTION_SOURCE,
     SPARSE_OPTION_TERMS,
@@ -144,13 +144,13 @@ static const scant_figure_info figures[] = {SPARSE_FIGURES};
 
 const scant_strategy select_strategy_sparse_greedy = {
     .info = {.name = "sparse-greedy",
-             .summary = "weighted rows that stand for the pool's expected gradients, one "
-                        "after the other",
-             .use = "A batch that represents the pool and is uncertain, where there are "
-                    "calibrated probabilities or samples of a posterior.",
+             .summary = "weighted rows, picked one by one, that approximate the pool's "
+                        "expected gradient",
+             .use = "For a batch that is both representative and uncertain, if you have "
+                    "calibrated probabilities or posterior samples.",
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
-             .score = "how steeply the objective fell along the row when it was picked; "
-                      "with terms=variance the row's sigma",
+             .score = "slope of the objective along the row when it was picked; with "
+                      "terms=variance, the row's sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,

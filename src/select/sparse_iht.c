@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sparse-iht: proximal iterative hard thresholding for the problem of select/sparse.h
- * (the paper's Algorithm 2). Again and again: a step down the gradient of f1 from z, the
- * b rows that the proximal operator of f2 keeps, a step within them (de-bias), nothing
- * below 0, and z ahead of w by momentum. Every step is of the length that is best for f1.
+ * (the paper's Algorithm 2). Each iteration: a gradient step of f1 from z, the b rows
+ * that the proximal operator of f2 keeps, a step within them (de-bias), weights below 0
+ * set to 0, and z moved beyond w by momentum. Every step has the length that minimises
+ * f1.
  *
  * Which rows are kept: with s the point after the step, w = [s]+ on the b rows that
  * minimise |w - s|^2 / 2 + f2(w). The paper prints the b smallest ([-s_j]+^2 / 2 - alpha
- * sigma_j^2), which forgets that a row left out costs s_j^2 / 2; the minimum is at the b
+ * sigma_j^2), which ignores that a row left out costs s_j^2 / 2; the minimum is at the b
  * largest ([s_j]+^2 / 2 + alpha sigma_j^2). Option prox chooses; with the small alpha of
- * the paper's tables, `printed` is near to ranking by sigma. Neither weighs f2 by the
- * length of the step, as in the paper.
+ * the paper's tables, `printed` nearly ranks by sigma. As in the paper, neither weights
+ * f2 by the step length.
  *
  * The iteration is not monotone and can end in a short cycle: the paper's last iterate is
- * returned, or the best (option keep). The paper does not tell how many there are.
+ * returned, or the best (option keep). The paper does not say how many iterations it
+ * uses.
  *
- * Picks are the rows kept in that iteration, by falling weight; where weights are equal,
- * as those that ended at 0 are, by the operator's order. Exact in double; the same at any
- * thread count.
+ * Picks are the rows kept in that iteration, by falling weight; equal weights, such as 0,
+ * in the operator's order. Exact in double; the same at any thread count.
  *
- * An iteration asks two things of all n rows, and mostly gets them without reading any.
+ * An iteration needs two results over all n rows, mostly found without reading any.
  *
- * Which rows the operator keeps: inner products <g_j, r> are kept of an earlier residual
- * r. Since then each has changed by |g_j| |change of r| at most; rows that this leaves a
- * chance are computed anew, and where they would be many, all are.
+ * Which rows the operator keeps: inner products <g_j, r> are stored for an earlier
+ * residual r. Since then each has changed by at most |g_j| |change of r|; only rows that
+ * may still be kept are recomputed, or all if these are many.
  *
- * How long the step is: that needs K r, K the sum of all g_j g_j^T, and r is a sum of few
- * g_j, less v. K g_j is computed once for each row that z is on; where these are too many
- * (columns_most()), K r is computed itself in each iteration.
+ * The step length: it needs K r, K the sum of all g_j g_j^T, and r is a sum of few g_j,
+ * minus v. K g_j is computed once for each row in the support of z; if these are too many
+ * (columns_most()), K r is computed directly in each iteration.
  *
- * Cost: n C d+ multiply-adds for each row that z was ever on and some tens of times more;
- * or 2 n C d+ an iteration, where rows are too many. 3 b C d+ an iteration within the
- * support. Memory: some 60 bytes a row, 32 more for columns at most, and p - p~.
+ * Cost: n C d+ multiply-adds for each row that was ever in the support of z and some tens
+ * of times more; or 2 n C d+ per iteration if there are too many such rows. 3 b C d+ per
+ * iteration within the support. Memory: some 60 bytes per row, at most 32 more for
+ * columns, and p - p~.
  */
 #include <float.h>
 #include <math.h>
@@ -42,7 +44,7 @@
 
 enum { EXACT, PRINTED, LAST = 0, BEST }; /* choices of options prox and keep */
 
-/* What an iteration ends with. */
+/* The result of an iteration. */
 typedef struct kept {
     size_t count, iteration;
     la_scored *chosen; /* places, best first */
@@ -53,22 +55,22 @@ typedef struct kept {
 /* K g_j of rows j. */
 typedef struct columns {
     double *k;     /* most vectors */
-    size_t *place; /* whose each is */
+    size_t *place; /* row of each */
     size_t count, most;
 } columns;
 
 typedef struct iht {
     sparse s;
     bool printed;
-    double *w, *old;       /* n: this iteration's and the one's before */
+    double *w, *old;       /* n: of this iteration and of the previous one */
     double *point;         /* n: s where it is known, then w - old */
-    double *bonus;         /* n: alpha sigma^2, as features come */
+    double *bonus;         /* n: alpha sigma^2, in the scale of the features */
     double *value;         /* n: <g_j, from> */
     double *from;          /* vector */
     unsigned char *listed; /* n: whether a place is in list */
     size_t *list;          /* places whose s is computed, */
-    double *dots;          /* their <g_j, rz>, and room for */
-    size_t room;           /* so many */
+    double *dots;          /* their <g_j, rz> */
+    size_t room;           /* capacity */
     columns columns;
     size_t *places, *olds; /* b: where w and old may differ from 0 */
     size_t count, n_olds;
@@ -87,7 +89,8 @@ static size_t iters_of(const select_req *req) {
 
 /* ---- how long a step is ----------------------------------------------------------- */
 
-/* As many rows as iterations can pay for, in at most 32 bytes a row of the pool. */
+/* The number of columns that the iterations repay, in at most 32 bytes per row of the
+ * pool. */
 static size_t columns_most(size_t n, size_t size, size_t iters) {
     size_t room = size_mul(4, n) / size;
     return iters / 2 < room ? iters / 2 : room;
@@ -99,7 +102,7 @@ static const double *column_of(const columns *c, size_t place, size_t size) {
     return NULL;
 }
 
-/* value and from are of rz, of all rows. */
+/* Computes value for all rows, and from, at rz. */
 static scant_status look_at_all(iht *t, bool and_k) {
     sparse *s = &t->s;
     memcpy(t->from, t->rz, s->size * sizeof *t->from);
@@ -166,7 +169,7 @@ static scant_status descend(iht *t, size_t iteration) {
 
 /* ---- which rows are kept ---------------------------------------------------------- */
 
-/* What the operator keeps rows by, but for alpha sigma^2. Neither falls as x grows. */
+/* The operator's score without alpha sigma^2. Neither variant falls as x grows. */
 static double part(const iht *t, double x) {
     if (t->printed) return x < 0 ? -x * x / 2 : 0;
     return x > 0 ? x * x / 2 : 0;
@@ -184,7 +187,7 @@ static void list(iht *t, size_t place, size_t *count) {
     t->list[(*count)++] = place;
 }
 
-/* Rows that z is on have their own z, all others 0. */
+/* z at a row: 0 outside its support. */
 static scant_status offer_all(iht *t, la_topk *top) {
     sparse *s = &t->s;
     if (memcmp(t->from, t->rz, s->size * sizeof *t->from) != 0)
@@ -200,14 +203,14 @@ static scant_status offer_all(iht *t, la_topk *top) {
     return SCANT_OK;
 }
 
-/* Lists places beyond `count` whose score may come up to `least`; false: too many. */
+/* Lists places beyond `count` whose score may reach `least`; false: too many. */
 static bool list_chances(iht *t, double least, size_t *count) {
     const sparse *s = &t->s;
     double apart = 0, there = sqrt(sparse_inner(s, t->rz, t->rz)),
            before = sqrt(sparse_inner(s, t->from, t->from));
     for (size_t l = 0; l < s->size; l++)
         apart += (t->rz[l] - t->from[l]) * (t->rz[l] - t->from[l]);
-    /* and what rounding may do to inner products of that many numbers */
+    /* plus the rounding of inner products of that many numbers */
     double far = sqrt(apart) + ((double)s->size + 16) * DBL_EPSILON * (there + before);
     double slope = t->mu * t->share, by = slope * (double)s->b * far * (1 + 1e-9);
     double most = t->mu * t->pull * (1 + 1e-12);
@@ -221,8 +224,8 @@ static bool list_chances(iht *t, double least, size_t *count) {
     return true;
 }
 
-/* The rows to keep, of those that may have the largest scores; *enough: they are listed.
- */
+/* The rows to keep, out of the listed ones; *enough: no other row can have a larger
+ * score. */
 static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
     sparse *s = &t->s;
     size_t count = 0, first = 0;
@@ -244,7 +247,7 @@ static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
     return SCANT_OK;
 }
 
-/* w = [s]+ on the rows that the operator keeps; the w before becomes old. */
+/* w = [s]+ on the rows that the operator keeps; the previous w becomes old. */
 static scant_status threshold(iht *t) {
     sparse *s = &t->s;
     la_topk top;
@@ -270,7 +273,7 @@ static scant_status threshold(iht *t) {
 
 /* ---- one iteration ---------------------------------------------------------------- */
 
-/* z = w - tau (w - old), by the best tau for f1. Returns |w - old|^2. */
+/* z = w - tau (w - old), with the tau that minimises f1. Returns |w - old|^2. */
 static scant_status momentum(iht *t, double *moved) {
     sparse *s = &t->s;
     double slope = 0, *change = t->point;
@@ -340,7 +343,7 @@ static scant_status iterate(iht *t, size_t *done) {
 
 enum { VECTORS = 6 };
 
-/* Rows whose inner products are computed one by one, rather than those of all. */
+/* The largest number of rows whose inner products are computed one by one. */
 static size_t list_room(size_t n, size_t b) { return 3 * b + n / 8; }
 
 static size_t iht_needs(const la_view *v, unsigned threads) {
@@ -366,7 +369,7 @@ static void iht_plan(const select_req *req, scant_plan *plan) {
     }
     sparse_plan(req, iht_needs, plan, &s);
     plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(req)));
-    plan->passes += iters_of(req); /* at most, mostly far fewer */
+    plan->passes += iters_of(req); /* at most; usually far fewer */
 }
 
 static scant_status reserve_columns(iht *t) {
@@ -451,20 +454,19 @@ static const scant_option options[] = {
      .value = "0",
      .min = 0,
      .max = 1,
-     .help = "end earlier, once an iteration moves the weights by less than this part of "
-             "their length; 0: never"},
+     .help = "stop early once an iteration changes the weights by at most this fraction "
+             "of their norm; 0: never"},
     {.key = "keep",
      .kind = SCANT_OPTION_CHOICE,
      .value = "last",
      .choices = "last|best",
-     .help = "the last iterate, or the one with the smallest objective"},
+     .help = "return the last iterate, or the one with the smallest objective"},
     {.key = "prox",
      .kind = SCANT_OPTION_CHOICE,
      .value = "exact",
      .choices = "exact|printed",
-     .help =
-         "which rows an iteration keeps: by the minimum, or by the rule as printed in "
-         "the paper"},
+     .help = "how an iteration chooses rows: by the exact minimum, or by the rule "
+             "printed in the paper"},
     SELECT_OPTION_BIAS("1"),
     SPARSE_OPTION_SOURCE,
     SPARSE_OPTION_TERMS,
@@ -472,19 +474,19 @@ static const scant_option options[] = {
 
 static const scant_figure_info figures[] = {
     SPARSE_FIGURES,
-    {"iterations", "iterations that were made"},
-    {"kept", "the iteration, from 1, whose weights are given; only with keep=best"},
+    {"iterations", "number of iterations"},
+    {"kept",
+     "iteration, counted from 1, whose weights are returned; only with keep=best"},
 };
 
 const scant_strategy select_strategy_sparse_iht = {
     .info = {.name = "sparse-iht",
-             .summary = "weighted rows that stand for the pool, all chosen together, by "
-                        "iterative thresholding",
-             .use =
-                 "As sparse-greedy, where the whole batch is to be weighed at once; the "
-                 "price does not grow with it.",
+             .summary = "weighted rows, optimised together, that approximate the pool's "
+                        "expected gradient",
+             .use = "Like sparse-greedy, but optimises the whole batch at once; the cost "
+                    "does not grow with the batch.",
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
-             .score = "the row's weight; with terms=variance its sigma",
+             .score = "the row's weight; with terms=variance, the row's sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
              .or_needs = SCANT_SAMPLES,
              .options = options,

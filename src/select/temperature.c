@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Temperature scaling (Guo, Pleiss, Sun & Weinberger, "On calibration of modern neural
- * networks", 2017): p~ = softmax(z / T) with T of the greatest likelihood of the labels
- * of rows that were not trained on. In s = 1/T the loss is convex: Newton's steps within
- * a bracket, bisection where one leaves it. The published code runs L-BFGS on T instead;
- * the minimum is the same.
+ * networks", 2017): p~ = softmax(z / T), where T maximises the likelihood of the labels
+ * of held-out rows. The loss is convex in s = 1/T: Newton steps within a bracket,
+ * bisection if one leaves it. The published code runs L-BFGS on T instead; the minimum is
+ * the same.
  *
- * Where the likelihood grows to an end of the bracket (all rows right and separable, or
- * the logits no better than chance) the end is taken, with a warning.
+ * If the likelihood grows up to an end of the bracket (all rows correct and separable, or
+ * logits no better than chance), that end is used, with a warning.
  */
 #include <math.h>
 
@@ -24,9 +24,9 @@ typedef struct fit {
     scant_ctx *ctx;
     const select_pool *pool;
     size_t k, blocks; /* rows to fit to */
-    double s;         /* where slopes are taken */
-    la_slope *part;   /* derivatives by s: sums over the rows of each block */
-    double *rows;     /* C logits a worker */
+    double s;         /* where derivatives are taken */
+    la_slope *part;   /* derivatives in s, summed over the rows of each block */
+    double *rows;     /* C logits per worker */
 } fit;
 
 static scant_status slope_of_block(void *arg, size_t block, unsigned worker,
@@ -115,8 +115,8 @@ scant_status select_temperature_fit(scant__arena *arena, select_pool *pool) {
     pool->temperature = 1 / s;
     if (s == LEAST || s == MOST)
         scant__warn(ctx,
-                    "the temperature went to the end of its range, %g: the rows of %s do "
-                    "not settle it",
+                    "the fitted temperature is at the end of its range, %g: the rows of "
+                    "%s do not determine it",
                     pool->temperature, scant_array_name(pool->calibrate_on));
     return SCANT_OK;
 }

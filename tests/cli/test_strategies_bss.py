@@ -258,7 +258,7 @@ class Leverage(StrategyCase):
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=0.02",
                    "--opt", "law=leverage", says=["epsilon = 0.02 takes", "more than the batch of 50"])
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=1e-7",
-                   "--opt", "law=leverage", says="more than anybody waits for")
+                   "--opt", "law=leverage", says="more than the limit of")
 
     def test_the_weights_are_right_on_average(self):
         H = noise(40, 60, 2, 2)[0] ** 3

@@ -144,8 +144,8 @@ static void states_that_are_none_are_refused(void **state) {
     static const struct {
         const char *text, *says;
     } all[] = {
-        {"", "no JSON"},
-        {"{", "no JSON"},
+        {"", "not valid JSON"},
+        {"{", "not valid JSON"},
         {"[]", "'state'"},
         {"{\"state\": 7}", "'state'"},
         {"{\"state\": \"scant albl 1\"}", "'weights'"},
@@ -161,7 +161,7 @@ static void states_that_are_none_are_refused(void **state) {
         {MIDDLE ", \"picked\": [[-1, 0.5]]}", "'picked'"},
         {MIDDLE ", \"picked\": [[1, 1e-9]]}", "'picked'"},
         {MIDDLE ", \"picked\": [[60, 0.5]]}", "another pool"},
-        {MIDDLE ", \"calls\": 2, \"picked\": []}", "no JSON"},
+        {MIDDLE ", \"calls\": 2, \"picked\": []}", "not valid JSON"},
     };
     scant_ctx *ctx = ctx_threads(1);
     pool p = make(3);

@@ -353,7 +353,7 @@ static void an_epsilon_that_takes_more_rows_than_the_batch_is_refused(void **sta
     size_t takes = r.picks->count;
     assert_true(takes > 100 && takes < 1000);
     end(&r);
-    snprintf(says, sizeof says, "takes %zu rows, more than the batch of 50", takes);
+    snprintf(says, sizeof says, "needs %zu rows, more than the batch of 50", takes);
     c.batch = 50;
     check_refused(&c, SCANT_EUSAGE, says);
     c.batch = takes;
@@ -623,13 +623,13 @@ static void wide_features_are_fine(void **state) {
     run(&c, &r);
     check_answer(&c, &r);
     assert_int_equal(info(&r, "dim"), 15);
-    assert_non_null(strstr(r.warned, "larger than the pool of 30 rows"));
+    assert_non_null(strstr(r.warned, "more than the 30 rows of the pool"));
     end(&r);
     c.d = 20, c.n = 300, c.basis = "poly:3", c.batch = 40; /* 1771 monomials */
     run(&c, &r);
     check_answer(&c, &r);
     assert_non_null(strstr(
-        r.warned, "a basis of 1771 functions is larger than the pool of 300 rows"));
+        r.warned, "the basis has 1771 functions, more than the 300 rows of the pool"));
     assert_int_equal(info(&r, "dim"), 20);
     end(&r);
     free(x);

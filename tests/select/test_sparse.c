@@ -600,7 +600,7 @@ without_calibration_rows_are_ranked_by_variance_and_a_warning_says_so(void **sta
 static void temperatures_are_told_and_one_near_one_is_warned_of(void **state) {
     (void)state;
     static const double told[] = {1.0005, 2, 1};
-    static const char *const says[] = {"the temperature is 1.0005", "", "is 1:"};
+    static const char *const says[] = {"the temperature is 1.0005", "", "is 1;"};
     for (size_t i = 0; i < 3; i++) {
         warnings heard;
         scant_ctx *ctx = ctx_listening(&heard);

@@ -5,11 +5,11 @@
  * Each (row, centre) pair has its own chain of fused multiply-adds per lane, and the
  * lanes are summed in double in a fixed order. So a pair's value does not depend on which
  * other pairs were computed with it: not on blocking, not on threads. Rows are pointers
- * to d numbers. Long rows are cut, and the pieces added in double: a chain of floats
- * stays so short that its rounding stays below a few millionths.
+ * to d numbers. Long rows are divided into pieces that are added in double, so that the
+ * rounding of a chain of floats stays below a few millionths.
  *
  * Distances are summed from differences, not from |x|^2 + |y|^2 - 2xy: no cancellation,
- * so that far-off or tight clusters keep their digits.
+ * so that distant or tight clusters keep their precision.
  */
 #include "linalg/kernels/vec.h"
 
@@ -17,7 +17,7 @@
 
 enum { ROWS = 4, WIDE = 6, PIECE = 2048 };
 
-/* Numbers k..k+count-1 of r rows and c centres, all known to the compiler but k. */
+/* Numbers k..k+count-1 of r rows and c centres; all but k are compile-time constants. */
 INLINE void step(V acc[ROWS][WIDE], const T *const *x, const T *const *y, size_t k,
                  size_t count, const int r, const int c, const int differences) {
     V yv[WIDE];
@@ -57,8 +57,8 @@ INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, si
     }
 }
 
-/* All pairs: four rows and c centres at a time, of the last four centres two; the last
- * rows one by one with many centres. It takes eight chains to keep the machine busy. */
+/* All pairs: four rows and c centres at a time, two of the last four centres; the last
+ * rows one by one with many centres. Eight chains keep the pipelines full. */
 INLINE void pairs(const T *const *x, size_t nx, const T *const *y, size_t ny, size_t d,
                   double *out, const int c, const int differences) {
     size_t even = nx - nx % ROWS, j = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entropies of products of matrices that are never stored: r = j p, a tile of it at a
- * time in registers, and -r log2 r of the tile while it is there.
+ * Entropies of matrix products that are never stored: a tile of r = j p at a time is
+ * computed in registers, with -r log2 r.
  *
  * Each r is one chain of multiply-adds, and its term is rounded to a grid on which sums
- * are exact (log.h). So a column's sum does not depend on where the column or the rows
- * stand, nor on how rows are cut.
+ * are exact (log.h). So a column's sum depends neither on the order of columns and rows
+ * nor on the division into blocks.
  */
 #include "linalg/kernels/log.h"
 

@@ -4,12 +4,12 @@
  * their weighted sum, in double whatever type the rows x_i have.
  *
  * Both are products of a tall matrix with a small one, for which a general product spends
- * its time on packing. Here rows are widened in registers on their way from where they
- * lie, and what is small stays in the nearest cache: classes are taken a chunk at a time.
+ * its time on packing. Here rows are widened in registers as they are read, and the small
+ * matrix stays in the first-level cache: classes are processed in chunks.
  *
  * A row's inner product is one chain of multiply-adds per class and lane, then one over
- * classes: it does not depend on which rows it is computed with. A sum is one chain per
- * element, in the order of rows.
+ * classes: it does not depend on the other rows. A sum is one chain per element, in the
+ * order of rows.
  */
 #include "linalg/kernels/vec.h"
 
@@ -17,11 +17,11 @@
 
 enum {
     ROWS = 4,
-    WIDE = 3,    /* classes at a time: 12 chains keep the machine busy */
-    NEAR = 2048, /* doubles of the small matrix that are worked on together */
+    WIDE = 3,    /* classes at a time: 12 chains keep the pipelines full */
+    NEAR = 2048, /* doubles of the small matrix processed together */
     TALL = 6,    /* classes of a sum that stay in registers, 8 columns wide */
     CLASSES = 3 * TALL,
-    BATCH = 128 /* rows that pass by */
+    BATCH = 128 /* rows per batch */
 };
 
 INLINE D4 spread4(double x) { return (D4){x, x, x, x}; }
@@ -42,7 +42,7 @@ INLINE D4 keep(D4 v) {
 
 /* ---- inner products --------------------------------------------------------------- */
 
-/* Numbers j..j+3 of r rows, or the last that there are, and of c classes. */
+/* Numbers j..j+3 (or the last ones) of r rows and c classes. */
 INLINE void dot_step(D4 acc[ROWS][WIDE], const T *const *x, size_t j, size_t count,
                      const double *v, size_t pitch, const int r, const int c) {
     D4 vv[WIDE];
@@ -108,7 +108,7 @@ void KERNEL(kron_dot)(const void *const *rows, size_t n, size_t d, const double 
 /* ---- sums ------------------------------------------------------------------------- */
 
 /* Columns j..j+4*wide-1, or the last `count` < 4, of c classes: their sums stay in
- * registers while all rows pass by. q: the rows' coefficients, `pitch` apart. */
+ * registers over all rows. q: the rows' coefficients, `pitch` apart. */
 INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
                      size_t count, double *sum, size_t apart, const int c,
                      const int wide) {
@@ -162,7 +162,8 @@ INLINE void add_some(const T *const *x, size_t n, const double *q, size_t pitch,
     }
 }
 
-/* All columns of c <= CLASSES classes; rows are near enough to be read for every tile. */
+/* All columns of c <= CLASSES classes; rows are in cache and read again for every tile.
+ */
 static void add_rows(const T *const *x, size_t n, size_t d, const double *q, size_t c,
                      double *sum, size_t apart) {
     size_t tiles = (c + TALL - 1) / TALL;
@@ -221,7 +222,9 @@ void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double 
         for (size_t k = 0, some; k < c; k += some) {
             some = c - k < CLASSES ? c - k : CLASSES;
             for (size_t i = 0; i < batch; i++) {
-                if (k == 0) fetch(x + first + i, 1, d); /* tiles go down, not along */
+                if (k == 0)
+                    fetch(x + first + i, 1, d); /* tiles proceed down the columns
+                                                 */
                 for (size_t m = 0; m < some; m++)
                     q[i * some + m] = s[first + i] * a[(first + i) * c + k + m];
             }

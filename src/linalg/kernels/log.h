@@ -10,10 +10,10 @@
 
 #include "linalg/kernels/vec.h"
 
-/* An entropy in bits is summed on top of 96: as long as it is below 32, what is added is
- * rounded to a multiple of 2^-46, exactly so whatever the sum is. */
+/* An entropy in bits is summed on top of 96: while it is below 32, each term is rounded
+ * to a multiple of 2^-46, independently of the sum. */
 #define BASE 96.0
-#define FAINT 0x1p-14 /* below it an entropy has fewer than 9 digits on that grid */
+#define FAINT 0x1p-14 /* a smaller entropy has fewer than 9 digits on that grid */
 #define LN2 0.693147180559945309417
 
 INLINE D4 spread(double x) { return (D4){x, x, x, x}; }
@@ -42,13 +42,13 @@ INLINE D4 split(D4 x, D4 *k) {
     const uint64_t half_root = 0x3fe6a09e667f3bcd; /* bits of sqrt(1/2) */
     U4 from = (U4)x + (((uint64_t)1024 << 52) - half_root);
     D4 z = (D4)((from & (uint64_t)0x000fffffffffffff) + half_root);
-    /* without a 64-bit conversion: biased into the mantissa of 2^52 */
+    /* converts via the mantissa of 2^52, without a 64-bit conversion */
     *k = (D4)(from >> 52 | (uint64_t)0x4330000000000000) - (0x1p52 + 1024.0);
     return (z - 1.0) / (z + 1.0);
 }
 
 /* log2 x: log2 z = 2/ln 2 artanh(s), and artanh(s)/s is interpolated at six Chebyshev
- * points of s^2 in [0, 0.0295], which leaves 3e-14 of it. */
+ * points of s^2 in [0, 0.0295], with a relative error of 3e-14. */
 INLINE D4 log2_d(D4 x) {
     D4 k, s = split(x, &k), w = s * s, w2 = w * w;
     D4 p01 = fma_d(w, spread(0.9617966941122649), spread(2.885390081777851));
@@ -57,7 +57,7 @@ INLINE D4 log2_d(D4 x) {
     return fma_d(s, fma_d(w2, fma_d(w2, p45, p23), p01), k);
 }
 
-/* Likewise at eight points, which leave 1.2e-18: only rounding is left. */
+/* Likewise at eight points, with an error of 1.2e-18, below rounding. */
 INLINE D4 log2_exact(D4 x) {
     D4 k, s = split(x, &k), w = s * s, w2 = w * w;
     D4 p01 = fma_d(w, spread(0.9617966939259898), spread(2.8853900817779268));
@@ -68,9 +68,9 @@ INLINE D4 log2_exact(D4 x) {
     return fma_d(s, fma_d(w2, fma_d(w2, high, p23), p01), k);
 }
 
-/* sum - p log2 p, where sum lies above base. 0 adds nothing. A product that was rounded
- * by itself may fall half-way between two points of the grid, and which one it goes to
- * would hang on the sum: without a fused multiply-add it is put on the grid first. */
+/* sum - p log2 p, where sum lies above base. 0 adds nothing. Without a fused multiply-add
+ * the product is rounded to the grid first: otherwise a product half-way between two grid
+ * points would be rounded depending on the sum. */
 INLINE D4 surprise(D4 sum, D4 p, double base) {
 #ifdef __FMA__
     (void)base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The recursion of linalg/ntk.h over many pairs of rows at once. A pair's value does not
- * depend on its place.
+ * depend on its position.
  */
 #include "linalg/kernels/log.h"
 
@@ -11,8 +11,8 @@
 
 #ifdef KERNEL_f64
 
-/* asin(x) / x over t = x^2 from 0 to 1/2, as a polynomial in 4 t - 1, the highest power
- * first: through the 20 Chebyshev points, which is right to 4e-18. */
+/* asin(x) / x over t = x^2 from 0 to 1/2, as a polynomial in 4 t - 1, highest power
+ * first, interpolated at 20 Chebyshev points; error 4e-18. */
 static const double ASIN[] = {
     0x1.205d03b3080c1p-38, 0x1.d2c70e4a10d8ap-37, 0x1.8e3f9defd9dbbp-36,
     0x1.47b56c7c837dbp-34, 0x1.3f25a177f0f37p-32, 0x1.08d3f9234b494p-30,
@@ -23,7 +23,7 @@ static const double ASIN[] = {
     0x1.b8550d62bfb6cp-5,  0x1.0c152382d7366p+0};
 enum { TERMS = sizeof ASIN / sizeof *ASIN };
 
-/* Pairs that go through a layer together: one chain would wait for its own roots. */
+/* Pairs processed together: a single chain would wait for its square roots. */
 enum { WIDE = 4, MANY = 4 * WIDE };
 
 typedef struct pairs {
@@ -34,8 +34,8 @@ INLINE D4 choose(L4 mask, D4 yes, D4 no) {
     return (D4)((mask & (L4)yes) | (~mask & (L4)no));
 }
 
-/* One layer. Of an obtuse angle, whose cosine is what sum is before the first layer, part
- * is 1 + cosine; afterwards it is 1 - cosine of all. */
+/* One layer. Before the first layer sum is the cosine, and part is 1 + cosine for obtuse
+ * angles; afterwards part is 1 - cosine for all. */
 INLINE void layer(pairs *p, bool first) {
     const D4 zero = {0}, one = spread(1);
     D4 ratio[WIDE];

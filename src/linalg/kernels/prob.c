@@ -13,7 +13,7 @@
 
 #include "linalg/kernels.h"
 
-enum { SHORT_ROW = 16 }; /* below it a row's tail would cost more than its vectors */
+enum { SHORT_ROW = 16 }; /* in shorter rows the scalar tail would dominate */
 
 static double row_entropy(const T *p, size_t c, double base) {
     D4 sum = spread(base);
@@ -35,21 +35,21 @@ static int is_certain(const T *p, size_t c) {
     return sum == 0;
 }
 
-/* The entropy of a row that is too small for the grid of the others: once to see how
- * small, and on a grid that fits that. */
+/* A small entropy, recomputed on a finer grid: one pass for its size, one on a grid that
+ * fits it. */
 static __attribute__((noinline)) double faint_entropy(const T *p, size_t c) {
     if (is_certain(p, c)) return 0;
     double plain = row_entropy(p, c, 0);
     return plain > 0 ? row_entropy(p, c, 1.5 * ldexp(1, ilogb(plain) + 4)) : plain;
 }
 
-/* Number k of four rows, side by side: short rows go down the columns, without a sum
- * across lanes for each. */
+/* Number k of four rows, side by side: short rows are processed by columns, which needs
+ * no sum across lanes. */
 INLINE D4 load_column(const T *p, size_t c) {
     return (D4){(double)p[0], (double)p[c], (double)p[2 * c], (double)p[3 * c]};
 }
 
-/* From bits to nats; looks again at what is too small for the grid. */
+/* From bits to nats; recomputes entropies too small for the grid. */
 INLINE double nats(const T *p, size_t c, double bits) {
     return LN2 * (fabs(bits) < FAINT ? faint_entropy(p, c) : bits);
 }
@@ -69,7 +69,7 @@ static void four_entropies(const T *p, size_t c, la_rowstat *out) {
     }
 }
 
-/* All in one loop, so that memory is read while logarithms are worked out. */
+/* One loop, so that memory is read while logarithms are computed. */
 static void one_entropy(const T *p, size_t c, la_rowstat *out) {
     V sum = {0}, least = (V){0} + (T)INFINITY;
     D4 entropy = spread(BASE), more = entropy;
@@ -103,9 +103,9 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
 }
 
-/* Entropies that are taken from each other are exact to the last digits: terms go on a
- * grid of 2^-45, on which sums below 64 bits are exact (of cross entropies the floor
- * makes it at most 40), and what the grid leaves of them is summed by itself. */
+/* Entropies for differences have full precision: terms are rounded to a grid of 2^-45, on
+ * which sums below 64 bits are exact (cross entropies are at most 40 because of the
+ * floor), and the remainders are summed separately. */
 #define EXACT_BASE 192.0
 #define FLOOR 1e-12
 
@@ -178,7 +178,7 @@ static double exact_bits(const T *p, size_t c, double base) {
     return sum4(sum.coarse) + sum4(sum.fine);
 }
 
-/* On a finer grid where the entropy is small, so that permutations still tie. */
+/* On a finer grid if the entropy is small, so that permutations still tie. */
 INLINE double exact_nats(const T *p, size_t c, double bits) {
     if (bits > 0 && bits < FAINT)
         bits = exact_bits(p, c, 1.5 * ldexp(1, ilogb(bits) + 4));
@@ -220,13 +220,13 @@ static void short_row_stat(const T *p, size_t c, la_rowstat *out) {
     *out = s;
 }
 
-/* The machine's own read-ahead ends at every page; this one does not. What lies beyond
- * the pool is not read: a prefetch cannot fault. */
+/* The hardware prefetcher stops at page boundaries; this does not. Prefetching beyond the
+ * pool is harmless: a prefetch cannot fault. */
 INLINE void fetch_ahead(const T *p) {
     __builtin_prefetch((const void *)((uintptr_t)p + 4096), 0, 3);
 }
 
-typedef struct column_stat { /* a column each lane */
+typedef struct column_stat { /* one column per lane */
     V sum, least, top, second;
 } column_stat;
 
@@ -237,7 +237,7 @@ INLINE void take(column_stat *s, V x) {
     s->top = max_v(s->top, x);
 }
 
-/* Two sets of columns, so that one addition need not wait for the other. */
+/* Two sets of columns, so that additions do not wait for each other. */
 static void long_row_stat(const T *p, size_t c, la_rowstat *out) {
     const V low = (V){0} - (T)INFINITY;
     column_stat a = {load(p), load(p), load(p), low}, b = {{0}, load(p), low, low};
@@ -310,8 +310,9 @@ static double sum_of_lengths(const T *p, size_t count, double squares) {
     return sum4(sum);
 }
 
-/* |p - e_k|^2 = (1 - p_k)^2 + the other squares. Of the largest p the others are summed
- * apart: taking its square from the sum of all would leave nothing of a confident row. */
+/* |p - e_k|^2 = (1 - p_k)^2 + the other squares. For the largest p the other squares are
+ * summed separately: subtracting its square from the total would cancel for a confident
+ * row. */
 void KERNEL(residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                              double *out) {
     for (size_t i = 0; i < n; i++) {
@@ -328,8 +329,8 @@ void KERNEL(residual_length)(const void *rows, size_t n, size_t c, const la_rows
 }
 
 #ifdef KERNEL_f64
-/* e^x for x <= 0; 0 below -708. Powers of two apart, 14 terms of the series on |r| <
- * 0.347 leave 4e-18. */
+/* e^x for x <= 0; 0 below -708. After range reduction by powers of two, 14 terms of the
+ * series on |r| < 0.347 have an error of 4e-18. */
 INLINE D4 exp_d(D4 x) {
     D4 kept = max_d(x, spread(-708.0));
     D4 shifted = fma_d(kept, spread(1.4426950408889634074), spread(0x1.8p52));
@@ -357,8 +358,8 @@ INLINE D4 exp_d(D4 x) {
     return (D4)(scaled & (U4)(x >= -708.0));
 }
 
-/* In place. The sum is of parts on a grid that leaves room for c terms of at most 1,
- * exactly, and of what the grid left, whose rounding is too small to be seen. */
+/* In place. Terms are rounded to a grid on which c terms of at most 1 add up exactly; the
+ * remainders are summed separately, with a rounding below the precision of the sum. */
 void KERNEL(softmax)(double *rows, size_t n, size_t c) {
     double grid = 1.5 * ldexp(1.0, ilogb((double)c) + 2);
     for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A 32-byte vector of the type a kernel file is compiled for: 8 floats or 4 doubles, on
- * any machine (the compiler splits it where registers are narrower). The number of lanes
- * is part of the arithmetic: sums run along the lanes, so it must not change with the
+ * any machine (the compiler splits it if registers are narrower). The number of lanes is
+ * part of the arithmetic: sums run along the lanes, so it must not change with the
  * machine's width within one build.
  */
 #ifndef SCANT_LINALG_VEC_H
@@ -45,8 +45,8 @@ typedef uint64_t U4 __attribute__((vector_size(32)));
 
 INLINE V load(const T *p) { return *(const VU *)p; }
 
-/* Loads into a register once: left alone, gcc loads again in each multiply-add that uses
- * the value, and the load ports become the limit (a third of the speed). */
+/* Loads into a register once: otherwise gcc loads again in each multiply-add that uses
+ * the value, and the load ports limit the speed to a third. */
 INLINE V load_once(const T *p) {
     V v = load(p);
 #ifdef __AVX2__
@@ -55,7 +55,7 @@ INLINE V load_once(const T *p) {
     return v;
 }
 
-/* The first count numbers, 0 < count < LANES; zeros after them. Reads no further. */
+/* The first count numbers, 0 < count < LANES, then zeros. Reads no further. */
 INLINE V load_tail(const T *p, size_t count) {
 #if defined(__AVX2__)
     static const I on_off[2 * LANES] = {
@@ -79,7 +79,7 @@ INLINE V load_tail(const T *p, size_t count) {
 #endif
 }
 
-/* a*b + c, rounded once where the machine can. */
+/* a*b + c, rounded once if the machine has a fused multiply-add. */
 INLINE V fma_v(V a, V b, V c) {
 #if defined(__FMA__) && defined(KERNEL_f32)
     return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
@@ -146,7 +146,7 @@ INLINE D4 fold(V v) { return v; }
 /* Four numbers in double. */
 #ifdef KERNEL_f32
 INLINE D4 load_d(const T *p) {
-#ifdef __AVX2__ /* gcc makes seven instructions of the conversion below */
+#ifdef __AVX2__ /* gcc compiles the conversion below to seven instructions */
     return (D4)_mm256_cvtps_pd(_mm_loadu_ps(p));
 #else
     typedef float F4U __attribute__((vector_size(16), aligned(4), may_alias));
@@ -157,15 +157,15 @@ INLINE D4 load_d(const T *p) {
 INLINE D4 load_d(const T *p) { return load(p); }
 #endif
 
-/* Up to 3 numbers; what is missing is 0. */
+/* Up to 3 numbers, then zeros. */
 INLINE D4 load_rest(const T *p, size_t count) {
     D4 v = {0};
     for (size_t i = 0; i < count; i++) v[i] = (double)p[i];
     return v;
 }
 
-/* Asks for the beginnings of rows that will be wanted next: in short rows the machine
- * sees no stream, and of long ones it goes on by itself. */
+/* Prefetches the beginnings of the next rows: the hardware detects no stream in short
+ * rows, and continues long ones by itself. */
 INLINE void fetch(const T *const *x, size_t n, size_t d) {
     enum { LINE = 64 / sizeof(T), MOST = 16 * LINE };
     for (size_t i = 0; i < n; i++)
