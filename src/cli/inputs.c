@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a selection: which of those given a call uses, which it lacks, and
- * opening the former. The library decides; an input that is not used is not even opened.
- * Labels, candidates and ids serve every strategy. A strategy that only wants to know how
- * many rows there are takes any input, so none of them is too much.
+ * The inputs of a selection: finds which of the given ones a call uses and which are
+ * missing, and opens the used ones. The library decides; an unused input is not opened.
+ * Labels, candidates and ids serve every strategy. A strategy that only needs the row
+ * count uses any input.
  */
 #include <string.h>
 
@@ -29,8 +29,8 @@ static bool fits_temperature(const select_args *args) {
     return args->temperature && strcmp(args->temperature, "fit") == 0;
 }
 
-/* A temperature counts as calibrated probabilities even where logits are forgotten, so
- * that the message is about the logits. */
+/* A temperature counts as calibrated probabilities even without logits, so that the
+ * message names the missing logits. */
 static unsigned given_kinds(const select_args *args) {
     unsigned kinds = 0;
     for (input i = 0; i < N_INPUTS; i++) {
@@ -44,7 +44,7 @@ static unsigned given_kinds(const select_args *args) {
     return kinds;
 }
 
-/* Flags that exclude each other, or mean nothing alone, whatever the strategy. */
+/* Flags that exclude or require each other, for any strategy. */
 static int check_flags(select_job *job) {
     const select_args *args = &job->args;
     bool fit = fits_temperature(args);
@@ -81,8 +81,8 @@ static int needs_rows(const select_job *job) {
     return CLI_USAGE;
 }
 
-/* What the other way of the strategy lacks; 0 where there is none, or where an option has
- * decided against it. */
+/* The inputs missing for the strategy's other set of inputs; 0 if there is none, or an
+ * option rules it out. */
 static unsigned missing_otherwise(const select_job *job, unsigned given,
                                   unsigned missing) {
     const scant_strategy_info *s = job->strategy;
@@ -103,7 +103,7 @@ static int missing_inputs(const select_job *job, unsigned given, unsigned missin
     return CLI_USAGE;
 }
 
-/* What a temperature itself needs. */
+/* The inputs that a temperature needs. */
 static int check_temperature(const select_job *job) {
     const select_args *args = &job->args;
     bool fit = fits_temperature(args);

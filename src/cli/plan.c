@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `--dry-run`: what a selection would read, hold and do.
+ * `--dry-run`: prints the inputs, passes and memory of a selection.
  */
 #include <string.h>
 
@@ -93,40 +93,40 @@ static void add_options(scant__text *text, const select_job *job) {
     scant__text_add(text, "\n");
 }
 
+static void add_text(scant__text *text, const char *name, const char *value) {
+    if (!value) return;
+    label(text, name);
+    scant__text_addf(text, "%s\n", value);
+}
+
+static void add_number(scant__text *text, const char *name, uint64_t value,
+                       const char *after) {
+    label(text, name);
+    scant__text_addf(text, "%llu%s\n", (unsigned long long)value, after);
+}
+
 int select_print_plan(const select_job *job) {
     const scant_plan *plan = &job->plan;
     scant__text text = CLI_TEXT;
-    label(&text, "strategy");
-    scant__text_addf(&text, "%s\n", job->strategy->name);
-    if (job->args.kernel) {
-        label(&text, "kernel");
-        scant__text_addf(&text, "%s\n", job->args.kernel);
-    }
+    add_text(&text, "strategy", job->strategy->name);
+    add_text(&text, "kernel", job->args.kernel);
     add_options(&text, job);
-    label(&text, "seed");
-    scant__text_addf(&text, "%llu\n", (unsigned long long)job->args.seed);
-    label(&text, "rows");
-    scant__text_addf(&text, "%zu\n", plan->rows);
-    label(&text, "batch");
-    scant__text_addf(&text, "%zu\n", plan->batch);
+    add_number(&text, "seed", job->args.seed, "");
+    add_number(&text, "rows", plan->rows, "");
+    add_number(&text, "batch", plan->batch, "");
     add_inputs(&text, job);
     label(&text, "reads");
     add_bytes(&text, plan->input_bytes);
     scant__text_add(&text, "\n");
     label(&text, "blocks");
     scant__text_addf(&text, "%zu of %zu rows\n", plan->blocks, plan->block_rows);
-    label(&text, "passes");
-    scant__text_addf(&text, "%zu at least\n", plan->passes);
+    add_number(&text, "passes", plan->passes, " at least");
     label(&text, "memory");
     add_bytes(&text, plan->memory);
     scant__text_addf(&text, " (%zu bytes) at most, of ", plan->memory);
     add_bytes(&text, scant_ctx_memory(job->ctx));
     scant__text_add(&text, " allowed\n");
-    if (job->args.plot) {
-        label(&text, "plot");
-        scant__text_addf(&text, "%s\n", job->args.plot);
-    }
-    label(&text, "threads");
-    scant__text_addf(&text, "%u\n", scant_ctx_threads(job->ctx));
+    add_text(&text, "plot", job->args.plot);
+    add_number(&text, "threads", scant_ctx_threads(job->ctx), "");
     return cli_print(&text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant select`: arrays in, picks out. First all that can be said without opening a file
- * (the call, and which inputs it uses), then whether the output can be written, then
- * headers and the plan, and only then the work. Nothing is written on any error before.
+ * `scant select`: arrays in, picks out. Checks run in this order: the call and its inputs
+ * without opening a file, whether the output can be written, headers and the plan. Then
+ * the selection runs. After an error nothing is written.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ static int plan(select_job *job) {
 static int choose(select_job *job) {
     double begun = cli_now();
     scant_status status = scant_selection_run(job->selection, &job->picks);
-    scant_selection_free(job->selection); /* the plot needs its memory */
+    scant_selection_free(job->selection); /* frees memory for the plot */
     job->selection = NULL;
     job->seconds = cli_now() - begun;
     cli_ui_clear(&job->ui);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant select` in its parts: what was asked (select.c), inputs and which of them a call
- * uses (inputs.c; in words: needs.c), the plan (plan.c), the files that are written
- * (targets.c), the picks in three formats (output.c), the picture (plot.c).
+ * The parts of `scant select`: the command (select.c), inputs (select_inputs.c; in words:
+ * select_needs.c), --dry-run (select_plan.c), output files (targets.c), the picks in
+ * three formats (output.c), --plot (plot.c).
  */
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
@@ -25,8 +25,8 @@ typedef enum input {
 } input;
 
 typedef struct select_args {
-    const char *inputs[N_INPUTS]; /* NULL: not given, or dropped as not used */
-    const char *temperature;      /* likewise; as it was written */
+    const char *inputs[N_INPUTS]; /* NULL: not given, or not used */
+    const char *temperature;      /* likewise; as written */
     const char *state;            /* likewise */
     const char *ids;
     const char *kernel;
@@ -39,14 +39,14 @@ typedef struct select_args {
     bool dry_run, quiet, progress;
 } select_args;
 
-/* One call under way. */
+/* The state of one call. */
 typedef struct select_job {
     const cli_command *command;
     const scant_strategy_info *strategy;
     select_args args;
     double temperature; /* 0: to be fitted, or none */
-    unsigned used;      /* scant_evidence_kind bits: what the call reads */
-    scant__text state;  /* what --state held */
+    unsigned used;      /* scant_evidence_kind bits that the call reads */
+    scant__text state;  /* contents of --state */
     cli_ui ui;
     scant_ctx *ctx;
     scant_array *arrays[N_INPUTS];
@@ -58,39 +58,39 @@ typedef struct select_job {
     scant_picks *picks;
     void *picture; /* of --plot */
     size_t picture_size;
-    double seconds; /* that choosing took */
+    double seconds; /* time of the selection */
 } select_job;
 
 const scant_input *select_input(input which);
 
-/* Of scant_evidence_kind bits, for help too. "--features and --probs (or --logits)" */
+/* scant_evidence_kind bits as "--features and --probs (or --logits)". */
 void select_evidence_flags(scant__text *text, unsigned kinds);
-/* The same, and ", or --samples" where or_kinds is not 0. */
+/* The same, followed by ", or --samples" if or_kinds is not 0. */
 void select_evidence_ways(scant__text *text, unsigned kinds, unsigned or_kinds);
-/* "features, probs" or "any input"; a JSON list of the same. */
+/* As "features, probs" or "any input"; and as a JSON list. */
 void select_evidence_names(scant__text *text, unsigned kinds);
 void select_evidence_json(scant__text *text, unsigned kinds);
-/* "--probs probs.npy --features features.npy": the least that a call needs. */
+/* As "--probs probs.npy --features features.npy", for an example. */
 void select_evidence_example(scant__text *text, unsigned kinds);
 
-/* Says why a call of the library failed; returns the exit status. */
+/* Prints the library's error; returns the exit status. */
 int select_failed(select_job *job, scant_status status);
 
-/* Fills arrays, ids and evidence; says nothing. */
+/* Fills arrays, ids and evidence; prints nothing. */
 scant_status select_open_inputs(select_job *job);
 void select_close_inputs(select_job *job);
 
-/* Each returns an exit status; what is not CLI_DONE has been said. */
+/* Each returns an exit status; if it is not CLI_DONE, the error has been printed. */
 
-/* That no output is an input, also one that will not be used, or another output. */
+/* Checks that no output is an input (used or not) or another output. */
 int select_check_overwrites(const select_job *job);
-/* Before anything is opened, with a context; drops what is not used. */
+/* Checks the inputs before any is opened; drops unused ones. Needs job->ctx. */
 int select_check_inputs(select_job *job);
-/* Once the plan tells how many rows there are. */
+/* Checks the number of ids against the plan's rows. */
 int select_check_ids(const select_job *job);
 
 bool select_to_stdout(const select_args *args); /* the picks */
-/* Whether what is to be written can be. */
+/* Checks that the output files can be written. */
 int select_check_targets(const select_job *job);
 int select_read_state(select_job *job);
 int select_write_picks(select_job *job);

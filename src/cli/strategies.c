@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant strategies [NAME]`: what there is to choose by.
+ * `scant strategies [NAME]`: lists the strategies, or explains one.
  */
 #include <string.h>
 
@@ -86,13 +86,14 @@ static void json_list(scant__text *text) {
     scant__text_add(text, "]\n");
 }
 
-/* Writes words over the blanks at a column of a line, which starts at line. */
+/* Overwrites the blanks at a column of the line that starts at offset `line`. */
 static void overlay(scant__text *text, size_t line, size_t column,
                     const scant__text *words) {
     memcpy(text->data + line + column, words->data, words->size);
 }
 
-/* One strategy: its name, what it needs (a line a way) and what it picks. */
+/* One strategy: its name, what it needs (one line for each set of inputs) and what it
+ * picks. */
 static void text_row(scant__text *text, const scant_strategy_info *info, size_t needs,
                      size_t summary) {
     scant__text words = CLI_TEXT;
@@ -111,7 +112,7 @@ static void text_row(scant__text *text, const scant_strategy_info *info, size_t 
     line = (size_t)(end - text->data) + 1;
     if (info->or_needs && line < text->size) {
         overlay(text, line, needs, &words);
-    } else if (info->or_needs) { /* what it picks takes one line only */
+    } else if (info->or_needs) { /* the summary is one line */
         cli_text_pad(text, needs);
         scant__text_bytes(text, words.data, words.size);
         scant__text_add(text, "\n");
@@ -178,10 +179,9 @@ const cli_command cli_cmd_strategies = {
     .name = "strategies",
     .synopsis = "[NAME]",
     .summary = "list the strategies, or explain one",
-    .about =
-        "Without a name: a table of all strategies with the inputs they need. With one: "
-        "when to take it, what it needs, its options, what its score and its figures "
-        "mean, its paper.",
+    .about = "Without a name: a table of all strategies and the inputs they need. With a "
+             "name: when to use it, its inputs, its options, the meaning of its score "
+             "and figures, and its paper.",
     .operand = CLI_STRATEGY,
     .tables = {CLI_FLAGS(flags)},
     .examples = examples,

@@ -297,8 +297,7 @@ const scant_strategy select_strategy_albl = {
              .paper = "Hsu & Lin 2015, in the form that Ash et al. 2020 compare with",
              .score = "probability with which the arm was chosen",
              .needs = SCANT_PROBS | SCANT_FEATURES | SCANT_LABELS | SCANT_STATE,
-             .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+             SELECT_FIGURES(figures)},
     .plan = albl_plan,
     .select = albl_select,
 };

@@ -128,8 +128,7 @@ const scant_strategy select_strategy_badge = {
              .score = "squared distance to the nearest earlier pick (first pick: its "
                       "squared norm)",
              .needs = SCANT_PROBS | SCANT_FEATURES,
-             .options = options,
-             .n_options = sizeof options / sizeof *options},
+             SELECT_OPTIONS(options)},
     .plan = badge_plan,
     .select = badge_select,
 };

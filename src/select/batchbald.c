@@ -424,10 +424,8 @@ const scant_strategy select_strategy_batchbald = {
                  "joint mutual information between the model and the labels up to this "
                  "pick, in nats; picks beyond the ceiling repeat the last value",
              .needs = SCANT_SAMPLES,
-             .options = options,
-             .n_options = sizeof options / sizeof *options,
-             .figures = figures,
-             .n_figures = sizeof figures / sizeof *figures},
+             SELECT_OPTIONS(options),
+             SELECT_FIGURES(figures)},
     .plan = batchbald_plan,
     .select = batchbald_select,
 };

@@ -105,23 +105,14 @@ static void coreset_plan(const select_req *req, scant_plan *plan) {
     if (!req->pool.labelled) plan->passes += 2;
 }
 
-static void add_labelled(const select_req *req, select_grow *grow) {
-    bool mask[SELECT_MASK];
-    for (size_t first = 0; first < req->pool.n; first += SELECT_MASK) {
-        size_t rest = req->pool.n - first,
-               count = rest < SELECT_MASK ? rest : SELECT_MASK;
-        select_pool_labelled(&req->pool, first, count, mask);
-        for (size_t i = 0; i < count; i++)
-            if (mask[i]) la_growset_add(&grow->set, first + i);
-    }
-}
+static void add(void *self, size_t row) { la_growset_add(self, row); }
 
 static scant_status coreset_select(select_req *req) {
     select_grow grow;
     TRY(select_grow_init(req, req->pool.labelled + req->batch, 0, &grow));
     select_grow_exclude(req, &grow);
     if (req->pool.labelled) {
-        add_labelled(req, &grow);
+        select_pool_visit(&req->pool, select_pool_labelled, true, add, &grow.set);
     } else {
         size_t row = 0;
         double d2 = 0;
@@ -151,8 +142,7 @@ const scant_strategy select_strategy_coreset = {
                       "row was picked",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
-             .options = options,
-             .n_options = sizeof options / sizeof *options},
+             SELECT_OPTIONS(options)},
     .plan = coreset_plan,
     .select = coreset_select,
 };

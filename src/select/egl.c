@@ -53,8 +53,7 @@ const scant_strategy select_strategy_egl = {
              .score =
                  "expected length of the last layer's gradient over the predicted labels",
              .needs = SCANT_PROBS | SCANT_FEATURES,
-             .options = options,
-             .n_options = sizeof options / sizeof *options},
+             SELECT_OPTIONS(options)},
     .way = way,
     .plan = select_scan_plan,
     .select = egl_select,

@@ -58,6 +58,11 @@ void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool 
 /* mask[i] = row first+i is labelled. count <= SELECT_MASK. */
 void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
                           bool *mask);
+/* Calls visit for every row whose mask is `wanted`, in ascending order. */
+typedef void (*select_mask_fn)(const select_pool *pool, size_t first, size_t count,
+                               bool *mask);
+void select_pool_visit(const select_pool *pool, select_mask_fn mask, bool wanted,
+                       void (*visit)(void *self, size_t row), void *self);
 
 /* Slopes or lengths, whichever is used: the count of numbers per row (0: neither is
  * used), and the checked numbers of rows first..first+count-1. */

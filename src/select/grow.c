@@ -70,13 +70,8 @@ scant_status select_grow_init(select_req *req, size_t centres, double bias,
     return la_growset_init(&grow->set, req->arena, &grow->space);
 }
 
+static void exclude(void *self, size_t row) { la_growset_exclude(self, row); }
+
 void select_grow_exclude(const select_req *req, select_grow *grow) {
-    bool mask[SELECT_MASK];
-    for (size_t first = 0; first < req->pool.n; first += SELECT_MASK) {
-        size_t rest = req->pool.n - first,
-               count = rest < SELECT_MASK ? rest : SELECT_MASK;
-        select_pool_mask(&req->pool, first, count, mask);
-        for (size_t i = 0; i < count; i++)
-            if (!mask[i]) la_growset_exclude(&grow->set, first + i);
-    }
+    select_pool_visit(&req->pool, select_pool_mask, false, exclude, &grow->set);
 }

@@ -13,15 +13,24 @@ enum { READ = 4096 }; /* labels read at a time */
 
 /* ---- the inputs -------------------------------------------------------------------- */
 
-static const scant_array *array_of(const scant_evidence *e, const scant_input *input) {
+typedef struct given_array {
+    const scant_input *input;
     const scant_array *array;
-    memcpy(&array, (const char *)e + input->offset, sizeof array);
-    return array;
-}
+} given_array;
 
-static void drop(scant_evidence *e, const scant_input *input) {
-    const scant_array *none = NULL;
-    memcpy((char *)e + input->offset, &none, sizeof none);
+enum { MOST_INPUTS = 16 };
+
+/* The arrays that are there, in the order of scant_inputs(); returns how many. */
+static size_t list_arrays(const scant_evidence *e, given_array out[MOST_INPUTS]) {
+    size_t count, n = 0;
+    const scant_input *inputs = scant_inputs(&count);
+    for (size_t i = 0; i < count; i++) {
+        const scant_array *array = NULL;
+        if (inputs[i].shape)
+            memcpy(&array, (const char *)e + inputs[i].offset, sizeof array);
+        if (array) out[n++] = (given_array){&inputs[i], array};
+    }
+    return n;
 }
 
 static bool has_temperature(const scant_evidence *e) {
@@ -29,13 +38,12 @@ static bool has_temperature(const scant_evidence *e) {
 }
 
 unsigned select_given(const scant_evidence *e) {
-    size_t count;
-    const scant_input *inputs = scant_inputs(&count);
-    unsigned given = SCANT_ROWS | SCANT_STATE;
-    for (size_t i = 0; i < count; i++)
-        if (inputs[i].shape && array_of(e, &inputs[i])) given |= inputs[i].kind;
-    if (e->logits && has_temperature(e)) given |= SCANT_CALIBRATED;
-    return given;
+    given_array given[MOST_INPUTS];
+    size_t count = list_arrays(e, given);
+    unsigned kinds = SCANT_ROWS | SCANT_STATE;
+    for (size_t i = 0; i < count; i++) kinds |= given[i].input->kind;
+    if (e->logits && has_temperature(e)) kinds |= SCANT_CALIBRATED;
+    return kinds;
 }
 
 static scant_status missing(scant_ctx *ctx, const char *who, const scant_input *input) {
@@ -68,13 +76,14 @@ static scant_status check_given(scant_ctx *ctx, const scant_evidence *e, unsigne
 /* The evidence that is used. Labels and candidates always are; with SCANT_ROWS all arrays
  * are, to count rows. */
 static scant_evidence used_part(const scant_evidence *e, unsigned used) {
-    size_t count;
-    const scant_input *inputs = scant_inputs(&count);
+    const scant_array *const none = NULL;
+    given_array given[MOST_INPUTS];
+    size_t count = list_arrays(e, given);
     scant_evidence part = *e;
     for (size_t i = 0; i < count; i++) {
-        unsigned kind = inputs[i].kind & ~(unsigned)SCANT_LABELS;
-        if (inputs[i].shape && kind && !(used & (kind | SCANT_ROWS)))
-            drop(&part, &inputs[i]);
+        unsigned kind = given[i].input->kind & ~(unsigned)SCANT_LABELS;
+        if (kind && !(used & (kind | SCANT_ROWS)))
+            memcpy((char *)&part + given[i].input->offset, &none, sizeof none);
     }
     if (used & SCANT_CALIBRATED && !e->calibrated)
         part.logits = e->logits;
@@ -131,15 +140,14 @@ static scant_status check_same(scant_ctx *ctx, const scant_array *array, size_t 
 
 static scant_status check_rows(scant_ctx *ctx, const scant_evidence *e, const char *who,
                                size_t *n) {
-    size_t count;
-    const scant_input *inputs = scant_inputs(&count);
+    given_array given[MOST_INPUTS];
+    size_t count = list_arrays(e, given);
     const scant_array *first = NULL;
     for (size_t i = 0; i < count; i++) {
-        const scant_array *array = inputs[i].shape ? array_of(e, &inputs[i]) : NULL;
-        if (!array) continue;
-        TRY(check_type(ctx, array, &inputs[i]));
-        for (size_t k = 0; k < dimensions(&inputs[i]); k++)
-            if (dimension(&inputs[i], k) == 'n')
+        const scant_array *array = given[i].array;
+        TRY(check_type(ctx, array, given[i].input));
+        for (size_t k = 0; k < scant_array_ndim(array); k++)
+            if (dimension(given[i].input, k) == 'n')
                 TRY(check_same(ctx, array, scant_array_shape(array)[k], "rows", &first,
                                n));
     }
@@ -197,15 +205,14 @@ static scant_status check_dimension(scant_ctx *ctx, const scant_array *array, ch
 
 static scant_status check_widths(scant_ctx *ctx, const scant_evidence *e,
                                  select_pool *pool) {
-    size_t count;
-    const scant_input *inputs = scant_inputs(&count);
+    given_array given[MOST_INPUTS];
+    size_t count = list_arrays(e, given);
     const scant_array *classes = NULL;
     for (size_t i = 0; i < count; i++) {
-        const scant_array *array = inputs[i].shape ? array_of(e, &inputs[i]) : NULL;
-        if (!array) continue;
+        const scant_array *array = given[i].array;
         pool->input_bytes += array->count * array->item;
-        for (size_t k = 0; inputs[i].kind && k < dimensions(&inputs[i]); k++)
-            TRY(check_dimension(ctx, array, dimension(&inputs[i], k),
+        for (size_t k = 0; given[i].input->kind && k < scant_array_ndim(array); k++)
+            TRY(check_dimension(ctx, array, dimension(given[i].input, k),
                                 scant_array_shape(array)[k], &classes, pool));
     }
     return SCANT_OK;
@@ -341,21 +348,26 @@ void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool 
     for (size_t i = 0; i < count; i++) mask[i] = !mask[i];
 }
 
-static void list(const select_pool *pool, size_t *rows,
-                 void (*mark)(const select_pool *, size_t, size_t, bool *)) {
-    bool mask[SELECT_MASK];
+void select_pool_visit(const select_pool *pool, select_mask_fn mask, bool wanted,
+                       void (*visit)(void *self, size_t row), void *self) {
+    bool masked[SELECT_MASK];
     for (size_t first = 0; first < pool->n; first += SELECT_MASK) {
         size_t rest = pool->n - first, count = rest < SELECT_MASK ? rest : SELECT_MASK;
-        mark(pool, first, count, mask);
+        mask(pool, first, count, masked);
         for (size_t i = 0; i < count; i++)
-            if (mask[i]) *rows++ = first + i;
+            if (masked[i] == wanted) visit(self, first + i);
     }
 }
 
+static void append(void *self, size_t row) {
+    size_t **next = self;
+    *(*next)++ = row;
+}
+
 void select_pool_list_available(const select_pool *pool, size_t *rows) {
-    list(pool, rows, select_pool_mask);
+    select_pool_visit(pool, select_pool_mask, true, append, &rows);
 }
 
 void select_pool_list_labelled(const select_pool *pool, size_t *rows) {
-    list(pool, rows, select_pool_labelled);
+    select_pool_visit(pool, select_pool_labelled, true, append, &rows);
 }

@@ -160,42 +160,45 @@ void scant_picks_free(scant_ctx *ctx, scant_picks *picks) {
     scant__free(ctx, box);
 }
 
+/* A copy of bytes, with a zero after them. */
+static bool copy(scant__arena *arena, const void *from, size_t bytes, void *out) {
+    char *block = scant__arena_alloc(arena, bytes + 1, 1);
+    if (!block) return false;
+    if (bytes) memcpy(block, from, bytes);
+    block[bytes] = 0;
+    memcpy(out, &block, sizeof block);
+    return true;
+}
+
+static bool copy_text(scant__arena *arena, const char *from, const char **out) {
+    return !from || copy(arena, from, strlen(from), out);
+}
+
 static scant_status box_fill(const select_req *req, picks_box *box) {
-    scant__arena *arena = &box->arena;
     const scant_strategy_info *info = &req->strategy->info;
-    scant_pick *items = scant__arena_alloc(arena, req->count + 1, sizeof *items);
+    scant__arena *arena = &box->arena;
+    scant_picks *p = &box->picks;
     scant_setting *settings =
-        scant__arena_alloc(arena, info->n_options + 1, sizeof *settings);
-    scant_figure *figures = scant__arena_alloc(arena, req->n_info + 1, sizeof *figures);
-    if (!items || !settings || !figures) return SCANT_ENOMEM;
-    if (req->count) memcpy(items, req->picks, req->count * sizeof *items);
-    if (req->n_info) memcpy(figures, req->info, req->n_info * sizeof *figures);
+        scant__arena_zalloc(arena, info->n_options + 1, sizeof *settings);
+    if (!settings) return SCANT_ENOMEM;
+    *p = (scant_picks){.strategy = info->name,
+                       .count = req->count,
+                       .rows = req->pool.n,
+                       .n_settings = info->n_options,
+                       .settings = settings,
+                       .n_info = req->n_info,
+                       .state_size = req->next_state_size};
     for (size_t k = 0; k < info->n_options; k++) {
-        const char *text = req->values[k].text;
-        char *value = text ? scant__arena_strdup(arena, text) : NULL;
-        if (text && !value) return SCANT_ENOMEM;
-        settings[k] = (scant_setting){info->options[k].key, value};
+        settings[k].key = info->options[k].key;
+        if (!copy_text(arena, req->values[k].text, &settings[k].value))
+            return SCANT_ENOMEM;
     }
-    box->picks = (scant_picks){.strategy = info->name,
-                               .count = req->count,
-                               .rows = req->pool.n,
-                               .items = items,
-                               .n_settings = info->n_options,
-                               .settings = settings,
-                               .n_info = req->n_info,
-                               .info = figures};
-    if (req->kernel) {
-        box->picks.kernel = scant__arena_strdup(arena, req->kernel);
-        if (!box->picks.kernel) return SCANT_ENOMEM;
-    }
-    if (!req->next_state) return SCANT_OK;
-    char *state = scant__arena_alloc(arena, req->next_state_size + 1, 1);
-    if (!state) return SCANT_ENOMEM;
-    memcpy(state, req->next_state, req->next_state_size);
-    state[req->next_state_size] = 0;
-    box->picks.state = state;
-    box->picks.state_size = req->next_state_size;
-    return SCANT_OK;
+    bool copied = copy(arena, req->picks, req->count * sizeof *req->picks, &p->items) &&
+                  copy(arena, req->info, req->n_info * sizeof *req->info, &p->info) &&
+                  copy_text(arena, req->kernel, &p->kernel) &&
+                  (!req->next_state ||
+                   copy(arena, req->next_state, req->next_state_size, &p->state));
+    return copied ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status hand_out(const select_req *req, scant_picks **out) {

@@ -54,6 +54,10 @@ typedef struct scant_strategy {
     scant_status (*select)(select_req *req);
 } scant_strategy;
 
+/* Members of a strategy's info, from its static tables. */
+#define SELECT_OPTIONS(table) .options = table, .n_options = sizeof table / sizeof *table
+#define SELECT_FIGURES(table) .figures = table, .n_figures = sizeof table / sizeof *table
+
 /* Options of several strategies. */
 #define SELECT_OPTION_BIAS(default_)                                                     \
     {                                                                                    \
