@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/parfor.h"
-#include "linalg/single.h"
+#include "linalg/gemm_f32.h"
 
 enum {
     ROWS = 1024, /* rows gathered at once, for weights */

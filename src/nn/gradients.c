@@ -31,8 +31,8 @@
 #include <string.h>
 
 #include "core/rng.h"
+#include "linalg/gemm_f32.h"
 #include "linalg/kernels.h"
-#include "linalg/single.h"
 #include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/persample.h"

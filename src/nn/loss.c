@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/size.h"
-#include "linalg/minimum.h"
+#include "linalg/newton.h"
 #include "scant/train.h"
 
 static double max_of(const float *z, size_t c, size_t *at) {

@@ -9,7 +9,7 @@
 
 #include "core/parfor.h"
 #include "core/size.h"
-#include "linalg/single.h"
+#include "linalg/gemm_f32.h"
 
 enum {
     ROWS = 32,    /* samples per block */

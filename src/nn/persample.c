@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "linalg/gemm_f32.h"
 #include "linalg/products.h"
-#include "linalg/single.h"
 #include "nn/inference.h"
 #include "nn/input.h"
 #include "scant/train.h"

@@ -13,7 +13,7 @@
 #ifndef SCANT_REPORT_PROJECTION_H
 #define SCANT_REPORT_PROJECTION_H
 
-#include "select/evidence.h"
+#include "select/pool.h"
 
 typedef struct report_axes {
     bool components; /* principal components, not features */

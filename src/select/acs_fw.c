@@ -34,7 +34,7 @@
 #include "linalg/topk.h"
 #include "select/fisher.h"
 #include "select/frank_wolfe.h"
-#include "select/samples.h"
+#include "select/posterior.h"
 #include "select/strategy.h"
 
 enum {
@@ -81,17 +81,17 @@ static size_t place_of(const coreset *c, size_t row) {
 
 /* The vectors of places from..to-1 of one block. */
 static void write_vectors(coreset *c, const select_pool *view, size_t first, size_t count,
-                          const select_beliefs *beliefs, double *cross, size_t from,
+                          const select_posterior *posterior, double *cross, size_t from,
                           size_t to) {
     const la_kernels *k = la_kernels_for(select_probs_type(view));
     double norm = 1 / sqrt((double)c->samples), *raw = cross + c->scan_rows;
     for (size_t s = 0; s < c->samples && from < to; s++) {
         const void *rows = select_sample_rows(view, s, first, count, raw);
-        k->cross(beliefs->mean, rows, count, view->c, cross);
+        k->cross(posterior->mean, rows, count, view->c, cross);
         for (size_t i = from; i < to; i++) {
             size_t at = c->rows[i] - first;
             c->vectors[i * c->samples + s] =
-                norm * select_walk_difference(beliefs->entropy[at], cross[at]);
+                norm * select_walk_difference(posterior->entropy[at], cross[at]);
         }
     }
 }
@@ -104,17 +104,17 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
     size_t first = block * c->scan_rows, rest = pool->n - first;
     size_t count = rest < c->scan_rows ? rest : c->scan_rows;
     double *cross = (double *)(void *)(c->room + worker * c->room_size);
-    select_beliefs beliefs;
-    TRY(select_beliefs_read(pool, first, count, false,
-                            cross + c->scan_rows * (pool->c + 1), &beliefs, fault));
+    select_posterior posterior;
+    TRY(select_posterior_read(pool, first, count, false,
+                              cross + c->scan_rows * (pool->c + 1), &posterior, fault));
     size_t from = place_of(c, first), to = place_of(c, first + count);
     if (!c->by_fisher)
-        write_vectors(c, &view, first, count, &beliefs, cross, from, to);
+        write_vectors(c, &view, first, count, &posterior, cross, from, to);
     else
         for (size_t i = from; i < to; i++)
             memcpy(c->fisher.mean + i * pool->c,
-                   beliefs.mean + (c->rows[i] - first) * pool->c,
-                   pool->c * sizeof *beliefs.mean);
+                   posterior.mean + (c->rows[i] - first) * pool->c,
+                   pool->c * sizeof *posterior.mean);
     return SCANT_OK;
 }
 
@@ -253,7 +253,7 @@ static size_t samples_of(const select_req *req) {
 
 /* A worker's buffers in the first pass: bytes per row, and bytes for `rows` rows. */
 static size_t scan_row(const select_pool *pool) {
-    return select_beliefs_room(pool, 1) + (pool->c + 1) * sizeof(double);
+    return select_posterior_room(pool, 1) + (pool->c + 1) * sizeof(double);
 }
 
 static size_t scan_room(const select_pool *pool, size_t rows) {
@@ -344,7 +344,8 @@ static scant_status acs_check(const select_req *req) {
 static scant_status acs_select(select_req *req) {
     coreset c = {.req = req};
     TRY(reserve(&c));
-    TRY(scant__parfor(req->ctx, "measuring beliefs", req->plan.blocks, scan_block, &c));
+    TRY(scant__parfor(req->ctx, "reading posterior samples", req->plan.blocks, scan_block,
+                      &c));
     TRY(measure(&c));
     if (select_walk_length(&c.walk, c.walk.goal) == 0)
         scant__warn(req->ctx,

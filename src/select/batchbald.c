@@ -35,7 +35,7 @@
 #include "linalg/products.h"
 #include "linalg/topk.h"
 #include "select/joint.h"
-#include "select/samples.h"
+#include "select/posterior.h"
 #include "select/strategy.h"
 
 enum {
@@ -80,17 +80,17 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
     greedy *g = arg;
     const select_pool *pool = &g->req->pool;
     bool mask[SELECT_MASK];
-    select_beliefs beliefs;
+    select_posterior posterior;
     size_t first = block * g->scan_rows, rest = pool->n - first;
     size_t count = rest < g->scan_rows ? rest : g->scan_rows;
-    TRY(select_beliefs_read(pool, first, count, true,
-                            g->room + worker * select_beliefs_room(pool, g->scan_rows),
-                            &beliefs, fault));
-    g->offs[worker] = fmax(g->offs[worker], beliefs.off);
+    TRY(select_posterior_read(
+        pool, first, count, true,
+        g->room + worker * select_posterior_room(pool, g->scan_rows), &posterior, fault));
+    g->offs[worker] = fmax(g->offs[worker], posterior.off);
     select_pool_mask(pool, first, count, mask);
     for (size_t i = 0; i < count; i++) {
-        g->information[first + i] = beliefs.information[i];
-        g->bound[first + i] = mask[i] ? beliefs.information[i] : -1;
+        g->information[first + i] = posterior.information[i];
+        g->bound[first + i] = mask[i] ? posterior.information[i] : -1;
     }
     return SCANT_OK;
 }
@@ -359,7 +359,7 @@ static void batchbald_plan(const select_req *req, scant_plan *plan) {
     plan->memory = size_add(plan->memory, own_memory(req, plan->batch));
     plan->memory =
         size_add(plan->memory, joint_memory(pool, limit, plan->batch, req->ctx->threads));
-    select_plan_blocks(req, pool->c, 0, select_beliefs_room(pool, 1), plan);
+    select_plan_blocks(req, pool->c, 0, select_posterior_room(pool, 1), plan);
 }
 
 static scant_status prepare(greedy *g) {
@@ -374,7 +374,7 @@ static scant_status prepare(greedy *g) {
     g->rows = scant__arena_alloc(arena, WAVE, sizeof *g->rows);
     g->value = scant__arena_alloc(arena, WAVE, JOINT_PARTS * sizeof *g->value);
     g->room = scant__arena_alloc(arena, req->ctx->threads,
-                                 select_beliefs_room(&req->pool, g->scan_rows));
+                                 select_posterior_room(&req->pool, g->scan_rows));
     g->offs = scant__arena_zalloc(arena, req->ctx->threads, sizeof *g->offs);
     if (!g->offs || !g->information || !g->bound || !g->seen || !g->heap || !g->rows ||
         !g->value || !g->room)

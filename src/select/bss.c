@@ -3,7 +3,7 @@
  * bss: rows and weights for which least squares over a space of functions is nearly as
  * good as over the whole pool, by randomized BSS sampling ("Sample complexity of deep
  * active learning", under review for ICLR 2022, after Chen & Price, "Active regression
- * via linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/barrier.h
+ * via linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/bss_sampling.h
  * describes the process. A row drawn twice is one pick with the sum of both weights.
  *
  * The space is spanned by the features and 1, by their monomials up to a degree (the
@@ -36,7 +36,7 @@
  */
 #include <math.h>
 
-#include "linalg/barrier.h"
+#include "linalg/bss_sampling.h"
 #include "linalg/kron.h"
 #include "linalg/topk.h"
 #include "select/kernel_basis.h"
@@ -64,7 +64,7 @@ typedef struct bss {
     la_view view;
     select_kernel_basis kernel; /* if the call has one */
     la_basis basis;
-    la_barrier barrier;
+    la_bss barrier;
     /* the best process so far that fits the batch: */
     la_topk best;
     double t, low, high; /* 2/epsilon; the eigenvalue band */
@@ -212,9 +212,9 @@ static bool by_leverage(const select_req *req) {
 
 /* Keeps the drawn rows if they are the most so far that fit the batch. */
 static scant_status keep(bss *b) {
-    const la_barrier *p = &b->barrier;
+    const la_bss *p = &b->barrier;
     if (p->distinct > b->req->batch || p->distinct < b->best.count) return SCANT_OK;
-    TRY(la_barrier_band(&b->barrier, &b->low, &b->high));
+    TRY(la_bss_band(&b->barrier, &b->low, &b->high));
     la_topk_init(&b->best, b->best.items, b->req->batch);
     for (size_t i = 0; i < b->view.m; i++)
         if (p->weight[i] > 0)
@@ -229,9 +229,9 @@ static scant_status keep(bss *b) {
 static scant_status draw(bss *b, double t) {
     double draws = ceil(t * (double)b->basis.dim);
     if (by_leverage(b->req))
-        TRY(la_barrier_run_plain(&b->barrier, (size_t)draws, SIZE_MAX));
+        TRY(la_bss_run_plain(&b->barrier, (size_t)draws, SIZE_MAX));
     else
-        TRY(la_barrier_run(&b->barrier, 1 / sqrt(1 + t)));
+        TRY(la_bss_run(&b->barrier, 1 / sqrt(1 + t)));
     return keep(b);
 }
 
@@ -261,7 +261,7 @@ static scant_status draw_for_batch(bss *b) {
     double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
     if (by_leverage(b->req)) {
         size_t draws = (size_t)fmax(2 * batch, FEW_DRAWS);
-        TRY(la_barrier_run_plain(&b->barrier, draws, b->req->batch));
+        TRY(la_bss_run_plain(&b->barrier, draws, b->req->batch));
         return keep(b);
     }
     start = batch / (DRAWS * d);
@@ -334,7 +334,7 @@ static scant_status bss_select(select_req *req) {
     b->req = req;
     TRY(serve(b));
     TRY(build(b));
-    TRY(la_barrier_init(&b->barrier, req->arena, &b->basis, req->seed));
+    TRY(la_bss_init(&b->barrier, req->arena, &b->basis, req->seed));
     b->best.items = scant__arena_alloc(req->arena, req->batch, sizeof *b->best.items);
     if (!b->best.items) return SCANT_ENOMEM;
     bool given = select_option_is_set(req, "epsilon");
@@ -375,7 +375,7 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
         poly ? n * sizeof(double) + la_kron_norms_memory(&plain, threads) : 0;
     size_t building = la_basis_memory(&view, dim, threads);
     size_t drawing =
-        size_add(la_basis_memory_kept(&view, dim), la_barrier_memory(&view, dim));
+        size_add(la_basis_memory_kept(&view, dim), la_bss_memory(&view, dim));
     if (req->depth) {
         dim = size_min(most_dimensions(batch), n);
         building = select_kernel_basis_memory(req, &view, n, dim);

@@ -20,7 +20,7 @@
 
 #include "core/rng.h"
 #include "linalg/topk.h"
-#include "select/lambda.h"
+#include "select/npc_crc.h"
 
 /* ---- groups ------------------------------------------------------------------------ */
 

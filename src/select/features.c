@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "data/array.h"
-#include "select/evidence.h"
+#include "select/pool.h"
 
 /* Ranges of norms whose squares neither overflow nor underflow in float32 and in double.
  */

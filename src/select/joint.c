@@ -32,24 +32,24 @@ static size_t group_of(const select_pool *pool) {
 }
 
 /* A worker's buffer, in doubles: panels, entropies under each sample, a row, sums. */
-typedef struct desk {
+typedef struct buffers {
     double *panels, *entropy, *row, *sum;
-} desk;
+} buffers;
 
 static size_t panels_of(const select_pool *pool, size_t rows) {
     return over(rows * pool->c, LA_PANEL);
 }
 
-static size_t desk_bytes(const select_pool *pool) {
+static size_t buffer_bytes(const select_pool *pool) {
     size_t group = group_of(pool), panels = panels_of(pool, group), m = pool->m;
     size_t doubles = size_mul(panels * LA_PANEL, m + 1);
     doubles = size_add(doubles, size_mul(m, group + pool->c));
     return size_add(size_mul(doubles, sizeof(double)), 63) / 64 * 64;
 }
 
-static desk desk_of(const joint *j, unsigned worker) {
+static buffers buffers_of(const joint *j, unsigned worker) {
     size_t group = group_of(j->pool), panels = panels_of(j->pool, group), m = j->pool->m;
-    desk d = {.panels = (double *)(void *)(j->room + worker * desk_bytes(j->pool))};
+    buffers d = {.panels = (double *)(void *)(j->room + worker * buffer_bytes(j->pool))};
     d.entropy = d.panels + panels * LA_PANEL * m;
     d.row = d.entropy + group * m;
     d.sum = d.row + m * j->pool->c;
@@ -82,7 +82,7 @@ size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
     all = size_add(all, size_mul(capacity, sizeof(size_t) + sizeof(double)));
     all = size_add(all, size_mul(merged, sizeof(void *) + sizeof(double)));
     all = size_add(all, size_mul(weights, 2 * pool->c));
-    all = size_add(all, size_mul(threads, desk_bytes(pool)));
+    all = size_add(all, size_mul(threads, buffer_bytes(pool)));
     return size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
 }
 
@@ -106,7 +106,7 @@ static bool allocate(joint *j, scant__arena *arena) {
     j->picks = scant__arena_alloc(arena, j->batch, sizeof *j->picks);
     j->row = scant__arena_alloc(arena, c, weights);
     j->columns = scant__arena_alloc(arena, c, weights);
-    j->room = scant__arena_alloc(arena, arena->ctx->threads, desk_bytes(j->pool));
+    j->room = scant__arena_alloc(arena, arena->ctx->threads, buffer_bytes(j->pool));
     return j->all.weight && j->all.share && j->merged.weight && j->merged.share &&
            j->number && j->open && j->middle && j->middle_size && j->picks && j->row &&
            j->columns && j->room;
@@ -149,7 +149,7 @@ typedef struct evaluation {
 } evaluation;
 
 /* Predictions of a few rows as panels, and their entropies under each sample. */
-static void pack(const evaluation *e, size_t first, size_t count, const desk *d) {
+static void pack(const evaluation *e, size_t first, size_t count, const buffers *d) {
     const select_pool *pool = e->j->pool;
     size_t m = pool->m, c = pool->c, panels = panels_of(pool, count);
     double *last = d->panels + (panels - 1) * m * LA_PANEL;
@@ -168,7 +168,7 @@ static void pack(const evaluation *e, size_t first, size_t count, const desk *d)
 /* Adds to d->sum the entropies of strings from..to-1 with each label of the packed rows.
  */
 static void add_strings(const joint_set *set, size_t m, size_t from, size_t to,
-                        size_t panels, const desk *d) {
+                        size_t panels, const buffers *d) {
     size_t step = size_max(32, BLOCK_BYTES / (m * sizeof(double)));
     memset(d->sum, 0, panels * LA_PANEL * sizeof *d->sum);
     for (size_t t = from; t < to; t += step)
@@ -178,7 +178,7 @@ static void add_strings(const joint_set *set, size_t m, size_t from, size_t to,
 }
 
 static void evaluate_group(const evaluation *e, size_t first, size_t count,
-                           const desk *d) {
+                           const buffers *d) {
     const joint_set *set = e->set;
     size_t m = e->j->pool->m, c = e->j->pool->c, panels = panels_of(e->j->pool, count);
     pack(e, first, count, d);
@@ -199,7 +199,7 @@ static scant_status evaluate_task(void *arg, size_t task, unsigned worker,
                                   scant__fault *fault) {
     (void)fault;
     const evaluation *e = arg;
-    const desk d = desk_of(e->j, worker);
+    const buffers d = buffers_of(e->j, worker);
     size_t group = group_of(e->j->pool),
            end = size_min((task + 1) * e->per_task, e->groups);
     for (size_t g = task * e->per_task; g < end; g++)
@@ -313,7 +313,7 @@ scant_status joint_merge(joint *j) {
 static double load(joint *j, size_t row) {
     size_t m = j->pool->m, c = j->pool->c;
     double sum = 0;
-    const desk d = desk_of(j, 0);
+    const buffers d = buffers_of(j, 0);
     select_samples_get(j->pool, row, 1, j->row);
     la_kernels_for(LA_F64)->exact_entropy(j->row, m, c, d.entropy);
     for (size_t s = 0; s < m; s++) {

@@ -32,7 +32,7 @@
 #ifndef SCANT_SELECT_JOINT_H
 #define SCANT_SELECT_JOINT_H
 
-#include "select/evidence.h"
+#include "select/pool.h"
 
 enum { JOINT_PARTS = 130 }; /* at most */
 

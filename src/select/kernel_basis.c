@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/kernel_basis.h"
 
-#include "linalg/barrier.h"
+#include "linalg/bss_sampling.h"
 #include "linalg/ntk.h"
 
 enum { SPARE = 256 }; /* overhead of arena and allocator per block */
@@ -62,7 +62,7 @@ size_t select_kernel_basis_memory_kept(size_t n, size_t most) {
     size_t m = SELECT_KERNEL_LANDMARKS;
     la_rows rows = {.n = n, .d = is_whole(n) ? size_min(most, n) : m, .type = LA_F64};
     la_view view = {.h = &rows, .m = n};
-    size_t drawing = la_barrier_memory(&view, size_min(most, rows.d));
+    size_t drawing = la_bss_memory(&view, size_min(most, rows.d));
     if (is_whole(n)) return size_add(la_basis_of_gram_memory_kept(n, most), drawing);
     size_t kept =
         size_add(la_nystroem_memory_kept(n, m), la_basis_memory_kept(&view, most));

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "core/rng.h"
-#include "select/lambda.h"
+#include "select/npc_crc.h"
 
 enum {
     OUT_TRIES = 8,     /* rows of the batch to try before refining ends */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "data/array.h"
-#include "select/evidence.h"
+#include "select/pool.h"
 
 enum { READ = 4096 }; /* labels read at a time */
 

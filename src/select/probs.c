@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "data/array.h"
-#include "select/evidence.h"
+#include "select/pool.h"
 
 /* Tolerance of a row's sum (the contract's, plus rounding in double), and a stricter one
  * within which the quick sum is sufficient. */

@@ -3,7 +3,7 @@
 
 #include "core/rng.h"
 #include "linalg/topk.h"
-#include "select/samples.h"
+#include "select/posterior.h"
 
 /* A block's rows fit the second-level cache, its results the first-level cache. */
 enum {
@@ -19,7 +19,7 @@ typedef struct worker_room {
     double *score, *norm, *measured;
     la_rowstat *stat;
     void *probs, *features; /* NULL: used in place */
-    void *beliefs;
+    void *posterior;
 } worker_room;
 
 typedef struct scan_job {
@@ -43,7 +43,7 @@ static size_t row_room(const select_pool *pool) {
         bytes += sizeof(double);
         if (!select_features_direct(pool)) bytes += pool->d * sizeof(double);
     }
-    if (pool->samples) bytes += select_beliefs_room(pool, 1);
+    if (pool->samples) bytes += select_posterior_room(pool, 1);
     return bytes + select_measured_width(pool) * sizeof(double);
 }
 
@@ -107,8 +107,8 @@ static scant_status room_init(scant__arena *arena, const select_req *req, size_t
         if (!room->measured) return SCANT_ENOMEM;
     }
     if (pool->samples) {
-        room->beliefs = scant__arena_alloc(arena, select_beliefs_room(pool, rows), 1);
-        if (!room->beliefs) return SCANT_ENOMEM;
+        room->posterior = scant__arena_alloc(arena, select_posterior_room(pool, rows), 1);
+        if (!room->posterior) return SCANT_ENOMEM;
     }
     return SCANT_OK;
 }
@@ -136,10 +136,10 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
     if (pool->features)
         TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
     if (pool->samples) {
-        select_beliefs beliefs;
-        TRY(select_beliefs_read(pool, first, count, true, room->beliefs, &beliefs,
-                                fault));
-        block.information = beliefs.information;
+        select_posterior posterior;
+        TRY(select_posterior_read(pool, first, count, true, room->posterior, &posterior,
+                                  fault));
+        block.information = posterior.information;
     }
     if (room->measured)
         TRY(select_measured_read(pool, first, count, room->measured, fault));

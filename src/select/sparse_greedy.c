@@ -7,22 +7,22 @@
  * only alpha / tau matters.
  *
  * Always B rows, in the order of picking; a weight may end at 0. Exact in double: the
- * picked row always has the largest score (linalg/lead.h), although after a pick the
- * scores are usually updated along the new row alone.
+ * picked row always has the largest score (linalg/lazy_argmax.h), although after a pick
+ * the scores are usually updated along the new row alone.
  *
  * Cost: between O(n b (C + d)), where beta holds the weights near 1, and O(n b C d); and
  * O(b^2 C d) within the batch. Memory: 40 bytes per row, and p - p~.
  */
 #include <math.h>
 
-#include "linalg/lead.h"
+#include "linalg/lazy_argmax.h"
 #include "select/sparse.h"
 
-enum { STATES = LA_LEAD_AHEAD + 1 }; /* states that can be restored */
+enum { STATES = LA_LAZY_ARGMAX_UNDO + 1 }; /* states that can be restored */
 
 typedef struct greedy {
     sparse s;
-    la_lead lead;
+    la_lazy_argmax argmax;
     double tau;
     size_t *picks; /* places, in the order of picking */
     double *score; /* of each pick */
@@ -49,7 +49,7 @@ static scant_status take(greedy *g, size_t place, double c) {
     TRY(sparse_debias(s, g->picks, g->count, g->w, g->r));
     TRY(sparse_clip(s, g->picks, g->count, g->w, g->r));
     for (size_t i = 0; i < g->count; i++) state_after(g, g->count)[i] = g->w[g->picks[i]];
-    return la_lead_take(&g->lead, place, weight / (double)s->b);
+    return la_lazy_argmax_take(&g->argmax, place, weight / (double)s->b);
 }
 
 /* Takes the last picks back. */
@@ -67,11 +67,11 @@ static scant_status pick_all(greedy *g) {
         while (g->count < s->b) {
             size_t place;
             double dot;
-            TRY(la_lead_find(&g->lead, g->r, &place, &dot, &back));
+            TRY(la_lazy_argmax_find(&g->argmax, g->r, &place, &dot, &back));
             TRY(back ? back_by(g, back) : take(g, place, dot / (double)s->b));
             TRY(scant__tick(s->req->ctx, "picking", g->count, s->b));
         }
-        TRY(la_lead_settle(&g->lead, &back));
+        TRY(la_lazy_argmax_settle(&g->argmax, &back));
         TRY(back_by(g, back));
     } while (back);
     return SCANT_OK;
@@ -84,12 +84,12 @@ static void greedy_plan(const select_req *req, scant_plan *plan) {
         sparse_rank_plan(req, plan);
         return;
     }
-    sparse_plan(req, la_lead_work, plan, &s);
+    sparse_plan(req, la_lazy_argmax_work, plan, &s);
     size_t batch = size_mul(s.b, (STATES + 2) * sizeof(double));
     size_t own = size_mul(size_add(s.n, s.size), sizeof(double));
-    plan->memory = size_add(plan->memory, size_add(la_lead_memory(&s.all), SPARE));
+    plan->memory = size_add(plan->memory, size_add(la_lazy_argmax_memory(&s.all), SPARE));
     plan->memory = size_add(plan->memory, size_add(own, batch));
-    plan->passes += s.b / LA_LEAD_AHEAD + 1;
+    plan->passes += s.b / LA_LAZY_ARGMAX_UNDO + 1;
 }
 
 static scant_status reserve(greedy *g) {
@@ -101,21 +101,21 @@ static scant_status reserve(greedy *g) {
     g->r = scant__arena_alloc(arena, s->size, sizeof *g->r);
     if (!g->picks || !g->score || !g->w || !g->r) return SCANT_ENOMEM;
     g->states = g->score + s->b;
-    g->lead = (la_lead){.view = &s->all,
-                        .work = &s->work,
-                        .share = s->alpha,
-                        .merit = s->variance,
-                        .slope = 2 * g->tau / (double)s->b,
-                        .length = s->length,
-                        .longer = (double)s->b};
-    return la_lead_init(&g->lead, arena);
+    g->argmax = (la_lazy_argmax){.view = &s->all,
+                                 .work = &s->work,
+                                 .share = s->alpha,
+                                 .merit = s->variance,
+                                 .slope = 2 * g->tau / (double)s->b,
+                                 .length = s->length,
+                                 .longer = (double)s->b};
+    return la_lazy_argmax_init(&g->argmax, arena);
 }
 
 static scant_status greedy_select(select_req *req) {
     greedy g = {.tau = select_option(req, "tau")};
     sparse *s = &g.s;
     if (sparse_is_ranked(req)) return sparse_rank(req);
-    TRY(sparse_open(req, la_lead_work, s));
+    TRY(sparse_open(req, la_lazy_argmax_work, s));
     TRY(reserve(&g));
     TRY(pick_all(&g));
     for (size_t i = 0; i < g.count; i++)

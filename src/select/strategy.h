@@ -6,7 +6,7 @@
 #ifndef SCANT_SELECT_STRATEGY_H
 #define SCANT_SELECT_STRATEGY_H
 
-#include "select/evidence.h"
+#include "select/pool.h"
 
 typedef struct select_value { /* of an option, in the order of the strategy's table */
     double number;            /* switch, count, number; index of a choice; -1: not set */

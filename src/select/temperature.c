@@ -13,8 +13,8 @@
 
 #include "core/parfor.h"
 #include "data/array.h"
-#include "linalg/minimum.h"
-#include "select/evidence.h"
+#include "linalg/newton.h"
+#include "select/pool.h"
 
 static const double LEAST = 1e-2, MOST = 1e2; /* bounds of s, and of T */
 

@@ -15,7 +15,7 @@
 #include "linalg/dense.h"
 #include "linalg/ntk.h"
 #include "scant/study.h"
-#include "select/evidence.h"
+#include "select/pool.h"
 
 /* ---- values ------------------------------------------------------------------------ */
 

@@ -21,8 +21,8 @@
  */
 #include <string.h>
 
+#include "linalg/gemm_f32.h"
 #include "linalg/products.h"
-#include "linalg/single.h"
 #include "nn/input.h"
 #include "nn/persample.h"
 #include "scant/study.h"

@@ -230,7 +230,7 @@ class Law(StrategyCase):
 
 
 class Leverage(StrategyCase):
-    """law=leverage: independent draws. linalg/test_barrier.c has their law."""
+    """law=leverage: independent draws. linalg/test_bss_sampling.c has their law."""
 
     def test_pools_of_every_kind(self):
         for n, d, batch in ((200, 3, 40), (500, 8, 60), (50, 2, 50), (100, 30, 12), (12, 40, 9),

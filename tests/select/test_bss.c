@@ -2,7 +2,7 @@
  *
  * bss as it is called: what its weights are worth, computed again from rows and weights
  * alone; budgets; bases; wrong calls. The process has its own tests
- * (linalg/test_barrier.c), and the basis (linalg/test_basis.c).
+ * (linalg/test_bss_sampling.c), and the basis (linalg/test_basis.c).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -607,11 +607,11 @@ static void small_and_equal_pools_have_an_answer(void **state) {
     assert_int_equal(info(&r, "dim"), 1);
     end(&r);
     c.bias = "0";
-    check_refused(&c, SCANT_EINPUT, "x: every row that may be picked is 0");
+    check_refused(&c, SCANT_EINPUT, "x: every available row is 0");
     c.basis = NULL;
-    check_refused(&c, SCANT_EINPUT, "x: every row that may be picked is 0");
+    check_refused(&c, SCANT_EINPUT, "x: every available row is 0");
     c.gradients = true, c.bias = NULL;
-    check_refused(&c, SCANT_EINPUT, "x: every row that may be picked is 0");
+    check_refused(&c, SCANT_EINPUT, "x: every available row is 0");
 }
 
 /* More features than rows: the basis is what the rows tell apart. */
@@ -652,7 +652,7 @@ static void wrong_options_are_refused(void **state) {
     }
     c.basis = "poly:3";
     check_refused(&c, SCANT_EUSAGE,
-                  "degree 3 of 100 features are 176851, more than 5000");
+                  "degree 3 in 100 features have 176851 monomials, more than 5000");
     c.basis = "poly:8";
     check_refused(&c, SCANT_EUSAGE, "more than 5000");
     x[1234] = NAN;

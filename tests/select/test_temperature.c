@@ -4,7 +4,7 @@
  * the range, and rows that cannot be fitted to.
  */
 #include "core/mem.h"
-#include "select/evidence.h"
+#include "select/pool.h"
 #include "select/pools.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Sums over samples are rounded to a grid (la_grid), so that they do not depend on the
  * order of samples; the kernels do the same for sums over classes.
  */
-#include "select/samples.h"
+#include "select/posterior.h"
 
 #include <math.h>
 
@@ -42,18 +42,18 @@ void select_samples_get(const select_pool *pool, size_t first, size_t count,
 }
 
 /* Buffers of a worker: the result, then partial sums. */
-typedef struct desk {
-    select_beliefs out;
+typedef struct buffers {
+    select_posterior out;
     la_rowstat *stat;
     double *fine, *within_fine, *raw;
-} desk;
+} buffers;
 
-size_t select_beliefs_room(const select_pool *pool, size_t rows) {
+size_t select_posterior_room(const select_pool *pool, size_t rows) {
     return rows * ((3 * pool->c + 4) * sizeof(double) + sizeof(la_rowstat));
 }
 
-static desk lay_out(const select_pool *pool, size_t count, void *room) {
-    desk d = {.stat = room};
+static buffers lay_out(const select_pool *pool, size_t count, void *room) {
+    buffers d = {.stat = room};
     d.out.mean = (double *)(void *)(d.stat + count);
     d.fine = d.out.mean + count * pool->c;
     d.raw = d.fine + count * pool->c;
@@ -71,16 +71,16 @@ static double difference(double entropy, double within) {
     return information > ROUNDING * entropy + MEAN_ROUNDING ? information : 0;
 }
 
-scant_status select_beliefs_read(const select_pool *pool, size_t first, size_t count,
-                                 bool disagreement, void *room, select_beliefs *out,
-                                 scant__fault *fault) {
+scant_status select_posterior_read(const select_pool *pool, size_t first, size_t count,
+                                   bool disagreement, void *room, select_posterior *out,
+                                   scant__fault *fault) {
     size_t m = pool->m, c = pool->c, size = count * c;
     const select_pool view = select_samples_view(pool);
     const la_kernels *k = la_kernels_for(select_probs_type(&view));
     /* a probability is at most 1.001, an entropy slightly above ln c at most */
     double grid = la_grid(1.01 * (double)m);
     double entropy_grid = la_grid((log((double)c) + 1) * (double)m);
-    desk d = lay_out(pool, count, room);
+    buffers d = lay_out(pool, count, room);
     for (size_t s = 0; s < m; s++) {
         select_probs_block block;
         TRY(select_probs_read(&view, SELECT_TOP, s * pool->n + first, count, d.raw,

@@ -6,7 +6,7 @@
 #include <cblas.h>
 #include <math.h>
 
-#include "linalg/barrier.h"
+#include "linalg/bss_sampling.h"
 #include "slow.h"
 #include "support.h"
 
@@ -23,7 +23,7 @@ typedef struct trial {
     la_rows rows;
     la_view view;
     la_basis basis;
-    la_barrier barrier;
+    la_bss barrier;
     size_t n, d;
     double v[MOST_N * MOST_D];
     /* what the definition says, from the rows that were drawn: */
@@ -48,8 +48,8 @@ static trial *make(uint64_t seed, size_t n, size_t d, unsigned threads) {
     assert_int_equal(la_basis_build(&t->basis, &t->arena, &t->view, d), SCANT_OK);
     assert_int_equal(t->basis.dim, d);
     size_t before = t->ctx->used;
-    assert_int_equal(la_barrier_init(&t->barrier, &t->arena, &t->basis, seed), SCANT_OK);
-    assert_true(t->ctx->used - before <= la_barrier_memory(&t->basis.f, d));
+    assert_int_equal(la_bss_init(&t->barrier, &t->arena, &t->basis, seed), SCANT_OK);
+    assert_true(t->ctx->used - before <= la_bss_memory(&t->basis.f, d));
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < d; k++)
             for (size_t j = 0; j < d; j++)
@@ -131,14 +131,14 @@ static double slow_condition(const trial *t) {
 static const double NEAR = 1e-9;
 
 static void check_state(trial *t) {
-    la_barrier *b = &t->barrier;
+    la_bss *b = &t->barrier;
     double mean = 0, copy[MOST_D * MOST_D], values[MOST_D];
     near(b->phi, t->phi, NEAR * t->phi);
     near(b->upper, t->u, NEAR * t->u);
     near(b->lower, t->l, NEAR * t->u);
     near(b->beta, t->beta, NEAR);
     for (size_t i = 0; i < t->n; i++) {
-        double q = la_barrier_q(b, t->v + i * t->d);
+        double q = la_bss_q(b, t->v + i * t->d);
         near(q, slow_q(t, i), NEAR * (1 + slow_q(t, i)));
         mean += q / (double)t->n;
     }
@@ -159,13 +159,13 @@ static void the_state_is_what_the_definition_says(void **state) {
             trial *t = make(10 * g + k, 60, dims[k], 1);
             size_t row, distinct = 0;
             double condition = 0, g2 = gammas[g] * gammas[g];
-            la_barrier_start(&t->barrier, gammas[g]);
+            la_bss_start(&t->barrier, gammas[g]);
             slow_start(t, gammas[g]);
             near(t->barrier.mid, t->mid, NEAR * t->mid);
             check_state(t);
-            while (!la_barrier_done(&t->barrier)) {
+            while (!la_bss_done(&t->barrier)) {
                 condition = fmax(condition, slow_condition(t));
-                assert_true(la_barrier_draw(&t->barrier, &row));
+                assert_true(la_bss_draw(&t->barrier, &row));
                 slow_take(t, row);
                 if (t->barrier.draws % 7 < 2 || t->barrier.draws < 9) check_state(t);
             }
@@ -218,10 +218,10 @@ static void the_first_draw_is_by_leverage(void **state) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         size_t row;
         t->barrier.seed = seed;
-        la_barrier_start(&t->barrier, 0.3);
+        la_bss_start(&t->barrier, 0.3);
         assert_int_equal(t->barrier.bound > 0, 1);
         near(t->barrier.bound, 0.3 / D, 1e-15); /* so that no proposal is turned down */
-        assert_true(la_barrier_draw(&t->barrier, &row));
+        assert_true(la_bss_draw(&t->barrier, &row));
         assert_int_equal(t->barrier.proposals, 1);
         counted[row]++;
     }
@@ -265,9 +265,8 @@ static void three_draws_follow_the_exact_law(void **state) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         size_t rows[3];
         t->barrier.seed = seed;
-        la_barrier_start(&t->barrier, gamma);
-        for (size_t k = 0; k < 3; k++)
-            assert_true(la_barrier_draw(&t->barrier, &rows[k]));
+        la_bss_start(&t->barrier, gamma);
+        for (size_t k = 0; k < 3; k++) assert_true(la_bss_draw(&t->barrier, &rows[k]));
         counted[(rows[0] * N + rows[1]) * N + rows[2]]++;
     }
     check_law(counted, law, CELLS, SEEDS);
@@ -277,10 +276,10 @@ static void three_draws_follow_the_exact_law(void **state) {
 static void go(trial *t, uint64_t seed, double gamma, size_t draws, bool slowly) {
     size_t row;
     t->barrier.seed = seed;
-    la_barrier_start(&t->barrier, gamma);
+    la_bss_start(&t->barrier, gamma);
     if (slowly) slow_start(t, gamma);
     for (size_t i = 0; i < draws; i++) {
-        assert_true(la_barrier_draw(&t->barrier, &row));
+        assert_true(la_bss_draw(&t->barrier, &row));
         if (slowly) slow_take(t, row);
     }
 }
@@ -308,7 +307,7 @@ static void check_late_law(size_t draws, double gamma) {
         go(t, chosen, gamma, draws, false);
         t->barrier.seed = 1000 + time; /* and proposals that were made are forgotten */
         t->barrier.next = LA_AHEAD;
-        assert_true(la_barrier_draw(&t->barrier, &row));
+        assert_true(la_bss_draw(&t->barrier, &row));
         counted[row]++;
     }
     check_law(counted, law, N, TIMES);
@@ -341,12 +340,12 @@ static void plain_draws_are_by_leverage_and_weigh_the_pool_on_average(void **sta
     (void)state;
     enum { N = 40, D = 3, SEEDS = 4000, DRAWS = 7 };
     trial *t = make(3, N, D, 1);
-    la_barrier *b = &t->barrier;
+    la_bss *b = &t->barrier;
     double counted[N] = {0}, law[N], mean[D * D] = {0}, square[D * D] = {0}, sum[D * D];
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         double all = 0, trace = 0;
         b->seed = seed;
-        assert_int_equal(la_barrier_run_plain(b, DRAWS, SIZE_MAX), SCANT_OK);
+        assert_int_equal(la_bss_run_plain(b, DRAWS, SIZE_MAX), SCANT_OK);
         assert_int_equal(b->draws, DRAWS);
         near(b->beta, 1, 0);
         near(b->condition, (double)D / DRAWS, 1e-15);
@@ -380,23 +379,23 @@ static void plain_draws_end_before_a_row_too_many(void **state) {
     static const size_t dims[] = {1, 4, 12};
     for (size_t k = 0; k < 3; k++) {
         trial *t = make(70 + k, 60, dims[k], 1);
-        la_barrier *b = &t->barrier;
+        la_bss *b = &t->barrier;
         double sum[MOST_D * MOST_D], values[MOST_D], least, most;
         size_t d = dims[k];
         for (size_t distinct = 1; distinct < 30; distinct++) {
             size_t found = 0, draws;
-            assert_int_equal(la_barrier_run_plain(b, 3000, distinct), SCANT_OK);
+            assert_int_equal(la_bss_run_plain(b, 3000, distinct), SCANT_OK);
             for (size_t i = 0; i < t->n; i++) found += b->weight[i] > 0;
             assert_int_equal(found, b->distinct);
             assert_true(found == distinct || b->draws == 3000);
-            assert_int_equal(la_barrier_band(b, &least, &most), SCANT_OK);
+            assert_int_equal(la_bss_band(b, &least, &most), SCANT_OK);
             slow_sum(t, sum);
             slow_eigenvalues(d, sum, values);
             near(least, values[0], 1e-9 * values[d - 1]);
             near(most, values[d - 1], 1e-9 * values[d - 1]);
             /* one more would have been too many */
             draws = b->draws;
-            assert_int_equal(la_barrier_run_plain(b, draws + 1, SIZE_MAX), SCANT_OK);
+            assert_int_equal(la_bss_run_plain(b, draws + 1, SIZE_MAX), SCANT_OK);
             assert_true(b->distinct == distinct + 1 || draws == 3000);
         }
         end(t);
@@ -407,11 +406,11 @@ static void plain_draws_end_before_a_row_too_many(void **state) {
  */
 
 static void check_promise(trial *t, double gamma) {
-    la_barrier *b = &t->barrier;
+    la_bss *b = &t->barrier;
     size_t d = t->d;
     double sum[MOST_D * MOST_D], values[MOST_D], least, most, mid, square;
-    assert_int_equal(la_barrier_run(b, gamma), SCANT_OK);
-    assert_int_equal(la_barrier_band(b, &least, &most), SCANT_OK);
+    assert_int_equal(la_bss_run(b, gamma), SCANT_OK);
+    assert_int_equal(la_bss_band(b, &least, &most), SCANT_OK);
     slow_sum(t, sum);
     slow_eigenvalues(d, sum, values);
     near(least, values[0], NEAR);
@@ -447,7 +446,7 @@ static void a_large_gamma_draws_once(void **state) {
         trial *t = make(40 + d, 50, d, 1);
         for (int more = 0; more < 2; more++) {
             double x = (more ? 0.51 : 0.49) / (double)d; /* 1/gamma^2 - 1 */
-            assert_int_equal(la_barrier_run(&t->barrier, 1 / sqrt(1 + x)), SCANT_OK);
+            assert_int_equal(la_bss_run(&t->barrier, 1 / sqrt(1 + x)), SCANT_OK);
             assert_int_equal(t->barrier.draws, 1 + more);
         }
         end(t);
@@ -457,18 +456,18 @@ static void a_large_gamma_draws_once(void **state) {
 static void threads_change_no_bit(void **state) {
     (void)state;
     trial *one = make(50, 600, 10, 1);
-    assert_int_equal(la_barrier_run(&one->barrier, 0.2), SCANT_OK);
+    assert_int_equal(la_bss_run(&one->barrier, 0.2), SCANT_OK);
     assert_true(one->barrier.draws > one->barrier.distinct); /* repeats count once */
     for (unsigned threads = 2; threads <= 4; threads++) {
         trial *more = make(50, 600, 10, threads);
-        assert_int_equal(la_barrier_run(&more->barrier, 0.2), SCANT_OK);
+        assert_int_equal(la_bss_run(&more->barrier, 0.2), SCANT_OK);
         assert_memory_equal(one->barrier.weight, more->barrier.weight, 600 * 8);
         end(more);
     }
-    assert_int_equal(la_barrier_run_plain(&one->barrier, 900, 300), SCANT_OK);
+    assert_int_equal(la_bss_run_plain(&one->barrier, 900, 300), SCANT_OK);
     for (unsigned threads = 2; threads <= 4; threads++) {
         trial *more = make(50, 600, 10, threads);
-        assert_int_equal(la_barrier_run_plain(&more->barrier, 900, 300), SCANT_OK);
+        assert_int_equal(la_bss_run_plain(&more->barrier, 900, 300), SCANT_OK);
         assert_memory_equal(one->barrier.weight, more->barrier.weight, 600 * 8);
         end(more);
     }
@@ -483,10 +482,10 @@ static void a_process_can_be_cancelled(void **state) {
     int polled = 0;
     t->ctx->opts.user = &polled;
     t->ctx->opts.cancel = at_the_third;
-    assert_int_equal(la_barrier_run(&t->barrier, 0.01), SCANT_ECANCELLED);
+    assert_int_equal(la_bss_run(&t->barrier, 0.01), SCANT_ECANCELLED);
     assert_true(t->barrier.draws < 100);
     polled = 0;
-    assert_int_equal(la_barrier_run_plain(&t->barrier, 100000, 300), SCANT_ECANCELLED);
+    assert_int_equal(la_bss_run_plain(&t->barrier, 100000, 300), SCANT_ECANCELLED);
     assert_true(t->barrier.draws < 100);
     end(t);
 }

@@ -2,8 +2,8 @@
  *
  * The minimum of a convex function of one number.
  */
-#ifndef SCANT_LINALG_MINIMUM_H
-#define SCANT_LINALG_MINIMUM_H
+#ifndef SCANT_LINALG_NEWTON_H
+#define SCANT_LINALG_NEWTON_H
 
 #include "core/ctx.h"
 

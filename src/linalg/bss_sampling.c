@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "linalg/barrier.h"
+#include "linalg/bss_sampling.h"
 
 #include <assert.h>
 #include <cblas.h>
@@ -35,7 +35,7 @@ static double *carve(carver *c, size_t rows, size_t columns) {
     return c->room ? c->room + at : NULL;
 }
 
-static void lay_out(la_barrier *b, const la_view *f, size_t dim, carver *c) {
+static void lay_out(la_bss *b, const la_view *f, size_t dim, carver *c) {
     la_view few = *f;
     few.m = LA_AHEAD;
     b->most = most_recent(dim);
@@ -56,18 +56,18 @@ static void lay_out(la_barrier *b, const la_view *f, size_t dim, carver *c) {
     b->fetched = carve(c, 1, la_view_raw(&few) / sizeof(double) + 1);
 }
 
-size_t la_barrier_memory(const la_view *f, size_t dim) {
+size_t la_bss_memory(const la_view *f, size_t dim) {
     enum { SPARE = 256 }; /* overhead of arena and allocator */
-    la_barrier b;
+    la_bss b;
     carver c = {0};
     lay_out(&b, f, dim, &c);
     return size_add(size_mul(c.used, sizeof(double)), SPARE);
 }
 
-scant_status la_barrier_init(la_barrier *b, scant__arena *arena, const la_basis *basis,
-                             uint64_t seed) {
+scant_status la_bss_init(la_bss *b, scant__arena *arena, const la_basis *basis,
+                         uint64_t seed) {
     carver c = {0};
-    *b = (la_barrier){.ctx = arena->ctx, .basis = basis, .seed = seed};
+    *b = (la_bss){.ctx = arena->ctx, .basis = basis, .seed = seed};
     lay_out(b, &basis->f, basis->dim, &c);
     c.room = scant__arena_alloc(arena, c.used, sizeof(double));
     if (!c.room) return SCANT_ENOMEM;
@@ -80,7 +80,7 @@ scant_status la_barrier_init(la_barrier *b, scant__arena *arena, const la_basis 
 
 /* w = L^-1 Y diag(scale) with L L^T = I + sign Y diag(scale) Y^T; *trace is that of
  * w^T w. */
-static bool correct(la_barrier *b, const double *scale, double sign, double *w,
+static bool correct(la_bss *b, const double *scale, double sign, double *w,
                     double *trace) {
     size_t k = b->recent, dim = b->basis->dim;
     for (size_t j = 0; j < k; j++)
@@ -96,7 +96,7 @@ static bool correct(la_barrier *b, const double *scale, double sign, double *w,
 
 /* M, its trace and a bound of its largest eigenvalue: w_u^T w_u adds at most the
  * Frobenius norm of w_u w_u^T, and w_l^T w_l takes away. */
-static bool resolve(la_barrier *b) {
+static bool resolve(la_bss *b) {
     size_t k = b->recent, dim = b->basis->dim;
     double *above = b->part, *below = b->room, top = 0, added = 0, taken = 0;
     b->phi = 0;
@@ -119,20 +119,20 @@ static bool resolve(la_barrier *b) {
 }
 
 /* The remaining proposals, in the basis of B's eigenvectors. */
-static void turn_ahead(la_barrier *b) {
+static void turn_ahead(la_bss *b) {
     size_t dim = b->basis->dim, from = b->next;
     if (from == LA_AHEAD) return;
     la_nt(LA_AHEAD - from, dim, dim, b->v + from * dim, dim, b->turn, dim,
           b->z + from * dim, dim);
 }
 
-static void add_recent(la_barrier *b) {
+static void add_recent(la_bss *b) {
     size_t dim = b->basis->dim;
     la_tn_add(dim, dim, b->recent, b->raw, dim, b->raw, dim, b->b, dim);
     b->recent = 0;
 }
 
-static bool diagonalize(la_barrier *b) {
+static bool diagonalize(la_bss *b) {
     size_t dim = b->basis->dim;
     add_recent(b);
     memcpy(b->turn, b->b, dim * dim * sizeof *b->turn);
@@ -142,7 +142,7 @@ static bool diagonalize(la_barrier *b) {
     return true;
 }
 
-void la_barrier_start(la_barrier *b, double gamma) {
+void la_bss_start(la_bss *b, double gamma) {
     size_t dim = b->basis->dim;
     assert(gamma > 0 && gamma < 1);
     b->gamma = gamma;
@@ -161,13 +161,13 @@ void la_barrier_start(la_barrier *b, double gamma) {
     resolve(b);
 }
 
-bool la_barrier_done(const la_barrier *b) {
+bool la_bss_done(const la_bss *b) {
     return b->upper - b->lower >= 8 * (double)b->basis->dim / b->gamma;
 }
 
 /* ---- a draw ------------------------------------------------------------------------ */
 
-static void propose(la_barrier *b) {
+static void propose(la_bss *b) {
     const la_view *f = &b->basis->f;
     const scant__rng rng = {b->seed, SCANT__RNG_ROW};
     size_t width = la_view_width(f), dim = b->basis->dim, named[LA_AHEAD];
@@ -184,7 +184,7 @@ static void propose(la_barrier *b) {
     turn_ahead(b);
 }
 
-static double q_turned(la_barrier *b, const double *z) {
+static double q_turned(la_bss *b, const double *z) {
     size_t k = b->recent, dim = b->basis->dim;
     double q = 0;
     for (size_t i = 0; i < dim; i++) q += b->near[i] * z[i] * z[i];
@@ -193,7 +193,7 @@ static double q_turned(la_barrier *b, const double *z) {
     return q + squared(b->part, k) - squared(b->part + k, k);
 }
 
-double la_barrier_q(la_barrier *b, const double *v) {
+double la_bss_q(la_bss *b, const double *v) {
     size_t dim = b->basis->dim;
     double *z = b->part + 2 * b->most;
     la_nt(dim, 1, dim, b->turn, dim, v, dim, z, 1);
@@ -201,7 +201,7 @@ double la_barrier_q(la_barrier *b, const double *v) {
 }
 
 /* Accepts the proposal at b->next, whose q is known. */
-static void take(la_barrier *b, double q) {
+static void take(la_bss *b, double q) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     double s = b->gamma / q, root = sqrt(s), step = b->gamma / b->phi;
     const double *v = b->v + b->next * dim, *z = b->z + b->next * dim;
@@ -219,13 +219,13 @@ static void take(la_barrier *b, double q) {
 }
 
 /* Updates the state after a draw; recomputes it from B if rounding spoilt it. */
-static bool settle(la_barrier *b) {
+static bool settle(la_bss *b) {
     bool full = b->recent == b->most || b->lambda[0] - b->lower < b->spare;
     if (!full && resolve(b)) return true;
     return diagonalize(b) && resolve(b);
 }
 
-bool la_barrier_draw(la_barrier *b, size_t *row) {
+bool la_bss_draw(la_bss *b, size_t *row) {
     const scant__rng rng = {b->seed, SCANT__RNG_KEEP};
     size_t dim = b->basis->dim;
     for (;;) {
@@ -248,23 +248,23 @@ enum { AT_ONCE = 16 };
 /* A few draws at a time, so that cancel is polled often. */
 static scant_status run_block(void *arg, size_t block, unsigned worker,
                               scant__fault *fault) {
-    la_barrier *b = arg;
+    la_bss *b = arg;
     size_t row, end = b->draws + AT_ONCE;
     (void)block, (void)worker;
     do {
-        if (!la_barrier_draw(b, &row))
+        if (!la_bss_draw(b, &row))
             return scant__fault_set(fault, SCANT_EINTERNAL,
                                     "draw %zu of %zu dimensions left its barriers",
                                     b->draws, b->basis->dim);
-    } while (b->draws < end && b->recent && !la_barrier_done(b));
+    } while (b->draws < end && b->recent && !la_bss_done(b));
     return SCANT_OK;
 }
 
-scant_status la_barrier_run(la_barrier *b, double gamma) {
+scant_status la_bss_run(la_bss *b, double gamma) {
     enum { STEPS = 1000 };
-    la_barrier_start(b, gamma);
+    la_bss_start(b, gamma);
     double from = b->upper - b->lower; /* and doubles */
-    while (!la_barrier_done(b)) {
+    while (!la_bss_done(b)) {
         TRY(scant__parfor(b->ctx, NULL, 1, run_block, b));
         double done = fmin(1, (b->upper - b->lower - from) / from);
         TRY(scant__tick(b->ctx, "drawing", (size_t)(done * STEPS), STEPS));
@@ -275,13 +275,13 @@ scant_status la_barrier_run(la_barrier *b, double gamma) {
 /* ---- independent draws ------------------------------------------------------------- */
 
 typedef struct plain {
-    la_barrier *b;
+    la_bss *b;
     size_t draws, distinct; /* at most */
     bool done;
 } plain;
 
 /* Each has weight D / |v|^2, divided by the number of draws at the end. */
-static void take_plain(la_barrier *b) {
+static void take_plain(la_bss *b) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     const double *v = b->v + b->next * dim;
     double s = (double)dim / squared(v, dim), root = sqrt(s);
@@ -295,7 +295,7 @@ static void take_plain(la_barrier *b) {
 static scant_status plain_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     plain *p = arg;
-    la_barrier *b = p->b;
+    la_bss *b = p->b;
     (void)block, (void)worker, (void)fault;
     for (size_t i = 0; i < AT_ONCE && !p->done; i++, b->next++, b->proposals++) {
         if (b->next == LA_AHEAD) propose(b);
@@ -306,11 +306,11 @@ static scant_status plain_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-scant_status la_barrier_run_plain(la_barrier *b, size_t draws, size_t distinct) {
+scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct) {
     const double any = 0.5; /* there are no barriers */
     plain p = {.b = b, .draws = draws, .distinct = distinct};
     assert(draws && distinct);
-    la_barrier_start(b, any);
+    la_bss_start(b, any);
     while (!p.done) {
         TRY(scant__parfor(b->ctx, NULL, 1, plain_block, &p));
         TRY(scant__tick(b->ctx, "drawing", b->draws, draws));
@@ -329,7 +329,7 @@ static scant_status band_block(void *arg, size_t block, unsigned worker,
     return scant__fault_set(fault, SCANT_EINTERNAL, "the eigenvalues were not found");
 }
 
-scant_status la_barrier_band(la_barrier *b, double *least, double *most) {
+scant_status la_bss_band(la_bss *b, double *least, double *most) {
     TRY(scant__parfor(b->ctx, NULL, 1, band_block, b));
     *least = b->lambda[0] / b->mid;
     *most = b->lambda[b->basis->dim - 1] / b->mid;

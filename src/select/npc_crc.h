@@ -5,8 +5,8 @@
  * products (linalg/ntk.h). Any number of rows is independent under that kernel unless one
  * is a multiple of another, so its rank is unlimited.
  */
-#ifndef SCANT_SELECT_LAMBDA_H
-#define SCANT_SELECT_LAMBDA_H
+#ifndef SCANT_SELECT_NPC_CRC_H
+#define SCANT_SELECT_NPC_CRC_H
 
 #include "linalg/ntk.h"
 #include "select/strategy.h"

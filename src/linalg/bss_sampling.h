@@ -38,8 +38,8 @@
  * value over the draws is kept, with the sup over the proposed rows only: an estimate
  * from below. For m independent draws it is D / m.
  */
-#ifndef SCANT_LINALG_BARRIER_H
-#define SCANT_LINALG_BARRIER_H
+#ifndef SCANT_LINALG_BSS_SAMPLING_H
+#define SCANT_LINALG_BSS_SAMPLING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,7 +48,7 @@
 
 enum { LA_AHEAD = 32 };
 
-typedef struct la_barrier {
+typedef struct la_bss {
     scant_ctx *ctx;
     const la_basis *basis;
     uint64_t seed;
@@ -78,26 +78,26 @@ typedef struct la_barrier {
     double *f, *v, *z; /* (LA_AHEAD, width), (LA_AHEAD, D) twice: v, and in the
                         * eigenvector basis */
     double *fetched;   /* rows of f in their own type */
-} la_barrier;
+} la_bss;
 
 /* The basis must have been measured and must outlive the barrier. */
-scant_status la_barrier_init(la_barrier *b, scant__arena *arena, const la_basis *basis,
-                             uint64_t seed);
-size_t la_barrier_memory(const la_view *f, size_t dim); /* f: the basis' */
+scant_status la_bss_init(la_bss *b, scant__arena *arena, const la_basis *basis,
+                         uint64_t seed);
+size_t la_bss_memory(const la_view *f, size_t dim); /* f: the basis' */
 
 /* Runs one whole process; the same seed proposes the same rows at any gamma. */
-scant_status la_barrier_run(la_barrier *b, double gamma);
+scant_status la_bss_run(la_bss *b, double gamma);
 /* Independent draws by leverage: at most `draws`, stopping before more than `distinct`
  * distinct rows. */
-scant_status la_barrier_run_plain(la_barrier *b, size_t draws, size_t distinct);
+scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct);
 /* The least and the largest eigenvalue of B/mid. */
-scant_status la_barrier_band(la_barrier *b, double *least, double *most);
+scant_status la_bss_band(la_bss *b, double *least, double *most);
 
 /* The steps of a run. BLAS should use one thread: see linalg/dense.h. False: rounding
  * moved B out of its barriers. */
-void la_barrier_start(la_barrier *b, double gamma);
-bool la_barrier_done(const la_barrier *b);
-bool la_barrier_draw(la_barrier *b, size_t *row); /* its place in the view */
-double la_barrier_q(la_barrier *b, const double *v);
+void la_bss_start(la_bss *b, double gamma);
+bool la_bss_done(const la_bss *b);
+bool la_bss_draw(la_bss *b, size_t *row); /* its place in the view */
+double la_bss_q(la_bss *b, const double *v);
 
 #endif

@@ -4,8 +4,8 @@
  * Sizes fit an int (la_fits, linalg/products.h). For equal bits at any thread count, call
  * them inside a block of core/parfor.h, where BLAS uses one thread.
  */
-#ifndef SCANT_LINALG_SINGLE_H
-#define SCANT_LINALG_SINGLE_H
+#ifndef SCANT_LINALG_GEMM_F32_H
+#define SCANT_LINALG_GEMM_F32_H
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  *
  * Stops when a step is below 1e-12 of the value.
  */
-#include "linalg/minimum.h"
+#include "linalg/newton.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "linalg/lead.h"
+#include "linalg/lazy_argmax.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static size_t front_bytes(const la_view *v) { /* a row */
            (v->a ? classes_of(v) * sizeof(double) : 0);
 }
 
-size_t la_lead_memory(const la_view *v) {
+size_t la_lazy_argmax_memory(const la_view *v) {
     enum { PIECES = 12, OVERHEAD = 256 };
     size_t rows = size_mul(v->m, 2 * sizeof(double));
     size_t blocks = (v->m / BLOCK + 2) * (sizeof(double) + 2 * sizeof(size_t));
@@ -60,19 +60,19 @@ static la_job catch_job(const la_view *v, void *arg) {
     size_t width = size_add(la_view_width(v), classes_of(v));
     return (la_job){.fn = catch_block,
                     .arg = arg,
-                    .room = 2 * LA_LEAD_AHEAD,
-                    .cost = size_mul(width, LA_LEAD_AHEAD / 2),
+                    .room = 2 * LA_LAZY_ARGMAX_UNDO,
+                    .cost = size_mul(width, LA_LAZY_ARGMAX_UNDO / 2),
                     .as_is = true};
 }
 
 /* Buffer of the moves' rows, before the pass's own. */
 static size_t moved_rows(const la_view *v) {
-    size_t h = la_rows_point_scratch(v->h, LA_LEAD_AHEAD);
-    size_t a = size_mul(LA_LEAD_AHEAD * sizeof(double), classes_of(v));
+    size_t h = la_rows_point_scratch(v->h, LA_LAZY_ARGMAX_UNDO);
+    size_t a = size_mul(LA_LAZY_ARGMAX_UNDO * sizeof(double), classes_of(v));
     return size_add(size_add(h, a), size_add(la_view_raw(v), 127)) / 64 * 64;
 }
 
-size_t la_lead_work(const la_view *v, unsigned threads) {
+size_t la_lazy_argmax_work(const la_view *v, unsigned threads) {
     static const size_t some_list;
     la_job job = catch_job(v, NULL);
     la_rows listed = *v->h;
@@ -89,12 +89,12 @@ size_t la_lead_work(const la_view *v, unsigned threads) {
     return most;
 }
 
-static size_t rows_of(const la_lead *lead, size_t block) {
+static size_t rows_of(const la_lazy_argmax *lead, size_t block) {
     size_t rest = lead->view->m - block * BLOCK;
     return rest < BLOCK ? rest : BLOCK;
 }
 
-static scant_status front_init(la_lead *lead, scant__arena *arena) {
+static scant_status front_init(la_lazy_argmax *lead, scant__arena *arena) {
     const la_view *v = lead->view;
     size_t most = front_most(v), classes = classes_of(v);
     lead->front.most = most;
@@ -118,7 +118,7 @@ static scant_status front_init(la_lead *lead, scant__arena *arena) {
     return SCANT_OK;
 }
 
-scant_status la_lead_init(la_lead *lead, scant__arena *arena) {
+scant_status la_lazy_argmax_init(la_lazy_argmax *lead, scant__arena *arena) {
     const la_view *v = lead->view;
     size_t m = v->m, size = size_of(v);
     lead->blocks = m / BLOCK + (m % BLOCK != 0);
@@ -140,7 +140,7 @@ scant_status la_lead_init(la_lead *lead, scant__arena *arena) {
 /* ---- the front -------------------------------------------------------------------- */
 
 /* Lists rows with values of at least cut. False: more than the front holds. */
-static bool list_front(la_lead *lead, double cut) {
+static bool list_front(la_lazy_argmax *lead, double cut) {
     size_t count = 0;
     lead->front.cut = cut;
     lead->front.count = 0;
@@ -158,7 +158,7 @@ static bool list_front(la_lead *lead, double cut) {
 }
 
 /* A value that about `want` rows reach, estimated from a sample. */
-static double cut_at(const la_lead *lead) {
+static double cut_at(const la_lazy_argmax *lead) {
     enum { SAMPLE = 1024 };
     la_scored items[SAMPLE];
     la_topk top;
@@ -175,7 +175,7 @@ static double cut_at(const la_lead *lead) {
 
 /* Fills the front with the rows of the largest values; leaves it empty if too many are
  * equal. */
-static void set_front(la_lead *lead) {
+static void set_front(la_lazy_argmax *lead) {
     const la_view *v = lead->view;
     for (size_t b = 0; b < lead->blocks; b++) {
         const double *value = lead->value + b * BLOCK;
@@ -195,22 +195,22 @@ static void set_front(la_lead *lead) {
     lead->moves = 0;
 }
 
-static bool is_whole(const la_lead *lead) { return lead->front.cut == OUT; }
+static bool is_whole(const la_lazy_argmax *lead) { return lead->front.cut == OUT; }
 
 /* ---- values ----------------------------------------------------------------------- */
 
-static double value_of(const la_lead *lead, size_t row, double dot) {
+static double value_of(const la_lazy_argmax *lead, size_t row, double dot) {
     return lead->share * lead->merit[row] - lead->slope * dot;
 }
 
-static void exclude(la_lead *lead, size_t row) {
+static void exclude(la_lazy_argmax *lead, size_t row) {
     lead->active -= lead->value[row] != OUT;
     lead->value[row] = OUT;
 }
 
 /* Recomputes all values from R: bit for bit as evaluating them one by one. The last
  * leaders must be final. */
-static scant_status know(la_lead *lead, const double *r) {
+static scant_status know(la_lazy_argmax *lead, const double *r) {
     for (size_t j = 0; j < lead->moves; j++) exclude(lead, lead->move[j].row);
     TRY(la_kron_dots(lead->view, r, lead->next, lead->work));
     for (size_t j = 0; j < lead->view->m; j++)
@@ -223,26 +223,26 @@ static scant_status know(la_lead *lead, const double *r) {
 }
 
 /* |g_row| |t|: the length of a move. */
-static double distance(const la_lead *lead, const la_move *move) {
+static double distance(const la_lazy_argmax *lead, const la_move *move) {
     return fabs(move->t) * lead->length[move->row] * lead->longer;
 }
 
 /* Relative rounding of an inner product: in double, and in the rows' own type. */
-static double rounding(const la_lead *lead, la_type type) {
+static double rounding(const la_lazy_argmax *lead, la_type type) {
     const la_view *v = lead->view;
     double steps = (double)(la_view_width(v) + classes_of(v) + 16);
     return type == LA_F64 ? 0x1p-53 * steps : 0x1p-24 * (steps < 512 ? steps : 512);
 }
 
 /* Rounding error of a value that does not depend on the moves. */
-static double value_rounding(const la_lead *lead) {
+static double value_rounding(const la_lazy_argmax *lead) {
     double far = la_frobenius(lead->near, size_of(lead->view));
     for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
     return 0x1p-50 * (lead->most + lead->slope * lead->longest * far);
 }
 
 /* near += t g over rows, with t indexed by row number. */
-static scant_status shift(la_lead *lead, const size_t *rows, size_t count,
+static scant_status shift(la_lazy_argmax *lead, const size_t *rows, size_t count,
                           const double *t) {
     la_view some = *lead->view;
     some.rows = rows, some.m = count;
@@ -255,10 +255,10 @@ static scant_status shift(la_lead *lead, const size_t *rows, size_t count,
 /* ---- all rows catch up ------------------------------------------------------------ */
 
 typedef struct catch_up {
-    la_lead *lead;
+    la_lazy_argmax *lead;
     size_t moves;
-    const void *h[LA_LEAD_AHEAD], *a[LA_LEAD_AHEAD]; /* of the moves' rows */
-    double far[LA_LEAD_AHEAD], slack;
+    const void *h[LA_LAZY_ARGMAX_UNDO], *a[LA_LAZY_ARGMAX_UNDO]; /* of the moves' rows */
+    double far[LA_LAZY_ARGMAX_UNDO], slack;
     bool check;
 } catch_up;
 
@@ -285,7 +285,7 @@ static double *products(const catch_up *up, const la_block *b) {
  * led. */
 static void catch_block(void *arg, const la_block *b) {
     const catch_up *up = arg;
-    la_lead *lead = up->lead;
+    la_lazy_argmax *lead = up->lead;
     const la_move *move = lead->move;
     size_t block = b->first / BLOCK, k = up->moves, broken = k;
     size_t front = lead->front.start[block], end = lead->front.start[block + 1];
@@ -308,10 +308,11 @@ static void catch_block(void *arg, const la_block *b) {
 }
 
 /* next = values after the first `moves` of the moves. */
-static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *broken) {
+static scant_status advance(la_lazy_argmax *lead, size_t moves, bool check,
+                            size_t *broken) {
     const la_view *v = lead->view;
     catch_up up = {.lead = lead, .moves = moves, .check = check};
-    size_t rows[LA_LEAD_AHEAD], c = classes_of(v), own = moved_rows(v);
+    size_t rows[LA_LAZY_ARGMAX_UNDO], c = classes_of(v), own = moved_rows(v);
     double blurred = 0;
     for (size_t j = 0; j < moves; j++) {
         rows[j] = lead->move[j].row;
@@ -325,10 +326,10 @@ static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *bro
     TRY(la_work_after(lead->work, own, &rest));
     some.rows = rows, some.m = moves;
     double *a = (double *)(void *)lead->work->room;
-    unsigned char *h = lead->work->room + LA_LEAD_AHEAD * c * sizeof(double);
+    unsigned char *h = lead->work->room + LA_LAZY_ARGMAX_UNDO * c * sizeof(double);
     la_rows_point(v->h, rows, 0, moves, h, up.h);
     la_view_load(&some, 0, moves, NULL, v->a ? a : NULL,
-                 h + la_rows_point_scratch(v->h, LA_LEAD_AHEAD));
+                 h + la_rows_point_scratch(v->h, LA_LAZY_ARGMAX_UNDO));
     for (size_t j = 0; j < moves; j++) up.a[j] = a + j * c;
     la_job job = catch_job(v, &up);
     TRY(la_walk(v, &job, NULL, &rest));
@@ -339,15 +340,15 @@ static scant_status advance(la_lead *lead, size_t moves, bool check, size_t *bro
 }
 
 /* Uses values of R itself for the next moves: updating along them did not pay. */
-static void distrust(la_lead *lead) {
+static void distrust(la_lazy_argmax *lead) {
     lead->patience = lead->patience ? 2 * lead->patience : 1;
     if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
     lead->doubt = lead->patience;
 }
 
 /* near minus the moves starting at `first`. */
-static scant_status unshift(la_lead *lead, size_t first) {
-    size_t rows[LA_LEAD_AHEAD], count = lead->moves - first;
+static scant_status unshift(la_lazy_argmax *lead, size_t first) {
+    size_t rows[LA_LAZY_ARGMAX_UNDO], count = lead->moves - first;
     for (size_t j = 0; j < count; j++) {
         const la_move *move = &lead->move[first + j];
         rows[j] = move->row;
@@ -357,7 +358,7 @@ static scant_status unshift(la_lead *lead, size_t first) {
 }
 
 /* If all rows are in the front, they are up to date. */
-static scant_status settle_front(la_lead *lead) {
+static scant_status settle_front(la_lazy_argmax *lead) {
     lead->slack += value_rounding(lead) * (double)lead->moves;
     for (size_t j = 0; j < lead->moves; j++)
         lead->radius += rounding(lead, LA_F64) * distance(lead, &lead->move[j]);
@@ -365,7 +366,7 @@ static scant_status settle_front(la_lead *lead) {
     return SCANT_OK;
 }
 
-scant_status la_lead_settle(la_lead *lead, size_t *back) {
+scant_status la_lazy_argmax_settle(la_lazy_argmax *lead, size_t *back) {
     size_t moves = lead->moves, stand;
     *back = 0;
     if (!lead->known || !moves) return SCANT_OK;
@@ -380,7 +381,7 @@ scant_status la_lead_settle(la_lead *lead, size_t *back) {
         lead->limit = stand > 2 ? stand : 2;
         if (stand == 1) distrust(lead);
     } else if (moves == lead->limit) {
-        lead->limit = moves < LA_LEAD_AHEAD ? moves + 1 : LA_LEAD_AHEAD;
+        lead->limit = moves < LA_LAZY_ARGMAX_UNDO ? moves + 1 : LA_LAZY_ARGMAX_UNDO;
     }
     if (stand > 1) lead->patience = 0;
     for (size_t j = 0; j < stand; j++)
@@ -399,7 +400,7 @@ scant_status la_lead_settle(la_lead *lead, size_t *back) {
 /* ---- the leader ------------------------------------------------------------------- */
 
 /* Error of the values of `near` at R, relative to |g_j|. */
-static double far_from(const la_lead *lead, const double *r) {
+static double far_from(const la_lazy_argmax *lead, const double *r) {
     const la_view *v = lead->view;
     size_t size = size_of(v);
     double length = la_frobenius(r, size) + la_frobenius(lead->near, size);
@@ -410,7 +411,8 @@ static double far_from(const la_lead *lead, const double *r) {
 }
 
 /* Lists rows of the front that may lead. False: too many to evaluate. */
-static bool list_chances(const la_lead *lead, double far, double slack, size_t *count) {
+static bool list_chances(const la_lazy_argmax *lead, double far, double slack,
+                         size_t *count) {
     size_t n = lead->front.count, most = n / 2 + 16;
     if (n == 0) return false;
     size_t first = la_argmax(lead->front.value, n);
@@ -429,7 +431,7 @@ static bool list_chances(const la_lead *lead, double far, double slack, size_t *
 }
 
 /* Finds the leader within the front. */
-static scant_status look(la_lead *lead, const double *r, size_t *row, double *dot,
+static scant_status look(la_lazy_argmax *lead, const double *r, size_t *row, double *dot,
                          bool *found) {
     double far = far_from(lead, r), best = OUT;
     double slack = 2 * (lead->slack + value_rounding(lead) * (double)(lead->moves + 1));
@@ -451,15 +453,15 @@ static scant_status look(la_lead *lead, const double *r, size_t *row, double *do
     return SCANT_OK;
 }
 
-scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *dot,
-                          size_t *back) {
+scant_status la_lazy_argmax_find(la_lazy_argmax *lead, const double *r, size_t *row,
+                                 double *dot, size_t *back) {
     bool found = false;
     *back = 0;
-    if (lead->known && lead->moves == lead->limit) TRY(la_lead_settle(lead, back));
+    if (lead->known && lead->moves == lead->limit) TRY(la_lazy_argmax_settle(lead, back));
     if (*back) return SCANT_OK;
     if (lead->known) {
         TRY(look(lead, r, row, dot, &found));
-        if (!found && lead->moves > 1) TRY(la_lead_settle(lead, back));
+        if (!found && lead->moves > 1) TRY(la_lazy_argmax_settle(lead, back));
         if (found || *back) return SCANT_OK;
         distrust(lead);
     }
@@ -471,7 +473,7 @@ scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *d
 }
 
 /* Index of a row in the front; the front's count: not in it. */
-static size_t place_of(const la_lead *lead, size_t row) {
+static size_t place_of(const la_lazy_argmax *lead, size_t row) {
     size_t low = 0, high = lead->front.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -484,7 +486,7 @@ static size_t place_of(const la_lead *lead, size_t row) {
                                                                   : lead->front.count;
 }
 
-scant_status la_lead_take(la_lead *lead, size_t row, double t) {
+scant_status la_lazy_argmax_take(la_lazy_argmax *lead, size_t row, double t) {
     size_t place = place_of(lead, row), n = lead->front.count;
     bool follow = lead->known && !lead->doubt && place < n;
     if (lead->doubt) lead->doubt--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "select/lambda.h"
+#include "select/npc_crc.h"
 
 #include <math.h>
 #include <string.h>

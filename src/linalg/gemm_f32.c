@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "linalg/single.h"
+#include "linalg/gemm_f32.h"
 
 #include <cblas.h>
 

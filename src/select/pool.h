@@ -6,8 +6,8 @@
  * Shapes and types are checked when the pool is opened, numbers (NaN, Inf, rows that do
  * not sum to 1) in the first pass over the data.
  */
-#ifndef SCANT_SELECT_EVIDENCE_H
-#define SCANT_SELECT_EVIDENCE_H
+#ifndef SCANT_SELECT_POOL_H
+#define SCANT_SELECT_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * The leader against evaluating all rows, while R moves by a little or a lot beyond what
  * the lead is told. Rows come as they lie in memory, by a list, or through a function.
  */
-#include "linalg/lead.h"
+#include "linalg/lazy_argmax.h"
 
 #include <math.h>
 
@@ -46,7 +46,7 @@ typedef struct race {
     scant_ctx *ctx;
     scant__arena arena;
     la_work work, own; /* the lead's, of exactly its memory; the test's */
-    la_lead lead;
+    la_lazy_argmax lead;
 } race;
 
 /* The matrix's numbers are kept as doubles, and converted. */
@@ -112,8 +112,8 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, servi
     for (size_t k = 0; k < t->size; k++) t->r[k] = normal_at(5, k);
     for (size_t i = 0; i < s->n; i++) t->merit[i] = unit_at(6, copies ? i % 3 : i);
     scant__arena_init(&t->arena, t->ctx);
-    assert_int_equal(la_work_init(&t->work, &t->arena, la_lead_work(&t->v, threads)),
-                     SCANT_OK);
+    assert_int_equal(
+        la_work_init(&t->work, &t->arena, la_lazy_argmax_work(&t->v, threads)), SCANT_OK);
     size_t norms = la_kron_norms_memory(&t->plain, threads);
     size_t dots = la_kron_dots_memory(&t->plain, threads);
     size_t sum = la_kron_sum_memory(&t->plain, threads);
@@ -122,14 +122,14 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, servi
                      SCANT_OK);
     assert_int_equal(la_kron_norms(&t->plain, t->length, &t->own), SCANT_OK);
     for (size_t i = 0; i < s->n; i++) t->length[i] = sqrt(t->length[i]) / 4;
-    t->lead = (la_lead){.view = &t->v,
-                        .work = &t->work,
-                        .share = share,
-                        .slope = slope,
-                        .merit = t->merit,
-                        .length = t->length,
-                        .longer = 4};
-    assert_int_equal(la_lead_init(&t->lead, &t->arena), SCANT_OK);
+    t->lead = (la_lazy_argmax){.view = &t->v,
+                               .work = &t->work,
+                               .share = share,
+                               .slope = slope,
+                               .merit = t->merit,
+                               .length = t->length,
+                               .longer = 4};
+    assert_int_equal(la_lazy_argmax_init(&t->lead, &t->arena), SCANT_OK);
 }
 
 static void race_end(race *t) {
@@ -200,10 +200,11 @@ static size_t run(race *t, double beyond) {
         size_t row = 0;
         memcpy(states + turn * t->size, t->r, bytes);
         if (turn < turns)
-            assert_int_equal(la_lead_find(&t->lead, t->r, &row, &dot, &back), SCANT_OK);
+            assert_int_equal(la_lazy_argmax_find(&t->lead, t->r, &row, &dot, &back),
+                             SCANT_OK);
         else
-            assert_int_equal(la_lead_settle(&t->lead, &back), SCANT_OK);
-        assert_true(back <= turn && back <= LA_LEAD_AHEAD);
+            assert_int_equal(la_lazy_argmax_settle(&t->lead, &back), SCANT_OK);
+        assert_true(back <= turn && back <= LA_LAZY_ARGMAX_UNDO);
         if (turn == turns && !back) break;
         backs += back > 0;
         if (back) {
@@ -217,7 +218,7 @@ static size_t run(race *t, double beyond) {
         assert_true(!t->out[row] && dot == t->dots[row]);
         got[turn] = row;
         move(t, row, beyond, turn);
-        assert_int_equal(la_lead_take(&t->lead, row, step_at(t, turn)), SCANT_OK);
+        assert_int_equal(la_lazy_argmax_take(&t->lead, row, step_at(t, turn)), SCANT_OK);
         turn++;
     }
     assert_memory_equal(got, want, turns * sizeof *got);
@@ -271,11 +272,11 @@ static void small_moves_are_followed(void **state) {
     for (size_t turn = 0; turn < 20; turn++) {
         size_t row, back;
         double dot;
-        assert_int_equal(la_lead_find(&t.lead, t.r, &row, &dot, &back), SCANT_OK);
+        assert_int_equal(la_lazy_argmax_find(&t.lead, t.r, &row, &dot, &back), SCANT_OK);
         assert_int_equal(back, 0);
         if (turn) assert_true(t.lead.radius > 0); /* it is 0 when all are known */
         move(&t, row, 1e-9, turn);
-        assert_int_equal(la_lead_take(&t.lead, row, step_at(&t, turn)), SCANT_OK);
+        assert_int_equal(la_lazy_argmax_take(&t.lead, row, step_at(&t, turn)), SCANT_OK);
     }
     race_end(&t);
 }
@@ -323,10 +324,10 @@ static void memory_is_what_was_planned(void **state) {
         race_begin(&t, &shapes[s / 2], LA_F32, false, s % 2 ? LISTED_AND_FETCHED : DIRECT,
                    1, 1, 2);
         size_t held = scant_ctx_memory_peak(t.ctx);
-        la_lead lead = t.lead;
+        la_lazy_argmax lead = t.lead;
         lead.work = NULL;
-        assert_int_equal(la_lead_init(&lead, &t.arena), SCANT_OK);
-        assert_true(scant_ctx_memory_peak(t.ctx) - held <= la_lead_memory(&t.v));
+        assert_int_equal(la_lazy_argmax_init(&lead, &t.arena), SCANT_OK);
+        assert_true(scant_ctx_memory_peak(t.ctx) - held <= la_lazy_argmax_memory(&t.v));
         t.step = 0.3;
         run(&t, 0.01); /* within the work's memory: products fail otherwise */
         race_end(&t);

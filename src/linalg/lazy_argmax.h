@@ -24,14 +24,14 @@
  *
  * Memory: 16 bytes per row, a few matrices of the size of R, and the front.
  */
-#ifndef SCANT_LINALG_LEAD_H
-#define SCANT_LINALG_LEAD_H
+#ifndef SCANT_LINALG_LAZY_ARGMAX_H
+#define SCANT_LINALG_LAZY_ARGMAX_H
 
 #include <stdbool.h>
 
 #include "linalg/kron.h"
 
-enum { LA_LEAD_AHEAD = 16 }; /* most leaders that may be withdrawn */
+enum { LA_LAZY_ARGMAX_UNDO = 16 }; /* most leaders that may be withdrawn */
 
 typedef struct la_move { /* a leader, and the change t g_row of R */
     size_t row;
@@ -40,7 +40,7 @@ typedef struct la_move { /* a leader, and the change t g_row of R */
                         * to |g_j| */
 } la_move;
 
-typedef struct la_lead {
+typedef struct la_lazy_argmax {
     /* set by the caller: */
     const la_view *view; /* all rows: 0..m-1 */
     la_work *work;
@@ -74,24 +74,24 @@ typedef struct la_lead {
         la_view view;
     } front;
     size_t moves, limit; /* done, and allowed before all rows are updated */
-    la_move move[LA_LEAD_AHEAD];
+    la_move move[LA_LAZY_ARGMAX_UNDO];
     size_t doubt, patience; /* moves to skip updating along, now and next time */
-} la_lead;
+} la_lazy_argmax;
 
-size_t la_lead_memory(const la_view *v); /* without the work space */
-size_t la_lead_work(const la_view *v, unsigned threads);
-/* The caller has set its members of *lead. All rows may lead. */
-scant_status la_lead_init(la_lead *lead, scant__arena *arena);
+size_t la_lazy_argmax_memory(const la_view *v); /* without the work space */
+size_t la_lazy_argmax_work(const la_view *v, unsigned threads);
+/* The caller has set its members of *m. All rows may lead. */
+scant_status la_lazy_argmax_init(la_lazy_argmax *m, scant__arena *arena);
 
 /* The leader at R (C, d+) and <g_row, R>; or how many of the last leaders are withdrawn:
  * then restore R of the state before the first of them and call again. At least one row
  * must be left. */
-scant_status la_lead_find(la_lead *lead, const double *r, size_t *row, double *dot,
-                          size_t *back);
+scant_status la_lazy_argmax_find(la_lazy_argmax *m, const double *r, size_t *row,
+                                 double *dot, size_t *back);
 /* The found row no longer competes, and R has changed by t g_row and possibly a little
  * more. */
-scant_status la_lead_take(la_lead *lead, size_t row, double t);
+scant_status la_lazy_argmax_take(la_lazy_argmax *m, size_t row, double t);
 /* After the last leader: whether the last leaders are final. */
-scant_status la_lead_settle(la_lead *lead, size_t *back);
+scant_status la_lazy_argmax_settle(la_lazy_argmax *m, size_t *back);
 
 #endif
