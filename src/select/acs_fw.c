@@ -34,7 +34,7 @@
 #include "linalg/topk.h"
 #include "select/fisher.h"
 #include "select/frank_wolfe.h"
-#include "select/posterior.h"
+#include "select/posterior_stats.h"
 #include "select/strategy.h"
 
 enum {

@@ -35,7 +35,7 @@
 #include "linalg/products.h"
 #include "linalg/topk.h"
 #include "select/joint.h"
-#include "select/posterior.h"
+#include "select/posterior_stats.h"
 #include "select/strategy.h"
 
 enum {

@@ -3,7 +3,7 @@
 
 #include "core/rng.h"
 #include "linalg/topk.h"
-#include "select/posterior.h"
+#include "select/posterior_stats.h"
 
 /* A block's rows fit the second-level cache, its results the first-level cache. */
 enum {

@@ -3,7 +3,7 @@
  * Sums over samples are rounded to a grid (la_grid), so that they do not depend on the
  * order of samples; the kernels do the same for sums over classes.
  */
-#include "select/posterior.h"
+#include "select/posterior_stats.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
  * Posterior samples: the mean prediction of each row, and how much of its entropy is
  * disagreement among the samples.
  */
-#ifndef SCANT_SELECT_POSTERIOR_H
-#define SCANT_SELECT_POSTERIOR_H
+#ifndef SCANT_SELECT_POSTERIOR_STATS_H
+#define SCANT_SELECT_POSTERIOR_STATS_H
 
 #include "select/pool.h"
 
