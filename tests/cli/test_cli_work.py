@@ -71,6 +71,7 @@ class Plan(Case):
         self.fails(4, "select", "margin", "--batch", 3, "--probs", self.p, "--memory", "1K",
                    "--dry-run")
 
+    @unittest.skipIf(SANITIZED, "sanitized builds have pthreads, not OpenMP")
     def test_threads_are_as_many_as_openmp_has(self):
         call = ("select", "margin", "--batch", 3, "--probs", self.save("p3", np.full((9, 3), 1 / 3)), "--dry-run")
         cores = len(os.sched_getaffinity(0))
