@@ -3,15 +3,14 @@
  * scant: which of your unlabelled samples are worth labelling?
  *
  * The public interface of libscant: contexts, arrays, evidence and selection. Programs
- * that bring their own arrays need nothing else. scant/train.h adds networks and
+ * that have their own arrays need nothing else. scant/train.h adds networks and
  * experiments, scant/project.h projects with people who label, scant/study.h the kernel
- * laboratory. What is in none of the four is not API.
+ * laboratory. Only these four headers are API.
  *
- * A call that can fail returns a scant_status; the sentence that goes with a failure is
- * on the context: scant_ctx_errmsg(). Threads: a context, and what was made with it,
- * serves one thread at a time; two contexts in two threads do not meet. The library has
- * no global state, never prints and never exits. Callbacks run on the thread that made
- * the call.
+ * A call that can fail returns a scant_status; scant_ctx_errmsg() has the message of the
+ * last failure. A context, and everything made with it, serves one thread at a time; two
+ * contexts in two threads are independent. The library has no global state, never prints
+ * and never exits. Callbacks run on the thread that made the call.
  *
  * Zero in an options struct means "the default"; a NULL options pointer means all
  * defaults.
@@ -72,18 +71,19 @@ typedef struct scant_ctx scant_ctx;
 typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log_level;
 
 typedef struct scant_ctx_opts {
-    unsigned threads; /* 0: all cores that the process may use, or fewer where
-                       * OMP_NUM_THREADS says so */
-    /* Cap in bytes on what is allocated at once; 0: half of the machine's memory. */
+    unsigned threads; /* 0: all cores that the process may use, or OMP_NUM_THREADS if that
+                         is less */
+    /* Cap in bytes on allocated memory; 0: half of the machine's memory. */
     size_t memory;
-    void *user; /* handed to every callback */
+    void *user; /* passed to every callback */
     void (*log)(void *user, scant_log_level level, const char *text);
-    /* Called now and then with how much of phase is done (0 to 1). */
+    /* Called from time to time with the finished fraction (0 to 1) of a phase. */
     void (*progress)(void *user, const char *phase, double fraction);
-    /* Polled; non-zero ends the call under way with SCANT_ECANCELLED. */
+    /* Polled; non-zero ends the current call with SCANT_ECANCELLED. */
     int (*cancel)(void *user);
-    /* Both or neither. May return NULL; must align as malloc does. Unlike the other
-     * callbacks these may be called by a thread of the library's; never two at once. */
+    /* Both or neither. allocate may return NULL; it must align like malloc. Unlike the
+     * other callbacks, these may be called on the library's threads, but never
+     * concurrently. */
     void *(*allocate)(void *user, size_t bytes);
     void (*release)(void *user, void *block);
 } scant_ctx_opts;
@@ -91,17 +91,17 @@ typedef struct scant_ctx_opts {
 /* On SCANT_OK *out is a new context the caller ends with scant_ctx_free(); else NULL.
  */
 SCANT_API scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out);
-/* Everything made with ctx must be gone before. NULL is fine. */
+/* Free everything made with ctx first. NULL is fine. */
 SCANT_API void scant_ctx_free(scant_ctx *ctx);
-/* What went wrong in the last call that failed. Borrowed: valid until the next call. */
+/* The message of the last failed call. Borrowed: valid until the next call. */
 SCANT_API const char *scant_ctx_errmsg(const scant_ctx *ctx);
 SCANT_API unsigned scant_ctx_threads(const scant_ctx *ctx);
 SCANT_API size_t scant_ctx_memory(const scant_ctx *ctx);      /* the cap, in bytes */
-SCANT_API size_t scant_ctx_memory_peak(const scant_ctx *ctx); /* most ever held at once */
+SCANT_API size_t scant_ctx_memory_peak(const scant_ctx *ctx); /* largest so far */
 
 /* ---- arrays ------------------------------------------------------------------------ */
 
-/* An n-dimensional array in C order, read-only. Memory-mapped where the file allows it.
+/* A read-only n-dimensional array in C order, memory-mapped if the file allows it.
  */
 typedef struct scant_array scant_array;
 
@@ -121,10 +121,9 @@ typedef enum scant_dtype {
 
 enum { SCANT_MAX_DIMS = 32 };
 
-/* Opens "FILE.npy" or "FILE.npz:KEY" (":KEY" may be left out where the archive has one
- * member). The header is checked, the numbers are not. On SCANT_OK *out is a new handle
- * the caller ends with scant_array_free(); else NULL. The file must not shrink
- * meanwhile. */
+/* Opens "FILE.npy" or "FILE.npz:KEY" (":KEY" is optional if the archive has one member).
+ * Checks the header, not the numbers. On SCANT_OK *out is a new handle the caller ends
+ * with scant_array_free(); else NULL. The file must not shrink while it is open. */
 SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec,
                                         scant_array **out);
 /* Wraps the caller's memory (native byte order, C order), which must outlive the array.
@@ -138,74 +137,75 @@ SCANT_API const char *scant_array_name(const scant_array *array); /* borrowed */
 SCANT_API scant_dtype scant_array_dtype(const scant_array *array);
 SCANT_API size_t scant_array_ndim(const scant_array *array);
 SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed */
-/* Elements first to first + count - 1, in C order, of an array of integers; a number that
- * out cannot hold is an error. */
+/* Reads elements first to first + count - 1, in C order, of an array of integers; a
+ * number that does not fit is an error. */
 SCANT_API scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array,
                                             size_t first, size_t count, int64_t *out);
-/* The same of an array of any numbers, as floats; one that is not finite is an error. */
+/* Reads an array of any numbers as floats; a number that is not finite is an error. */
 SCANT_API scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array,
                                           size_t first, size_t count, float *out);
 
-/* The array as the bytes of a .npy file. *bytes is new: scant_bytes_free() ends it. */
+/* Encodes the array as a .npy file. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array,
                                           void **bytes, size_t *size);
 SCANT_API void scant_bytes_free(scant_ctx *ctx, void *bytes); /* NULL is fine */
 
-/* Writes a file whole or not at all: a failure leaves what was at path untouched. A path
- * that is no regular file (a pipe, a device) is written straight. */
+/* Writes a file atomically: a failure leaves an existing file unchanged. A pipe or a
+ * device is written directly. */
 SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path,
                                         const void *bytes, size_t size);
 
-/* A .npy file that is written piece by piece, so that it need never be in memory whole.
- * It appears when it is closed, as scant_file_write() lets one appear. */
+/* A .npy file that is written in parts, so that it need not fit in memory. It appears
+ * atomically when it is finished, as with scant_file_write(). */
 typedef struct scant_writer scant_writer;
 
-/* On SCANT_OK *out is a new file of that shape, without its elements:
- * scant_writer_finish() or scant_writer_free() ends it; else NULL. */
+/* On SCANT_OK *out is a new file of that shape without elements: scant_writer_finish() or
+ * scant_writer_free() ends it; else NULL. */
 SCANT_API scant_status scant_writer_open(scant_ctx *ctx, const char *path,
                                          scant_dtype dtype, size_t ndim,
                                          const size_t *shape, scant_writer **out);
-/* The next elements, native byte order, C order; no more in all than the shape has. */
+/* Appends the next elements, in native byte order and C order; in total at most as many
+ * as the shape has. */
 SCANT_API scant_status scant_writer_append(scant_writer *writer, const void *data,
                                            size_t bytes);
-/* Elements from byte `at` of all on, in any order, instead of append: each must come
- * once. A file that is no regular one cannot be written so: SCANT_EIO. */
+/* Writes elements at byte offset `at` of the data, in any order, instead of append: each
+ * must be written once. SCANT_EIO if the path is not a regular file. */
 SCANT_API scant_status scant_writer_put(scant_writer *writer, size_t at, const void *data,
                                         size_t bytes);
-/* Puts the file in place, if all its elements have come and can be written; where not,
- * what was at path stays. The writer is gone in any case. */
+/* Puts the file in place if all elements were written; otherwise an existing file stays.
+ * Frees the writer in any case. */
 SCANT_API scant_status scant_writer_finish(scant_writer *writer);
 SCANT_API void scant_writer_free(scant_writer *writer); /* NULL is fine */
 
-/* The user's own names of rows: a text file with one a line, or a .npy (or .npz:KEY) of
- * strings, one-dimensional. Strings of .npy come out as UTF-8. */
+/* The user's ids of rows: a text file with one per line, or a one-dimensional .npy (or
+ * .npz:KEY) of strings, which are converted to UTF-8. */
 typedef struct scant_ids scant_ids;
 SCANT_API scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out);
 SCANT_API void scant_ids_free(scant_ids *ids); /* NULL is fine */
 SCANT_API size_t scant_ids_count(const scant_ids *ids);
-/* Borrowed until close, not terminated by a zero: *length says how long. */
+/* Borrowed until the ids are freed; *length bytes, not zero-terminated. */
 SCANT_API const char *scant_ids_get(const scant_ids *ids, size_t row, size_t *length);
 
 /* ---- strategies -------------------------------------------------------------------- */
 
-/* What a model says of a pool of n rows. NULL: not given. Only what a strategy needs is
- * read; give everything you have. */
+/* What a model knows about a pool of n rows. NULL: not given. Give everything you have; a
+ * strategy reads only what it needs. */
 typedef struct scant_evidence {
     const scant_array *features;   /* n x d embeddings: f2 f4 f8 u1 */
     const scant_array *probs;      /* n x C class probabilities: f2 f4 f8 */
     const scant_array *logits;     /* n x C, instead of probs */
     const scant_array *calibrated; /* n x C calibrated probabilities */
     const scant_array *gradients;  /* n x k gradient features */
-    const scant_array *samples;    /* m x n x C posterior predictive samples */
-    const scant_array *slopes;  /* n x 2, of gradients that need not be there: |g|^2, and
-                                 * <g, sum of the labelled rows' g>. A labelled row's g
-                                 * is at its label. */
-    const scant_array *lengths; /* n expected lengths of gradients, likewise */
-    const scant_array *labels;  /* n integers: the class of a labelled row, else -1 */
+    const scant_array *samples;    /* m x n x C: predictions of m posterior draws */
+    /* n x 2, instead of gradients: |g|^2, and <g, sum of the labelled rows' g>. A
+     * labelled row's g is at its label. */
+    const scant_array *slopes;
+    const scant_array *lengths;    /* n expected gradient lengths, likewise */
+    const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
-    size_t rows;                   /* n, where no array tells it (random); else 0 */
-    /* With logits, instead of calibrated: softmax(z / temperature), or a temperature that
-     * is fitted to the labels of the rows that calibrate_on (k integers) lists. */
+    size_t rows;                   /* n, if no array has it (random); else 0 */
+    /* With logits, instead of calibrated: softmax(z / temperature), or with a temperature
+     * fitted to the labels of the rows in calibrate_on (k integers). */
     double temperature; /* 0: none */
     const scant_array *calibrate_on;
 } scant_evidence;
@@ -219,14 +219,14 @@ enum scant_evidence_kind {
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
     SCANT_SAMPLES = 1 << 4,
-    /* beyond leaving labelled rows out */
+    /* for more than leaving out labelled rows */
     SCANT_LABELS = 1 << 5,
-    /* only how many rows there are: any input tells it */
+    /* only the number of rows: any input has it */
     SCANT_ROWS = 1 << 6,
-    /* no matrix: what the last call of a strategy left for the next */
+    /* not an array: the state that the strategy's last call returned */
     SCANT_STATE = 1 << 7,
-    /* Instead of what a strategy lists: scant_net_gradients() gives them of a whole
-     * network. */
+    /* Instead of what a strategy lists: computed by scant_net_gradients() for the whole
+       network. */
     SCANT_SLOPES = 1 << 8,
     SCANT_LENGTHS = 1 << 9
 };
@@ -285,7 +285,7 @@ typedef struct scant_option {
     size_t at; /* where the value is stored: offset in the options' struct */
 } scant_option;
 
-/* What a strategy may tell of a call beside its picks; not every call tells all. */
+/* A number that a strategy may report besides its picks; not every call has all. */
 typedef struct scant_figure_info {
     const char *name;
     const char *help; /* one line */
@@ -294,25 +294,25 @@ typedef struct scant_figure_info {
 typedef struct scant_strategy_info {
     const char *name;
     const char *summary; /* one line */
-    const char *use;     /* when to take it */
+    const char *use;     /* when to use it */
     const char *paper;
-    const char *score; /* what the score of a pick is */
-    unsigned needs;    /* scant_evidence_kind bits that must be there */
-    unsigned or_needs; /* or these, instead; 0: there is one way only */
-    unsigned uses;     /* bits read when there, beyond needs */
+    const char *score; /* the meaning of a pick's score */
+    unsigned needs;    /* scant_evidence_kind bits that are required */
+    unsigned or_needs; /* or these instead; 0: no alternative */
+    unsigned uses;     /* bits that are read if given, besides needs */
     const scant_option *options;
     size_t n_options;
     const scant_figure_info *figures;
     size_t n_figures;
-    int kernel; /* takes scant_select_opts.kernel */
+    int kernel; /* accepts scant_select_opts.kernel */
 } scant_strategy_info;
 
-/* All strategies, in the order they are listed to people. Static. */
+/* All strategies, in listing order. Static. */
 SCANT_API const scant_strategy_info *const *scant_strategies(size_t *count);
 SCANT_API const scant_strategy_info *scant_strategy_find(const char *name); /* or NULL */
 
-/* A strategy's own option as a person writes it. Strategies come and go without a change
- * of this header, so their options are named; each is checked against the strategy's
+/* A strategy's option in text form. Options are named, not struct members, so that
+ * strategies can change without this header; each is checked against the strategy's
  * table. */
 typedef struct scant_setting {
     const char *key, *value;
@@ -322,14 +322,14 @@ typedef struct scant_select_opts {
     uint64_t seed;
     const scant_setting *settings;
     size_t n_settings;
-    /* What scant_picks of the call before held, for strategies that learn from call to
-     * call (SCANT_STATE); NULL: this is the first. */
+    /* scant_picks.state of the previous call, for strategies with a state (SCANT_STATE);
+     * NULL: the first call. */
     const char *state;
     size_t state_size;
-    const char *state_name; /* what messages call it; NULL: "the state" */
-    /* How rows of features are compared, by strategies that can do it otherwise than by
-     * inner products: "ntk:depth=K" is the tangent kernel of an infinitely wide network
-     * with K layers of rectifiers, K from 1 to 100 (scant_ntk_kernel()). NULL: by them.
+    const char *state_name; /* its name in messages; NULL: "the state" */
+    /* How strategies with .kernel compare feature rows: "ntk:depth=K" is the tangent
+     * kernel of an infinitely wide network with K ReLU layers, K from 1 to 100
+     * (scant_ntk_kernel()). NULL: by inner products.
      */
     const char *kernel;
 } scant_select_opts;
@@ -346,22 +346,22 @@ typedef struct scant_figure {
 
 typedef struct scant_picks {
     const char *strategy;    /* its name; static */
-    size_t count;            /* may be less than asked for: there were no more rows */
+    size_t count;            /* less than requested if there were no more rows */
     size_t rows;             /* n */
     const scant_pick *items; /* best first */
     size_t n_settings;
-    /* The strategy's options as they were used. A value is NULL where an option that has
-     * no default was not given and nothing stood in for it. */
+    /* The options that were used. A value is NULL if the option has no default and was
+     * not given. */
     const scant_setting *settings;
     size_t n_info;
-    const scant_figure *info; /* figures, of those that the strategy lists */
-    const char *state;        /* JSON, for the next call; NULL: there is none */
+    const scant_figure *info; /* figures that the strategy lists */
+    const char *state;        /* JSON, for the next call; NULL: none */
     size_t state_size;
-    const char *kernel; /* as it was given; NULL: none */
+    const char *kernel; /* as given; NULL: none */
 } scant_picks;
 
-/* Which evidence a call would read, of what is given, and what it lacks: bits of
- * scant_evidence_kind. For ways in that open only what is used. Fails where an option is
+/* Which of the given evidence a call would read, and what is missing: bits of
+ * scant_evidence_kind. For callers that open only what is used. Fails if an option is
  * wrong. */
 SCANT_API scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                            const scant_select_opts *opts, unsigned given,
@@ -377,14 +377,14 @@ SCANT_API scant_status scant_select(scant_ctx *ctx, const char *strategy,
 SCANT_API void scant_picks_free(scant_ctx *ctx, scant_picks *picks); /* NULL is fine */
 
 typedef struct scant_plan {
-    size_t rows, batch; /* n; how many will be picked */
-    size_t block_rows;  /* rows read at a time by a thread */
-    size_t blocks;      /* how many of them make the pool */
-    /* Bytes that will be allocated at most. Features of extreme size (found by reading
-     * them) need more, and are refused then if it is too much. */
+    size_t rows, batch; /* n; the number of picks */
+    size_t block_rows;  /* rows that a thread reads at a time */
+    size_t blocks;      /* number of blocks of the pool */
+    /* Largest allocation in bytes. Features of extreme size (found while reading) need
+     * more; if that exceeds the cap the run fails. */
     size_t memory;
-    size_t passes;      /* over the inputs, at least; bounds may need a few more */
-    size_t input_bytes; /* of the inputs that are read */
+    size_t passes;      /* over the inputs, at least */
+    size_t input_bytes; /* size of the inputs that are read */
     unsigned used;      /* scant_evidence_kind bits */
 } scant_plan;
 
@@ -408,20 +408,21 @@ SCANT_API scant_status scant_selection_plan(const scant_selection *selection,
 SCANT_API scant_status scant_selection_run(scant_selection *selection, scant_picks **out);
 SCANT_API void scant_selection_free(scant_selection *selection); /* NULL is fine */
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- charts ------------------------------------------------------------------------ */
 
-/* The pool as an SVG file: evidence->features in two dimensions (themselves, or their
- * first two principal components), labelled rows in the colours of their classes, picks
- * on top. Of a large pool an even sample is drawn, and every pick up to some thousands.
- * Other evidence is not looked at. picks may be the caller's own: rows, count and items
- * count. *bytes is new: scant_bytes_free() ends it. The same bytes at any thread count.
+/* Draws the pool as an SVG file: evidence->features in two dimensions (themselves, or
+ * their first two principal components), labelled rows in the colours of their classes,
+ * picks on top. For a large pool it draws an even sample of the rows, and every pick up
+ * to some thousands. Other evidence is ignored. picks may be made by the caller: only
+ * rows, count and items are read. *bytes is new: scant_bytes_free() ends it. The same
+ * bytes at any thread count.
  */
 SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                                         const scant_picks *picks, void **bytes,
                                         size_t *size);
-/* What that would hold at most, in bytes, once a call has picked so many rows; all that
- * the context holds is counted. Reads headers only; fails as it would where shapes are
- * wrong, and with SCANT_ENOMEM, *memory filled, where the cap is too small. */
+/* The largest memory of scant_plot_picks() with that many picks, in bytes, including what
+ * the context holds now. Reads headers only. Fails if shapes are wrong, and with
+ * SCANT_ENOMEM, *memory set, if the cap is too small. */
 SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
                                        size_t picks, size_t *memory);
 

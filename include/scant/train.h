@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data, networks and their training, and experiments that play active learning out
- * against labels that are already known.
+ * Data, networks and their training, and experiments, which simulate active learning on
+ * data whose labels are known.
  */
 #ifndef SCANT_TRAIN_H
 #define SCANT_TRAIN_H
@@ -14,9 +14,9 @@ extern "C" {
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-/* What a network reads: n images or rows of features, with their labels where they are
- * known. Read-only. Pixels stay as bytes until they are used; pictures of a folder stay
- * in their files. */
+/* The samples that a network reads: n images or feature rows, with their labels if known.
+ * Read-only. Pixels stay bytes until they are used; images of a folder stay in their
+ * files. */
 typedef struct scant_data scant_data;
 
 typedef struct scant_data_opts {
@@ -31,11 +31,12 @@ typedef struct scant_data_opts {
     uint64_t seed; /* likewise */
 } scant_data_opts;
 
-/* Opens what spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w x c, u1
- * or f4), IDX or CIFAR-10/100 records (plain, .gz or .xz) or a folder of such records, a
- * CSV file of numbers with a column of labels, a folder of class folders or of pictures
- * (PNG, JPEG), or one of the names fashion-mnist, moons, blobs and, of numbers to
- * predict, waves, heavy. On SCANT_OK *out is new: scant_data_free() ends it; else NULL.
+/* Opens the data that spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w
+ * x c, u1 or f4), IDX or CIFAR-10/100 records (plain, .gz or .xz) or a folder of such
+ * records, a CSV file of numbers with a label column, a folder of class folders or of
+ * images (PNG, JPEG), or one of the names fashion-mnist, moons, blobs and, for
+ * regression, waves, heavy. On SCANT_OK *out is new: scant_data_free() ends it; else
+ * NULL.
  */
 SCANT_API scant_status scant_data_open(scant_ctx *ctx, const char *spec,
                                        const scant_data_opts *opts, scant_data **out);
@@ -43,31 +44,30 @@ SCANT_API void scant_data_free(scant_data *data); /* NULL is fine */
 
 SCANT_API const char *scant_data_name(const scant_data *data); /* borrowed */
 SCANT_API size_t scant_data_count(const scant_data *data);     /* n */
-/* Channels, height, width; rows of d features are d, 1, 1. */
+/* Channels, height, width; feature rows of width d are d, 1, 1. */
 SCANT_API void scant_data_shape(const scant_data *data, size_t shape[3]);
-/* The class of each sample, -1 where it is not labelled, or NULL where none is.
- * Borrowed. */
+/* The class of each sample, -1 if it has no label; NULL: no sample has one. Borrowed. */
 SCANT_API const int32_t *scant_data_labels(const scant_data *data);
-/* What each sample's number is (regression), or NULL. Borrowed. */
+/* The target of each sample (regression), or NULL. Borrowed. */
 SCANT_API const float *scant_data_targets(const scant_data *data);
-/* One more than the largest label, or what the data says of itself; 0: no labels. */
+/* One more than the largest label, or the number that the data states; 0: no labels. */
 SCANT_API size_t scant_data_classes(const scant_data *data);
-/* Whether it has a part to test with, which scant_data_opts.test opens. */
+/* Whether it has a test part, which scant_data_opts.test opens. */
 SCANT_API int scant_data_has_test(const scant_data *data);
-/* What a class or a sample is called (a folder's, a file's name, below spec); NULL where
- * it has no name. Borrowed. */
+/* The name of a class or a sample (of a folder or a file, below spec); NULL: none.
+ * Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
 SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
-/* Folders and tables number the classes they hold, each for itself. Numbers them as in
- * names (n of them; NULL: one without a name), where data has names for its classes; else
- * it stays as it is. A sample of a class that is none of names: SCANT_EINPUT, and nothing
- * is changed. Not while another thread reads data. */
+/* Renumbers the classes to match names (n of them; NULL: a class without a name). Folders
+ * and tables number their classes independently. Does nothing if data has no class names.
+ * SCANT_EINPUT, without changes, if a sample's class is not in names. No other thread may
+ * read data meanwhile. */
 SCANT_API scant_status scant_data_renumber(scant_data *data, const char *const *names,
                                            size_t n);
 
 /* ---- networks ---------------------------------------------------------------------- */
 
-/* Bits: which options a model has beside those that all have. */
+/* Bits: the options that only some models have. */
 enum scant_model_option {
     SCANT_MODEL_WIDTH = 1 << 0,
     SCANT_MODEL_DEPTH = 1 << 1,
@@ -79,12 +79,12 @@ enum scant_model_option {
 typedef struct scant_model_info {
     const char *name;
     const char *summary; /* one line */
-    size_t shape[3];     /* of a sample, where nothing else is said */
-    size_t classes;      /* likewise */
+    size_t shape[3];     /* of a sample, by default */
+    size_t classes;      /* by default */
     unsigned options;    /* scant_model_option bits */
 } scant_model_info;
 
-/* All models, in the order they are listed to people. Static. */
+/* All models, in listing order. Static. */
 SCANT_API const scant_model_info *const *scant_models(size_t *count);
 
 typedef struct scant_net_opts {
@@ -111,7 +111,7 @@ typedef struct scant_net_opts {
     bool no_hidden; /* none, whatever the default */
 } scant_net_opts;
 
-/* How many numbers training such a network would change; none is made. */
+/* The number of trained parameters of such a network, without making it. */
 SCANT_API scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
                                               const scant_net_opts *opts, size_t *count);
 
@@ -123,74 +123,72 @@ typedef struct scant_net scant_net;
 SCANT_API scant_status scant_net_create(scant_ctx *ctx, const char *model,
                                         const scant_net_opts *opts, scant_net **out);
 SCANT_API void scant_net_free(scant_net *net); /* NULL is fine */
-/* How many numbers training changes. */
+/* The number of trained parameters. */
 SCANT_API size_t scant_net_parameters(const scant_net *net);
 SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
 SCANT_API size_t scant_net_classes(const scant_net *net);
-SCANT_API size_t scant_net_features(const scant_net *net); /* their width */
+SCANT_API size_t scant_net_features(const scant_net *net); /* their width d */
 
-/* Weights as a safetensors file: names and shapes as torch has them, and in the file's
- * metadata what scant_net_open() needs. Whole or not at all. */
+/* Writes the weights as a safetensors file, atomically: torch's names and shapes, with
+ * what scant_net_open() needs in the metadata. */
 SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
-/* Takes weights from a file whose tensors have the network's names and shapes (of any
- * float type). Where they differ nothing is taken and the text lists the first
- * differences; with any_head the last layer may differ and is left as it is. */
+/* Loads weights from a file whose tensors have the network's names and shapes (of any
+ * float type). If they differ nothing is loaded, and the message lists the first
+ * differences; with any_head the last layer may differ and stays unchanged. */
 SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
-/* The network that a file of weights is of. model may be NULL where scant wrote the file;
- * else opts says what the file cannot (the images' size). Classes, norm, stem and head
+/* Makes the network of a weights file. model may be NULL if scant wrote the file; else
+ * opts has what the file does not say (the size of images). Classes, norm, stem and head
  * follow from the file. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
-/* A network to train, with opts->classes, that starts from a file's weights: width,
- * depth, activation, norm, stem and head follow from the file where opts does not say.
- * The last layer may be of other classes, and is then drawn anew. */
+/* Makes a network to train, with opts->classes, that starts from a file's weights: width,
+ * depth, activation, norm, stem and head follow from the file unless opts sets them. The
+ * last layer may have other classes; it is then initialised from the seed. */
 SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
                                        const char *model, const scant_net_opts *opts,
                                        scant_net **out);
-/* Weights drawn anew. */
+/* Initialises the weights from the seed. */
 SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
 
-/* Makes net an ensemble, or a larger one: predictions, evaluations and samples are then
- * of all its members, and all else that is done with net (training, saving, gradients) is
- * of it alone, the first. Members take the same samples and know the same classes; each
- * is trained by itself, before or after. On SCANT_OK net owns member; else it is still
- * the caller's. */
+/* Adds a member, which makes net an ensemble: predictions, evaluations and draws then use
+ * all members; training, saving and gradients use net itself, the first member, only.
+ * Members have the same input shape and classes; each is trained separately, before or
+ * after. On SCANT_OK net owns member; else the caller still does. */
 SCANT_API scant_status scant_net_join(scant_net *net, scant_net *member);
-SCANT_API size_t scant_net_members(const scant_net *net); /* of no ensemble: 1 */
-/* The first is net itself. Borrowed; NULL: there are not so many. */
+SCANT_API size_t scant_net_members(const scant_net *net); /* 1 if it is no ensemble */
+/* The first is net itself. Borrowed; NULL: no such member. */
 SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
 
-/* What is taken off each channel of a picture (whose values are 0 to 1) and what the rest
- * is divided by, before the network sees it: as many numbers as channels. Saved with the
- * weights. A new network has none; training sets the data's own mean and deviation where
- * nothing was said. */
+/* Sets the scaling of images (values 0 to 1): the network sees (value - mean) /
+ * deviation, one number per channel. Saved with the weights. A new network has none;
+ * training then sets the data's own mean and deviation. */
 SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
                                              const float *deviation);
 
-/* Sets the data's own (of at most 10,000 samples), where nothing was said and samples are
- * pictures: what training does first, for networks that are looked at before. */
+/* Sets the data's own scaling (from at most 10,000 samples) if samples are images and
+ * none is set, as training does first. For networks that are used before training. */
 SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data);
 
-/* What a class is called, borrowed until names are set again; NULL: it has no name. */
+/* The name of a class, borrowed until names are set again; NULL: none. */
 SCANT_API const char *scant_net_class_name(const scant_net *net, size_t label);
 /* names: scant_net_classes() of them, NULL for a class without one. Saved with the
- * weights, unless they take more than a megabyte. Training sets those that the data has,
- * where it has as many classes as the network. */
+ * weights, unless they exceed a megabyte. Training sets the data's names if it has as
+ * many classes as the network. */
 SCANT_API scant_status scant_net_set_class_names(scant_net *net,
                                                  const char *const *names);
 
 typedef enum scant_stop {
-    SCANT_STOP_EPOCHS = 1, /* as many epochs or steps as asked for */
-    SCANT_STOP_UNTIL,      /* the training accuracy asked for */
+    SCANT_STOP_EPOCHS = 1, /* all epochs or steps are done */
+    SCANT_STOP_UNTIL,      /* the requested training accuracy is reached */
     SCANT_STOP_PATIENCE,   /* no gain on the validation set */
     SCANT_STOP_CANCELLED
 } scant_stop;
 
-/* Where training stands: handed to the callback after every step, and the result. */
+/* The state of a training: passed to the callback after every step, and the result. */
 typedef struct scant_train_state {
-    size_t epoch, epochs;  /* the one under way or just ended, from 1; how many at most */
-    size_t step, steps;    /* done; how many at most */
-    int epoch_ended;       /* this step was its epoch's last */
+    size_t epoch, epochs;  /* the current or just finished one, from 1; the maximum */
+    size_t step, steps;    /* done; the maximum */
+    int epoch_ended;       /* this step was the last of its epoch */
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* of the last step */
     double valid_loss, valid_accuracy; /* of the last epoch; negative: none */
@@ -296,10 +294,10 @@ SCANT_API const scant_option *scant_data_options(size_t *count);
 SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
                                     scant_train_opts *opts);
 
-/* Trains net on data. Same seed, data and thread count: the same weights to the bit. A
- * cancelled call returns SCANT_ECANCELLED with the weights of the last step in net and in
- * the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
- * weights of the last epoch that went well. state (may be NULL) is set in any case. */
+/* Trains net on data. The same seed, data and thread count give the same weights to the
+ * bit. A cancelled call returns SCANT_ECANCELLED with the weights of the last step in net
+ * and in the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
+ * weights of the last finite epoch. state (may be NULL) is always set. */
 SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
                                        const scant_train_opts *opts,
                                        scant_train_state *state);
@@ -314,7 +312,7 @@ typedef struct scant_recipe {
                                      * else the data's) */
     const char *const *class_names; /* net.classes of them (the data's) */
     size_t members;                 /* networks of an ensemble (1) */
-    scant_train_opts train; /* the report of an ensemble's member comes now and then */
+    scant_train_opts train; /* members of an ensemble report about ten times a second */
 } scant_recipe;
 
 /* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free();
@@ -327,46 +325,47 @@ SCANT_API scant_status scant_learn(scant_ctx *ctx, const scant_data *data,
                                    const scant_recipe *recipe, scant_net **out,
                                    scant_train_state *state);
 
-/* What a network says of samples: arrays of the caller, NULL where not wanted. */
+/* The outputs of a network: the caller's arrays, NULL if not wanted. */
 typedef struct scant_outputs {
     float *features;    /* n x scant_net_features() */
     float *logits;      /* n x classes */
     float *probs;       /* n x classes */
     float *calibrated;  /* n x classes: softmax(logits / temperature) */
-    double temperature; /* above 0, where calibrated is wanted */
-    float *samples;     /* scant_net_draws() x n x classes: what each draw says */
+    double temperature; /* above 0 if calibrated is wanted */
+    float *samples;     /* scant_net_draws() x n x classes: probabilities of each draw */
 } scant_outputs;
 
-/* rows: n samples of data, in any order; NULL: all (n is then their number). Evaluation
+/* rows: n samples of data in any order; NULL: all (n is then their number). Evaluation
  * mode: running statistics, no dropout.
  *
- * Of a network with draws (scant_net_opts.bayes) and of an ensemble probs are the mean
- * over draws and members, and logits their logarithm, so that probs are softmax(logits)
- * and may be scaled by a temperature as others are. Where there is one output, a number,
- * logits are its mean. features are what goes into the (first member's) last layer. */
+ * For a Bayesian network (scant_net_opts.bayes) or an ensemble, probs are the mean over
+ * draws and members, and logits their logarithms, so that probs = softmax(logits) and
+ * temperature scaling works. With one output (regression) logits are its mean. features
+ * are the input of the (first member's) last layer. */
 SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);
 
-/* How many draws: of a plain network 1, of an ensemble those of all members. */
+/* The number of posterior draws: 1 for a plain network, those of all members for an
+ * ensemble. */
 SCANT_API size_t scant_net_draws(const scant_net *net);
-/* Writes what each draw says, m x n x classes probabilities as float32, to a .npy file
- * (whole or not at all), block by block: it need not fit in memory. Draws are the same
- * for all samples: equal features give equal rows. Fails where there is one draw only, as
- * nothing can disagree, and where the network has one output, a number. */
+/* Writes the probabilities of each draw, m x n x classes as float32, to a .npy file,
+ * atomically and block by block: it need not fit in memory. Draws are the same for all
+ * samples: equal features give equal rows. Fails if there is only one draw, and for
+ * regression. */
 SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n, const char *path);
 
-/* Samples whose confidence, the largest probability, is in ((b - 1)/15, b/15]: bin b of
- * 15, b from 1 (Guo et al., 2017). What is a rounding error above a border is on it. */
+/* Bin b of 15, b from 1: samples whose confidence, the largest probability, is in ((b -
+ * 1)/15, b/15] (Guo et al., 2017), up to a rounding error. */
 enum { SCANT_CALIBRATION_BINS = 15 };
 typedef struct scant_calibration_bin {
     size_t count;
-    double confidence; /* mean of those in it; 0 of none */
+    double confidence; /* mean; 0 if the bin is empty */
     double accuracy;   /* likewise */
 } scant_calibration_bin;
 
-/* A reliability diagram, where probabilities are softmax(z / temperature). */
+/* A reliability diagram for probabilities softmax(z / temperature). */
 typedef struct scant_calibration {
     double temperature;
     double error; /* expected calibration error: |accuracy - confidence| of the bins, mean
@@ -376,57 +375,56 @@ typedef struct scant_calibration {
 
 typedef struct scant_evaluation {
     size_t samples;
-    double loss;        /* cross-entropy; of numbers, mean squared error */
+    double loss;        /* cross-entropy; for regression, mean squared error */
     double accuracy;    /* 0 to 1 */
     double calibration; /* expected calibration error, 15 bins (Guo et al., 2017) */
-    double temperature; /* that softmax(z / T) is best with, fitted to these samples */
-    scant_calibration_bin bins[SCANT_CALIBRATION_BINS]; /* that calibration is of */
+    double temperature; /* the best T of softmax(z / T), fitted to these samples */
+    scant_calibration_bin bins[SCANT_CALIBRATION_BINS]; /* of the calibration error */
 } scant_evaluation;
 
 SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
                                           const size_t *rows, size_t n,
                                           scant_evaluation *out);
-/* The same, and in the same pass what calibration is with a temperature (above 0). To
- * tell what scaling is worth it must have been fitted to other samples than these. Of
- * numbers scaled is all 0, but for the temperature. */
+/* The same, and in the same pass the calibration at a temperature (above 0), which should
+ * have been fitted to other samples. For regression, `scaled` is zero except for the
+ * temperature. */
 SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
                                              const size_t *rows, size_t n,
                                              double temperature, scant_evaluation *out,
                                              scant_calibration *scaled);
 
-/* Gradients of single samples by the network's trained parameters, in evaluation mode.
- * The loss is the cross-entropy of one sample, not divided by anything. */
+/* Gradients of single samples with respect to the trained parameters, in evaluation mode.
+ * The loss is the cross-entropy of one sample. */
 typedef struct scant_gradient_opts {
-    int last_layer;         /* by the last layer's parameters alone, not by all */
+    int last_layer;         /* only with respect to the last layer */
     const int32_t *labels;  /* of each sample, in the order of rows, for its loss (the
-                             * class predicted) */
-    const float *direction; /* of scant_net_parameters() numbers, for products, in the
-                             * order that weights are saved in, what is not trained left
-                             * out; last_layer: of that layer's alone, weights before
-                             * bias */
-    size_t sketch;          /* numbers of a sketch, below 2^31 */
-    int outputs;   /* sketch the outputs' Jacobian (classes x sketch a sample) and
-                    * not the loss's gradient; the rest is of the loss all the same */
-    uint64_t seed; /* of the sketch: equal for all that are to be compared */
+                               predicted class) */
+    const float *direction; /* for products: scant_net_parameters() numbers in the order
+                               of the weights file, trained ones only; last_layer: those
+                               of that layer, weights before bias */
+    size_t sketch;          /* length of a sketch, below 2^31 */
+    int outputs;   /* sketch the Jacobian of the outputs (classes x sketch per sample)
+                      instead of the loss gradient; other results are of the loss */
+    uint64_t seed; /* of the sketch: use the same seed to compare sketches */
 } scant_gradient_opts;
 
-/* Arrays of the caller, NULL where not wanted. */
+/* The caller's arrays, NULL if not wanted. */
 typedef struct scant_gradients {
     double *norms;    /* n squared norms */
     double *products; /* n inner products with the direction */
-    float *sketches;  /* n x sketch, or n x classes x sketch: the mean over seeds of
-                       * inner products of sketches is that of the gradients, their
-                       * variance at most 2 |x|^2 |y|^2 / sketch */
-    float *sum;       /* the gradients' sum: as many numbers as direction has */
+    float *sketches;  /* n x sketch, or n x classes x sketch: inner products of sketches
+                         are unbiased estimates of those of the gradients, with variance at
+                         most 2 |x|^2 |y|^2 / sketch */
+    float *sum;       /* the sum of the gradients, like direction */
     double *lengths;  /* n expected lengths: sum over classes y of p_y |gradient at y|,
-                       * whatever labels are. A backward pass a class. */
+                         independent of labels; one backward pass per class */
 } scant_gradients;
 
-/* rows NULL: all of data (n is then their number). What is not asked for costs nothing;
- * norms and products together cost little more than either. opts may be NULL. Another
- * thread count may change the last bits (the network's own passes do), nothing else. On
- * failure the arrays are unspecified. Fails where a network's last layer is not trained
- * and last_layer is asked for, and where an output is not finite. */
+/* rows NULL: all of data (n is then their number). Only requested results are computed;
+ * norms and products together cost little more than either. opts may be NULL. Results
+ * depend on the thread count in the last bits only. On failure the arrays are
+ * unspecified. Fails if last_layer is set and the last layer is not trained, and if an
+ * output is not finite. */
 SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *data,
                                            const size_t *rows, size_t n,
                                            const scant_gradient_opts *opts,
@@ -434,9 +432,9 @@ SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *dat
 
 /* ---- experiments ------------------------------------------------------------------- */
 
-/* Active learning played out against labels that are known: strategies side by side, a
- * run each and seed. What it is to be stands in an INI file; docs/experiments.md explains
- * the keys and the files that come out. */
+/* Active learning simulated on data with known labels: one run for each strategy and
+ * seed. An INI file describes it; docs/experiments.md explains its keys and the results.
+ */
 typedef struct scant_experiment scant_experiment;
 
 enum { SCANT_EXPERIMENT_KEY = 40 };
@@ -451,124 +449,124 @@ typedef struct scant_experiment_key {
  * Strategies' own options ("npc.candidates") are keys of section "loop", too. */
 SCANT_API bool scant_experiment_key_at(size_t i, scant_experiment_key *out);
 
-/* Reads a file (NULL: none) and then settings, whose keys are "section.key" and which
- * override it. Everything is checked that can be without the samples: a failure names
- * where, what and, of an unknown key, the nearest known one. On SCANT_OK *out is new:
+/* Reads a file (NULL: none), then settings with keys "section.key", which override it.
+ * Checks everything that does not need the samples; the message names the place, the
+ * value and, for an unknown key, the nearest known one. On SCANT_OK *out is new:
  * scant_experiment_free() ends it; else NULL. */
 SCANT_API scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
                                              const scant_setting *settings, size_t count,
                                              scant_experiment **out);
 SCANT_API void scant_experiment_free(scant_experiment *experiment); /* NULL is fine */
-/* The experiment as a file, with every default filled in: what is read from it is the
+/* Prints the experiment as an INI file with every default filled in, which describes the
  * same experiment. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_experiment_print(scant_experiment *experiment, void **bytes,
                                               size_t *size);
 
 typedef enum scant_run_event_kind {
-    SCANT_RUN_BEGIN = 1, /* a run begins, or goes on */
-    SCANT_RUN_PROGRESS,  /* now and then, in between */
-    SCANT_RUN_ROUND, /* a round is finished, and on disk; or was before, and is told */
-    SCANT_RUN_END,   /* a run has had all its rounds, or there is nothing to pick */
-    SCANT_RUN_FAILED /* a run could not go on; the others do */
+    SCANT_RUN_BEGIN = 1, /* a run starts or continues */
+    SCANT_RUN_PROGRESS,  /* from time to time in between */
+    SCANT_RUN_ROUND,     /* a round is finished and on disk, now or in an earlier call */
+    SCANT_RUN_END,       /* a run has all its rounds, or nothing is left to pick */
+    SCANT_RUN_FAILED     /* a run failed; the others continue */
 } scant_run_event_kind;
 
 typedef struct scant_run_event {
     scant_run_event_kind kind;
-    size_t run, runs; /* which, from 0, of how many */
+    size_t run, runs; /* its number, from 0; the number of runs */
     const char *strategy;
     uint64_t seed;
     size_t round, rounds;
     size_t labels;
-    double accuracy, loss; /* on the test set; negative: not known yet */
-    /* of the training under way, or the round's: scant_train_state; negative: unknown */
+    double accuracy, loss; /* on the test set; negative: unknown */
+    /* of the current training, or the round's: scant_train_state; negative: unknown */
     double train_loss, unlabelled_loss, kept, balance;
-    const char *phase;    /* what is under way */
-    double fraction;      /* of the run that is done */
-    double seconds, left; /* spent on it in this call; probably needed; negative: ? */
-    int before;           /* this round, or run, was finished by an earlier call */
-    const char *text;     /* of a run that failed: why; else "" */
+    const char *phase;    /* the current activity */
+    double fraction;      /* the finished part of the run */
+    double seconds, left; /* spent in this call; estimated rest, negative: unknown */
+    int before;           /* the round or run was finished by an earlier call */
+    const char *text;     /* the error of a failed run; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {
-    const char *out;  /* the folder for results; made where it is not there */
-    int resume;       /* go on with what is in it */
-    unsigned jobs;    /* runs side by side; 0: 1 */
-    unsigned threads; /* of a run; 0: the context's, divided by jobs; to go on: as many
-                       * as before, unless that is more than there are */
-    int skip_bad;     /* pictures that cannot be read are left out */
+    const char *out;  /* the results folder, created if missing */
+    int resume;       /* continue the experiment in it */
+    unsigned jobs;    /* runs at the same time; 0: 1 */
+    unsigned threads; /* of a run; 0: the context's, divided by jobs; resume: as many as
+                         before, if there are that many */
+    int skip_bad;     /* leave out images that cannot be read */
     void *user;
     void (*report)(void *user, const scant_run_event *event);
 } scant_run_opts;
 
-/* Runs the experiment. State is on disk after every round: a call that was cancelled, or
- * killed, is gone on with by resume, and ends with the same curve.csv (times aside),
- * picks.csv, calibration.csv and theory.csv. The same experiment gives the same picks on
- * the same machine and number of threads a run, whatever jobs is.
+/* Runs the experiment. Its state is on disk after every round: resume continues a
+ * cancelled or killed call and ends with the same curve.csv (times aside), picks.csv,
+ * calibration.csv and theory.csv. The same experiment gives the same picks on the same
+ * machine with the same number of threads per run, for any jobs.
  *
- * A run whose training diverges, or whose strategy cannot use what it is given, ends
- * alone: its rounds so far stay, the other runs go on, and the call ends with the first
- * such run's status and message. What else goes wrong ends all runs. */
+ * If a run's training diverges, or its strategy cannot use its input, only that run
+ * fails: its finished rounds stay, the other runs continue, and the call returns the
+ * first such run's status and message. Any other error ends all runs. */
 SCANT_API scant_status scant_experiment_run(scant_experiment *experiment,
                                             const scant_run_opts *opts);
 
 /* ---- reports ----------------------------------------------------------------------- */
 
-/* Writes what is computed from the curve.csv, picks.csv, calibration.csv and theory.csv
- * of a folder of results (the last three where they are there): summary.csv, auc.csv,
- * overlap.csv, report.html and charts/. Of n folders, out is where the files go; it is
- * made where it is not there, and NULL is dirs[0] where n is 1. Another folder than those
- * that are read gets those tables, too, with the runs of all of them. Runs need not be
- * finished. Each file is written whole or not at all. SCANT_EINPUT where a file that is
- * read is wrong.
+/* Computes summary.csv, auc.csv, overlap.csv, report.html and charts/ from curve.csv,
+ * picks.csv, calibration.csv and theory.csv (the last three if they exist) of n results
+ * folders. out is the folder for these files, created if missing; NULL: dirs[0], if n
+ * is 1. If out is not one of dirs it also gets the input tables, with the runs of all
+ * folders. Runs need not be finished. Each file is written atomically. SCANT_EINPUT: an
+ * input file is wrong.
  */
 SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                                     const char *out);
 
-/* What the seeds that two strategies share say of their difference, paired: in percent of
- * accuracy, or in the error of numbers to predict. NaN where there are too few seeds. */
+/* The paired difference of two strategies over their common seeds: in percent of
+ * accuracy, or in the error (regression). NaN: too few seeds. */
 typedef struct scant_difference {
     double mean_a, mean_b;
-    /* Of a - b, and its 95 % interval by Student's t. Where all seeds have the same
-     * difference there is no interval and no test, as nothing is known of their spread:
-     * NaN (where that is 0: t is 0, p is 1). */
+    /* Of a - b, and its 95 % interval by Student's t. If all seeds have the same
+     * difference its spread is unknown, so interval and test are NaN (if that difference
+     * is 0: t is 0, p is 1). */
     double mean, low, high;
     double t, p;   /* paired t-test, two-sided */
-    double p_holm; /* p, corrected for all pairs of two seeds and more (Holm, 1979) */
-    /* Sign flips: the share of ways to choose the differences' signs that give a mean as
-     * far from 0. All ways up to 20 seeds, else a hundred thousand drawn ones. */
+    double p_holm; /* p, corrected for all pairs with at least two seeds (Holm, 1979) */
+    /* Sign flips: the share of choices of the differences' signs with a mean as far from
+     * 0. All choices up to 20 seeds, else a hundred thousand drawn ones. */
     double p_flips, p_flips_holm;
 } scant_difference;
 
 typedef struct scant_pair {
     size_t a, b;  /* strategies */
-    size_t seeds; /* that are compared */
-    /* Seeds that both have, but that are left out: one run is shorter than others of its
-     * strategy (not finished, maybe), or the two have no span of labels in common. */
+    size_t seeds; /* compared */
+    /* Common seeds that are left out: one run is shorter than others of its strategy
+     * (perhaps unfinished), or the two have no span of labels in common. */
     size_t others;
-    /* The same: the two began with other samples, so they are not of one experiment. */
+    /* Left out because the two runs started with different samples, so they are not from
+     * one experiment. */
     size_t unrelated;
-    /* The labels that are compared over: the two runs of a seed as far as both go, which
-     * may be another number for each seed. */
+    /* The range of labels: the two runs of a seed are compared as far as both go, which
+     * may differ between seeds. */
     uint64_t from, to_least, to_most;
-    size_t cut; /* seeds of which a run goes further than that */
-    /* Of areas over those labels, and of values at the last of them. */
+    size_t cut; /* seeds with a run that goes further */
+    /* Of the areas over those labels, and of the values at the last of them. */
     scant_difference auc, final;
-    /* Numbers of labels at which both have two seeds in common, and at how many of them
-     * either is better by the t-test at 0.05, uncorrected. */
+    /* The number of label counts at which both have two seeds in common, and at how many
+     * of them each is better by the t-test at 0.05, uncorrected. */
     size_t levels, wins_a, wins_b;
 } scant_pair;
 
 typedef struct scant_comparison {
     const char *const *strategies; /* in the order of curve.csv */
     size_t n_strategies;
-    int regression; /* of numbers to predict: less is better */
+    int regression; /* less is better */
     const scant_pair *pairs;
     size_t n_pairs;
 } scant_comparison;
 
-/* Compares the strategies of n folders of results, each with those before it, or (where
- * baseline is not NULL) each with that one. On SCANT_OK *out is new:
- * scant_comparison_free() ends it; else NULL. */
+/* Compares the strategies of n results folders: each with those before it, or with
+ * baseline if it is not NULL. On SCANT_OK *out is new: scant_comparison_free() ends it;
+ * else NULL. */
 SCANT_API scant_status scant_compare(scant_ctx *ctx, const char *const *dirs, size_t n,
                                      const char *baseline, scant_comparison **out);
 /* NULL is fine. */
