@@ -256,7 +256,7 @@ class Leverage(StrategyCase):
             self.assertEqual(got.info["draws"], math.ceil(2 * 4 / epsilon))
         self.judge("bss", 3000, self.inputs(**arrays), **arrays, law="leverage", epsilon=.02)
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=0.02",
-                   "--opt", "law=leverage", says=["epsilon = 0.02 takes", "more than the batch of 50"])
+                   "--opt", "law=leverage", says=["epsilon = 0.02 needs", "more than the batch of 50"])
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=1e-7",
                    "--opt", "law=leverage", says="more than the limit of")
 

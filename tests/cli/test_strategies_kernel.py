@@ -153,7 +153,7 @@ class Kernel(StrategyCase):
         got = self.outcome_of("bss", 60, args, 1, seed=3)
         self.assertEqual(got.info["landmarks"], 1024)
         self.assertTrue(.999 < got.info["explained"] <= 1)
-        self.assertIn("1024 landmarks, drawn at random, which explain", got.said)
+        self.assertIn("1024 random landmarks, which explain", got.said)
         self.assertEqual(got.indices, self.outcome_of("bss", 60, args, 1, seed=3).indices)
         # What it says of its weights holds for the leading functions of the whole kernel.
         c = math.pi
