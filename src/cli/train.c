@@ -84,7 +84,7 @@ static const cli_example examples[] = {
 
 /* ---- the call ---------------------------------------------------------------------- */
 
-static int check_call(const train_job *job) {
+static int check_given(const train_job *job) {
     const train_args *a = &job->args;
     const cli_command *command = job->net.command;
     if (!a->samples.spec)
@@ -92,36 +92,48 @@ static int check_call(const train_job *job) {
     if (!a->model.name)
         return cli_usage(command,
                          "--model is missing ('scant models' lists them; lenet5 is for "
-                         "28x28 images, resnet18 for larger ones, mlp for rows)");
+                         "28x28 images, resnet18 for larger ones, mlp for feature rows)");
     if (!a->test && a->test_labels)
         return cli_usage(command, "--test-labels needs --test");
-    if (train_given(job, "steps") && train_given(job, "epochs"))
-        return cli_usage(command, "give --epochs or --steps, not both");
-    if (strcmp(a->train.optimizer, "adam") == 0 &&
-        (train_given(job, "momentum") || train_given(job, "nesterov")))
-        return cli_usage(command, "--%s applies to sgd: adam has none",
-                         train_given(job, "momentum") ? "momentum" : "nesterov");
-    if (train_given(job, "decay-weights-only") && !(a->train.weight_decay > 0))
-        return cli_usage(command, "--decay-weights-only needs --weight-decay");
     if (a->picks && (a->samples.indices || a->sample_weights))
-        return cli_usage(command, "--picks names rows and weights already: no --indices, "
-                                  "no --sample-weights");
+        return cli_usage(command, "--picks cannot be combined with --indices or "
+                                  "--sample-weights: it names rows and weights");
     if (a->draw && !a->picks && !a->sample_weights)
         return cli_usage(command, "--draw-by-weight needs --sample-weights or --picks");
-    if (a->model.opts.bayes && strcmp(a->model.opts.bayes, "dropout") == 0 &&
-        train_given(job, "dropout") && !(a->model.opts.dropout > 0))
-        return cli_usage(command, "--bayes dropout drops features: --dropout is above 0");
-    if (a->model.opts.hidden && a->model.opts.no_hidden)
-        return cli_usage(command, "--hidden and --no-hidden contradict each other");
     if (a->train.patience && !a->validation)
         return cli_usage(command, "--patience needs --validation N: samples to watch");
-    int method = train_check_method(job);
-    if (method != CLI_DONE) return method;
-    int scaling = net_check_scaling(command, &a->model);
-    if (scaling != CLI_DONE) return scaling;
     if (a->resume && a->overwrite)
         return cli_usage(command, "--resume and --overwrite contradict each other");
     return CLI_DONE;
+}
+
+static int check_options(const train_job *job) {
+    const train_args *a = &job->args;
+    const cli_command *command = job->net.command;
+    const scant_net_opts *net = &a->model.opts;
+    bool adam = strcmp(a->train.optimizer, "adam") == 0;
+    bool momentum = train_given(job, "momentum");
+    if (train_given(job, "steps") && train_given(job, "epochs"))
+        return cli_usage(command, "give --epochs or --steps, not both");
+    if (adam && (momentum || train_given(job, "nesterov")))
+        return cli_usage(command, "--%s applies to sgd: adam has none",
+                         momentum ? "momentum" : "nesterov");
+    if (train_given(job, "decay-weights-only") && !(a->train.weight_decay > 0))
+        return cli_usage(command, "--decay-weights-only needs --weight-decay");
+    if (net->bayes && strcmp(net->bayes, "dropout") == 0 && train_given(job, "dropout") &&
+        !(net->dropout > 0))
+        return cli_usage(command, "--bayes dropout drops features: --dropout is above 0");
+    if (net->hidden && net->no_hidden)
+        return cli_usage(command, "--hidden and --no-hidden contradict each other");
+    return train_check_method(job);
+}
+
+static int check_call(const train_job *job) {
+    int status = check_given(job);
+    if (status == CLI_DONE) status = check_options(job);
+    if (status == CLI_DONE)
+        status = net_check_scaling(job->net.command, &job->args.model);
+    return status;
 }
 
 /* ---- the work ---------------------------------------------------------------------- */

@@ -255,7 +255,8 @@ static scant_status parse_key(scant_experiment *e, size_t i, const loop_key *key
         return loop_wrong(e, e->origins[i], "%s.%s is '%s', expected %s", key->section,
                           key->key, text,
                           scant__option_expected(key->row, text, expected));
-    if (key->row->kind == SCANT_OPTION_SWITCH) e->texts[i] = value.number ? "yes" : "no";
+    if (key->row->kind == SCANT_OPTION_SWITCH)
+        e->texts[i] = value.number != 0 ? "yes" : "no";
     scant__option_store(key->row, text, &value, base);
     return SCANT_OK;
 }
@@ -289,7 +290,7 @@ static void fill_rest(scant_experiment *e) {
     if (!s->training.loss)
         s->training.loss = strcmp(s->task, "regression") == 0 ? "mse" : "ce";
     if (s->warm && !given(e, "reinit")) s->reinit = false;
-    if (!s->training.momentum && !given(e, "nesterov")) s->training.nesterov = false;
+    if (s->training.momentum == 0 && !given(e, "nesterov")) s->training.nesterov = false;
     loop_bayes_fill(e);
 }
 

@@ -63,7 +63,7 @@ typedef struct nn_method {
     bool grows;             /* the average warms up: it forgets faster in the beginning */
     const scant__views *views; /* weak augmentation of labelled samples; NULL: none */
     size_t scratch;            /* bytes of scratch for view */
-    uint64_t hash;             /* of the options that must match on resuming */
+    uint64_t hash;             /* of what must match on resuming beside the options */
     nn_kept kept[NN_KEPT];
     size_t n_kept;
     /* Makes graded + aside inputs of one sample, before the network's scaling.
@@ -89,6 +89,8 @@ scant_status nn_train(scant_net *net, const scant_data *data,
 void nn_train_defaults(const char *optimizer, scant_train_opts *opts);
 /* Sets one option by its text, which must be a value of it. */
 void nn_train_set(scant_train_opts *opts, const char *key, const char *text);
+/* Hashes the options, except the batch size and those that say when a training ends. */
+uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *opts);
 /* Whether every option is within its range. */
 scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *opts);
 

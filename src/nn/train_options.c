@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/option.h"
 #include "nn/train.h"
 #include "scant/train.h"
@@ -116,6 +117,16 @@ void nn_train_defaults(const char *optimizer, scant_train_opts *o) {
         if (rows[i].value) nn_train_set(o, rows[i].key, rows[i].value);
     if (optimizer) o->optimizer = optimizer;
     o->lr = strcmp(o->optimizer, "adam") == 0 ? adam_rate : sgd_rate;
+}
+
+uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *o) {
+    char number[SCANT__NUMBER];
+    for (size_t i = 0; i < ROWS; i++) {
+        if (scant__has_word("epochs steps until patience batch", rows[i].key)) continue;
+        const char *text = scant__option_text(&rows[i], o, number);
+        hash = scant__hash(hash, text, strlen(text) + 1);
+    }
+    return hash;
 }
 
 scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *o) {

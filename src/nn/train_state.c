@@ -68,20 +68,10 @@ static uint64_t mix_network(uint64_t hash, const nn_net *net) {
  * not the number of steps or the end conditions. */
 static uint64_t fingerprint(const nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
-    const double numbers[] = {o->lr,   o->momentum,      o->weight_decay,
-                              o->clip, o->norm_momentum, o->ema};
-    const uint64_t counts[] = {t->n,
-                               t->batch,
-                               o->seed,
-                               o->warmup,
-                               (uint64_t)o->nesterov,
-                               (uint64_t)o->decay_weights_only,
-                               (uint64_t)o->draw};
+    const uint64_t counts[] = {t->n, t->batch, o->seed, (uint64_t)o->draw};
     uint64_t hash = mix_network(SCANT__HASH_FIRST, t->net->net);
-    hash = scant__hash(hash, numbers, sizeof numbers);
     hash = scant__hash(hash, counts, sizeof counts);
-    hash = mix_word(mix_word(hash, o->optimizer), o->schedule);
-    hash = mix_word(mix_word(hash, o->loss), o->augment);
+    hash = nn_train_hash(hash, o);
     hash = scant__hash(hash, t->rows, t->n * sizeof *t->rows);
     if (t->labels) hash = scant__hash(hash, t->labels, t->n * sizeof *t->labels);
     for (size_t i = 0; t->targets && i < t->n; i++)

@@ -357,20 +357,17 @@ static scant_status acs_select(select_req *req) {
 }
 
 static const scant_option options[] = {
-    {.key = "projections",
-     .kind = SCANT_OPTION_COUNT,
-     .value = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "compare rows on the first K posterior samples only; 0: on all"},
-    {.key = "inner",
-     .kind = SCANT_OPTION_CHOICE,
-     .value = "projections",
-     .choices = "projections|fisher",
-     .help = "compare rows by their expected log-likelihoods under the samples "
-             "(projections), or by the gradients of these in the last layer's weights "
-             "(fisher), which needs features too"},
-    SELECT_OPTION_BIAS("1")};
+    SELECT_OPTION("projections", COUNT, "0",
+                  "compare rows on the first K posterior samples only; 0: on all",
+                  .max = 1e9),
+    SELECT_OPTION(
+        "inner", CHOICE, "projections",
+        "compare rows by their expected log-likelihoods under the samples "
+        "(projections), or by the gradients of these in the last layer's weights "
+        "(fisher), which needs features too",
+        .choices = "projections|fisher"),
+    SELECT_OPTION_BIAS("1"),
+};
 
 static const scant_figure_info figures[] = {
     {"objective_start", "distance of the empty coreset from the pool"},

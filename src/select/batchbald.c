@@ -393,13 +393,12 @@ static scant_status batchbald_select(select_req *req) {
 }
 
 static const scant_option options[] = {
-    {.key = "mc",
-     .kind = SCANT_OPTION_COUNT,
-     .value = "10000",
-     .min = 1,
-     .max = 1e9,
-     .help = "limit on label combinations: up to this number all are enumerated, beyond "
-             "it this many are drawn at random"}};
+    SELECT_OPTION(
+        "mc", COUNT, "10000",
+        "limit on label combinations: up to this number all are enumerated, beyond "
+        "it this many are drawn at random",
+        .min = 1, .max = 1e9),
+};
 
 static const scant_figure_info figures[] = {
     {"ceiling",

@@ -394,33 +394,26 @@ static void bss_plan(const select_req *req, scant_plan *plan) {
 }
 
 static const scant_option options[] = {
-    {.key = "epsilon",
-     .kind = SCANT_OPTION_NUMBER,
-     .otherwise = "chosen for the batch",
-     .min = 0,
-     .max = 1,
-     .open = SCANT_OPEN_MIN | SCANT_OPEN_MAX,
-     .help = "relative excess error that the fit may have; if this needs more rows than "
-             "the batch, the call fails"},
-    {.key = "basis",
-     .kind = SCANT_OPTION_CHOICE,
-     .otherwise = "features if given, else gradients",
-     .choices = "features|poly:K|gradients",
-     .min = 1,
-     .max = 8,
-     .help = "functions to fit: linear in the features, polynomials of degree K in the "
-             "features, or linear in the gradients"},
-    {.key = "bias",
-     .kind = SCANT_OPTION_SWITCH,
-     .value = "1",
-     .kernel_value = "0",
-     .help = "include a constant function; with a kernel, append a 1 to the features"},
-    {.key = "law",
-     .kind = SCANT_OPTION_CHOICE,
-     .value = "bss",
-     .choices = "bss|leverage",
-     .help = "how rows are drawn: by randomized BSS sampling, or independently by their "
-             "leverage, which needs more rows for the same fit"},
+    SELECT_OPTION(
+        "epsilon", NUMBER, NULL,
+        "relative excess error that the fit may have; if this needs more rows than "
+        "the batch, the call fails",
+        .otherwise = "chosen for the batch", .max = 1, .open = SCANT_OPEN_BOTH),
+    SELECT_OPTION(
+        "basis", CHOICE, NULL,
+        "functions to fit: linear in the features, polynomials of degree K in the "
+        "features, or linear in the gradients",
+        .otherwise = "features if given, else gradients",
+        .choices = "features|poly:K|gradients", .min = 1, .max = 8),
+    SELECT_OPTION(
+        "bias", SWITCH, "1",
+        "include a constant function; with a kernel, append a 1 to the features",
+        .kernel_value = "0"),
+    SELECT_OPTION(
+        "law", CHOICE, "bss",
+        "how rows are drawn: by randomized BSS sampling, or independently by their "
+        "leverage, which needs more rows for the same fit",
+        .choices = "bss|leverage"),
 };
 
 static const scant_figure_info figures[] = {

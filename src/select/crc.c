@@ -151,12 +151,9 @@ static scant_status crc_select(select_req *req) {
 }
 
 static const scant_option options[] = {
-    {.key = "group",
-     .kind = SCANT_OPTION_COUNT,
-     .otherwise = "a tenth of the batch",
-     .min = 1,
-     .max = 1e9,
-     .help = "rows per group; lowered to a divisor of the batch"},
+    SELECT_OPTION("group", COUNT, NULL,
+                  "rows per group; lowered to a divisor of the batch",
+                  .otherwise = "a tenth of the batch", .min = 1, .max = 1e9),
     SELECT_LAMBDA_BIAS,
     SELECT_OPTION_NORMALISE,
 };

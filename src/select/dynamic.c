@@ -213,13 +213,11 @@ static scant_status dynamic_select(select_req *req) {
 }
 
 static const scant_option options[] = {
-    {.key = "gamma",
-     .kind = SCANT_OPTION_NUMBER,
-     .value = "2",
-     .min = 0,
-     .max = INFINITY,
-     .help = "weight of the similarity to the labelled rows' gradients; inf: only the "
-             "similarity counts"},
+    SELECT_OPTION(
+        "gamma", NUMBER, "2",
+        "weight of the similarity to the labelled rows' gradients; inf: only the "
+        "similarity counts",
+        .max = INFINITY),
     SELECT_OPTION_BIAS("1"),
 };
 

@@ -268,21 +268,15 @@ static scant_status npc_select(select_req *req) {
 }
 
 static const scant_option options[] = {
-    {.key = "candidates",
-     .kind = SCANT_OPTION_COUNT,
-     .value = "1000",
-     .min = 1,
-     .max = 1e9,
-     .help = "how many random batches to choose from"},
+    SELECT_OPTION("candidates", COUNT, "1000", "how many random batches to choose from",
+                  .min = 1, .max = 1e9),
     SELECT_LAMBDA_BIAS,
     SELECT_OPTION_NORMALISE,
-    {.key = "refine",
-     .kind = SCANT_OPTION_COUNT,
-     .value = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "improve the best batch by up to this many swaps, each replacing one row so "
-             "that lambda rises"},
+    SELECT_OPTION(
+        "refine", COUNT, "0",
+        "improve the best batch by up to this many swaps, each replacing one row so "
+        "that lambda rises",
+        .max = 1e9),
 };
 
 static const scant_figure_info figures[] = {

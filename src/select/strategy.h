@@ -6,6 +6,7 @@
 #ifndef SCANT_SELECT_STRATEGY_H
 #define SCANT_SELECT_STRATEGY_H
 
+#include "core/option.h"
 #include "select/pool.h"
 
 typedef struct select_value { /* of an option, in the order of the strategy's table */
@@ -57,6 +58,10 @@ typedef struct scant_strategy {
 /* Members of a strategy's info, from its static tables. */
 #define SELECT_OPTIONS(table) .options = table, .n_options = sizeof table / sizeof *table
 #define SELECT_FIGURES(table) .figures = table, .n_figures = sizeof table / sizeof *table
+
+/* A row of a strategy's table of options. */
+#define SELECT_OPTION(key, kind, value, help, ...)                                       \
+    OPT_ROW(key, kind, NULL, value, 0, NULL, help, __VA_ARGS__)
 
 /* Options of several strategies. */
 #define SELECT_OPTION_BIAS(default_)                                                     \

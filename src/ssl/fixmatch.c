@@ -180,10 +180,9 @@ static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
     m->kept[2] = (nn_kept){"darp", f->state, c + 1};
     m->n_kept = 3;
     m->check = check;
-    const double numbers[] = {o->darp_alpha, o->darp_warmup, (double)o->darp_every};
-    m->hash = scant__hash(m->hash, numbers, sizeof numbers);
     if (o->darp_target)
-        m->hash = scant__hash(m->hash, o->darp_target, c * sizeof *o->darp_target);
+        m->hash =
+            scant__hash(SCANT__HASH_FIRST, o->darp_target, c * sizeof *o->darp_target);
     return SCANT_OK;
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/hash.h"
 #include "scant/train.h"
 #include "ssl/ssl.h"
 
@@ -130,15 +129,10 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     TRY(find_samples(s, kind));
     TRY(ssl_views_fit(s));
     TRY(warn_of_classes(s));
-    const scant_ssl_opts *o = &s->o.ssl;
-    const double numbers[] = {o->weight, o->threshold, o->noise, o->drop};
-    const uint64_t counts[] = {o->ramp, o->cut};
     m->name = kind->info.name;
-    m->batch = s->o.batch * o->mu;
+    m->batch = s->o.batch * s->o.ssl.mu;
     m->views = s->changed ? &s->views : NULL;
     m->scratch = scant__views_scratch(&s->views);
-    m->hash = scant__hash(SCANT__HASH_FIRST, numbers, sizeof numbers);
-    m->hash = scant__hash(m->hash, counts, sizeof counts);
     return kind->begin(s);
 }
 
