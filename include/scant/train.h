@@ -232,6 +232,7 @@ typedef struct scant_train_opts {
     double lr;             /* learning rate */
     double momentum;       /* of sgd */
     bool nesterov;
+    double beta2; /* of adam: decay of the mean of squared gradients */
     double weight_decay;
     bool decay_weights_only; /* not on biases and normalisation */
     const char *schedule;    /* constant, cosine, step (a tenth at 1/2 and at 3/4),

@@ -35,6 +35,8 @@ static const scant_option rows[] = {
     OPT_NUMBER("momentum", "M", "0.9", AT(momentum), 0, 1, SCANT_OPEN_MAX, training,
                "momentum of sgd"),
     OPT_SWITCH("nesterov", "no", AT(nesterov), training, "Nesterov momentum"),
+    OPT_NUMBER("beta2", "B", "0.999", AT(beta2), 0, 1, SCANT_OPEN_BOTH, training,
+               "adam: decay of the mean of squared gradients"),
     OPT_NUMBER("weight_decay", "D", "0", AT(weight_decay), 0, INFINITY, SCANT_OPEN_MAX,
                training, "weight decay (L2 penalty)"),
     OPT_SWITCH("decay_weights_only", "no", AT(decay_weights_only), training,

@@ -15,6 +15,7 @@ static scant_status settle_optimizer(nn_trainer *t) {
         return scant__fail(t->ctx, SCANT_EUSAGE, "nesterov needs the sgd optimizer");
     t->optim = (nn_optim_opts){.kind = adam ? NN_ADAM : NN_SGD,
                                .momentum = o->momentum,
+                               .beta2 = o->beta2,
                                .nesterov = o->nesterov && o->momentum > 0,
                                .weight_decay = o->weight_decay,
                                .clip = o->clip};

@@ -92,7 +92,7 @@ class Manual(Case):
         for command in ("select", "models", "train", "embed", "new", "add", "status", "query", "label",
                         "predict", "export", "log", "set"):
             part = text.split(f".Ss scant {command}\n")[1].split("\n.S")[0]
-            for flag in re.findall(r"(?m)^  (--[a-z-]+)", self.ok(command, "--help")):
+            for flag in re.findall(r"(?m)^  (--[a-z0-9-]+)", self.ok(command, "--help")):
                 if flag != "--help":
                     self.assertRegex(part, rf"(?m)^\.It Fl {flag[1:]}( |$)")
         for name in [one["name"] for one in json.loads(self.ok("strategies", "--format", "json"))]:

@@ -71,6 +71,7 @@ static void any_option_of_steps_makes_another_training(void **state) {
         NUMBER(momentum, 0.8),
         NUMBER(momentum, 0),
         SWITCH(nesterov, 1),
+        NUMBER(beta2, 0.9),
         NUMBER(weight_decay, 1e-3),
         SWITCH(decay_weights_only, 1),
         NUMBER(clip, 1),
