@@ -457,7 +457,8 @@ static void wrong_calls_are_refused(void **state) {
          "supervised|fixmatch|mean-teacher|pi|pseudo-label"},
         {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = rows, with.n_unlabelled = 0),
          "use method=supervised"},
-        {TRAIN_OPTS("pi", NULL), "use method=supervised"}, /* all have labels */
+        {TRAIN_OPTS("pi", NULL, with.steps = 0),
+         "use method=supervised"}, /* all have labels */
         {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = far, with.n_unlabelled = 1),
          "there is no sample 300"},
         {TRAIN_OPTS("fixmatch", NULL, with.rows = far, with.n_rows = 1),
