@@ -200,7 +200,8 @@ static void add_name(const scant_option *o, const char *text, char *out, size_t 
     size_t n = 0;
     while (o->names(n)) n++;
     const char *near = text ? scant__nearest(text, o, n, name_at) : NULL;
-    snprintf(out, size, "a known name%s%s%s", near ? "; the nearest is '" : "",
+    snprintf(out, size, "the name of a %s%s%s%s",
+             strcmp(o->key, "name") ? o->key : o->arg, near ? "; the nearest is '" : "",
              near ? near : "", near ? "'" : "");
 }
 
@@ -237,7 +238,7 @@ const char *scant__option_expected(const scant_option *o, const char *text,
         snprintf(rest, room, "a size such as 512M or 4G");
         break;
     default:
-        snprintf(rest, room, "a text");
+        snprintf(rest, room, "any text");
     }
     return out;
 }

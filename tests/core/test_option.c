@@ -184,7 +184,8 @@ static void messages_say_what_was_expected(void **state) {
         {"share", "1", "--share is '1', expected a number of at least 0 and below 1"},
         {"gamma", "-1", "--gamma is '-1', expected a number of at least 0, or inf"},
         {"word", "x", "--word is 'x', expected one of one|two|best:K, K from 1 to 9"},
-        {"pet", "hors", "--pet is 'hors', expected a known name; the nearest is 'horse'"},
+        {"pet", "hors",
+         "--pet is 'hors', expected the name of a pet; the nearest is 'horse'"},
         {"on", "maybe", "--on is 'maybe', expected yes or no, or 1 or 0"},
     };
     (void)state;

@@ -10,24 +10,11 @@
 #include <math.h>
 #include <zlib.h>
 
-#include "support.h"
+#include "data/counting.h"
 
 #include "core/mem.h"
 #include "data/dataset.h"
 #include "scant/train.h"
-
-static memory mem;
-static scant_ctx *ctx;
-
-static inline int setup(void **state) {
-    ctx = ctx_counting(&mem);
-    return make_dir(state);
-}
-
-static inline int teardown(void **state) {
-    ctx_end(ctx, &mem);
-    return remove_dir(state);
-}
 
 static inline scant_data *opened(const char *spec, scant_data_opts opts) {
     scant_data *data;

@@ -331,7 +331,7 @@ static void a_folder_without_images_is_refused(void **state) {
     refuses(path_of("bare"), small, "has no images (.png, .jpg, .jpeg), neither in");
 }
 
-static void a_image_that_went_away_is_told_when_read(void **state) {
+static void an_image_that_went_away_is_told_when_read(void **state) {
     float out[WIDTH];
     scant__fault fault;
     (void)state;
@@ -419,7 +419,7 @@ int main(void) {
         cmocka_unit_test(class_folders_are_labels_in_the_order_of_their_bytes),
         cmocka_unit_test(images_by_themselves_take_labels_from_a_file),
         cmocka_unit_test(a_folder_without_images_is_refused),
-        cmocka_unit_test(a_image_that_went_away_is_told_when_read),
+        cmocka_unit_test(an_image_that_went_away_is_told_when_read),
         cmocka_unit_test(images_survive_failing_memory),
         cmocka_unit_test(any_number_of_threads_reads_the_same),
         cmocka_unit_test(walking_can_be_cancelled),

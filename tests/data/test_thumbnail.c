@@ -120,7 +120,7 @@ static image whole, turned, thumb;
 
 /* JPEG of quality 88 with half its colour moves noise, which the test's images are full
  * of, by several levels; an image turned the wrong way is some sixty off. */
-static void a_image_that_fits_is_nearly_itself(void **state) {
+static void an_image_that_fits_is_nearly_itself(void **state) {
     scant_data *data = opened(PICTURES, (scant_data_opts){0});
     size_t pngs = 0, jpegs = 0;
     (void)state;
@@ -377,7 +377,7 @@ static void showing_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_image_that_fits_is_nearly_itself),
+        cmocka_unit_test(an_image_that_fits_is_nearly_itself),
         cmocka_unit_test(every_orientation_is_upright),
         cmocka_unit_test(the_longer_side_is_as_asked_for_and_means_stay),
         cmocka_unit_test(a_large_jpeg_keeps_its_parts),

@@ -160,6 +160,64 @@ static void a_rate_and_nesterov_are_their_optimizers(void **state) {
     assert_null(scant_method_find("fixmach"));
 }
 
+/* What the library fills in for a method and optimizer, an experiment does, whichever
+ * keys are given. Without momentum there is no Nesterov momentum unless it is asked for.
+ */
+static void defaults_stand_beside_whatever_is_given(void **state) {
+    static const scant_setting cases[][2] = {
+        {{0}},
+        {{"optimizer", "sgd"}},
+        {{"optimizer", "adam"}},
+        {{"momentum", "0.9"}},
+        {{"momentum", "0"}},
+        {{"optimizer", "sgd"}, {"momentum", "0.8"}},
+        {{"lr", "0.07"}},
+        {{"optimizer", "adam"}, {"lr", "0.07"}},
+        {{"ema", "0.5"}},
+        {{"nesterov", "no"}},
+        {{"optimizer", "sgd"}, {"nesterov", "yes"}},
+        {{"weight_decay", "0"}},
+        {{"weight_decay", "0.01"}},
+        {{"weight_decay", "0.01"}, {"decay_weights_only", "no"}},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    scant_ctx *ctx = listening();
+    size_t rows;
+    const scant_option *row = scant_train_options(&rows);
+    char got[SCANT__NUMBER], want[SCANT__NUMBER];
+    (void)state;
+    for (size_t i = 0; i < METHODS * CASES; i++) {
+        const scant_setting *given = cases[i % CASES];
+        const char *optimizer =
+            given->key && !strcmp(given->key, "optimizer") ? given->value : NULL;
+        scant_setting keys[MORE] = {{"train.method", methods[i / CASES]}};
+        char names[2][64];
+        scant_train_opts o;
+        scant_train_defaults(methods[i / CASES], optimizer, &o);
+        for (size_t k = 0; k < 2 && given[k].key; k++) {
+            const scant_option *r = scant__option_find(row, rows, given[k].key);
+            snprintf(names[k], sizeof names[k], "train.%s", given[k].key);
+            keys[k + 1] = (scant_setting){names[k], given[k].value};
+            assert_int_equal(scant__option_set(ctx, "it", r, given[k].value, &o),
+                             SCANT_OK);
+        }
+        if (o.momentum == 0) o.nesterov = false;
+        o.epochs = 150;
+        o.loss = "ce";
+        scant_experiment *e = open_with(ctx, keys);
+        for (size_t k = 0; k < rows; k++) {
+            const char *is = scant__option_text(&row[k], &e->set.training, got);
+            const char *should = scant__option_text(&row[k], &o, want);
+            if (strcmp(is, should) != 0)
+                fail_msg("%s, case %zu: %s is %s, expected %s", methods[i / CASES],
+                         i % CASES, row[k].key, is, should);
+        }
+        scant_experiment_free(e);
+    }
+    assert_string_equal(said, "");
+    scant_ctx_free(ctx);
+}
+
 /* The table names every method, and methods only options of the table. */
 static void the_table_of_options_fits_the_methods(void **state) {
     size_t n, rows;
@@ -596,6 +654,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_given_is_as_scant_train_has_it),
         cmocka_unit_test(what_is_printed_has_it_and_is_the_same_again),
         cmocka_unit_test(what_is_given_goes_before_it),
+        cmocka_unit_test(defaults_stand_beside_whatever_is_given),
         cmocka_unit_test(the_table_of_options_fits_the_methods),
         cmocka_unit_test(a_rate_and_nesterov_are_their_optimizers),
         cmocka_unit_test(keys_of_another_method_say_nothing_and_are_told),
