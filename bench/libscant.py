@@ -13,15 +13,18 @@ ARRAYS = ("features", "probs", "logits", "calibrated", "gradients", "samples", "
           "lengths", "labels", "candidates")
 
 
+RESERVED = [("reserved", c_uint64 * 8)]
+
+
 class CtxOpts(ctypes.Structure):
     _fields_ = [("threads", c_uint), ("memory", c_size_t)] + [
         (name, c_void_p)
-        for name in ("user", "log", "progress", "cancel", "allocate", "release")]
+        for name in ("user", "log", "progress", "cancel", "allocate", "release")] + RESERVED
 
 
 class Evidence(ctypes.Structure):
     _fields_ = [(name, c_void_p) for name in ARRAYS] + [
-        ("rows", c_size_t), ("temperature", c_double), ("calibrate_on", c_void_p)]
+        ("rows", c_size_t), ("temperature", c_double), ("calibrate_on", c_void_p)] + RESERVED
 
 
 class Setting(ctypes.Structure):
@@ -31,7 +34,7 @@ class Setting(ctypes.Structure):
 class SelectOpts(ctypes.Structure):
     _fields_ = [("seed", c_uint64), ("settings", POINTER(Setting)), ("n_settings", c_size_t),
                 ("state", c_char_p), ("state_size", c_size_t), ("state_name", c_char_p),
-                ("kernel", c_char_p)]
+                ("kernel", c_char_p)] + RESERVED
 
 
 class Pick(ctypes.Structure):

@@ -20,7 +20,7 @@ extern "C" {
  * A handle serves one thread at a time, like its context. Several threads and programs
  * may open handles of one project; each sees the finished transactions of the others, and
  * writers wait for each other. Items are numbered from 0 in the order they were added and
- * keep their numbers; so are classes.
+ * keep their numbers; classes likewise.
  *
  * Besides the statuses each function names, any of them may return SCANT_EIO (the disk),
  * SCANT_EINPUT (a damaged database) and SCANT_ENOMEM. Throughout this header
@@ -40,6 +40,7 @@ typedef struct scant_source {
     /* CSV or JSONL, one line per item: id, and one of path, row and text; label, group.
      * Without a manifest ids are paths below the folder, or row numbers. */
     const char *manifest;
+    SCANT_RESERVED;
 } scant_source;
 
 typedef struct scant_project_opts {
@@ -47,10 +48,11 @@ typedef struct scant_project_opts {
     const char *const *classes; /* distinct names */
     size_t n_classes;
     const char *backbone; /* the model that computes features of images (none) */
-    const char *weights;  /* of the backbone */
+    const char *weights;  /* file of the backbone's weights */
     uint64_t seed;
     const scant_setting *settings; /* scant_project_options() */
     size_t n_settings;
+    SCANT_RESERVED;
 } scant_project_opts;
 
 /* Creates a project in dir, which must be missing or empty (else SCANT_ECONFLICT); all or
@@ -58,22 +60,22 @@ typedef struct scant_project_opts {
 SCANT_API scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                             const scant_project_opts *opts,
                                             scant_project **out);
-/* SCANT_EINPUT: dir is not a project, or its database has another version; the message
- * says what to do. */
+/* Opens a project. SCANT_EINPUT: dir is not a project, or its database has another
+ * version; the message says what to do. */
 SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 
-/* Adds items, in time proportional to what is new. A source that is already a folder of
- * the project is searched for new images; source NULL: all folders are. Ids must be new.
- * *added (may be NULL): how many were added. */
+/* Adds items, in time proportional to their number. A source that is already a folder of
+ * the project is searched for new images; source NULL: all such folders are. Ids must be
+ * new. *added (may be NULL): how many were added. */
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
 /* The settings of a project, with their defaults. Static. */
 SCANT_API const scant_option *scant_project_options(size_t *count);
 /* SCANT_EUSAGE: the value is not allowed, or there are answers and it would change the
- * audit set (audit_most; audit_every to or from 0). */
+ * audit set: another audit_most, or audit_every changed from or to 0. */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
 /* Several settings, all or none. */
@@ -88,23 +90,24 @@ typedef struct scant_project_info {
     const char *kind; /* "pictures" (images), "features", "texts" */
     const char *key;  /* random; identifies the project */
     size_t items;
-    size_t copies;   /* byte-identical to an earlier item, whose label they share */
-    size_t classes;  /* how many */
-    size_t people;   /* how many */
-    size_t entries;  /* of the history */
-    size_t labelled; /* with a label that people agree on; not copies */
-    size_t training; /* of those, what models train on; the others are audited */
-    int learnable;   /* they have at least two classes */
-    size_t disputed; /* answers differ */
-    size_t skipped, unsure; /* with such an answer and no label */
+    size_t copies;          /* copies of an earlier item, whose label they share */
+    size_t classes;         /* how many */
+    size_t people;          /* how many */
+    size_t entries;         /* entries of the history */
+    size_t labelled;        /* items with a label, without copies */
+    size_t training;        /* labelled items that models train on */
+    int learnable;          /* these have at least two classes */
+    size_t disputed;        /* items whose labels are tied between classes */
+    size_t skipped, unsure; /* items with such an answer and no label */
     size_t withheld;        /* the size of the audit set */
-    size_t audited; /* of those, labelled, and so is every earlier item of the audit order
-                       that was not skipped: a fair sample */
+    size_t audited; /* labelled items of the audit set before the first in the audit order
+                       that nobody has answered or skipped: a random sample */
     size_t rounds, models;  /* how many */
     size_t round_model;     /* the model that picked the last round; 0: none */
-    size_t picked, waiting; /* in the last round; of these, without an answer */
+    size_t picked, waiting; /* picks of the last round; those without an answer */
     size_t untrained;       /* labels to train on since the last model */
     int64_t created;        /* milliseconds since 1970 */
+    SCANT_RESERVED;
 } scant_project_info;
 SCANT_API scant_status scant_project_info_get(scant_project *project,
                                               scant_project_info *out);
@@ -119,25 +122,27 @@ SCANT_API scant_status scant_project_class_add(scant_project *project, const cha
 
 typedef enum scant_answer_kind {
     SCANT_ANSWER_LABEL = 1,
-    SCANT_ANSWER_SKIP,   /* not now, not by me */
-    SCANT_ANSWER_UNSURE, /* nobody could tell */
+    SCANT_ANSWER_SKIP,   /* left to others */
+    SCANT_ANSWER_UNSURE, /* the class cannot be told */
     SCANT_ANSWER_UNDO    /* withdraws an earlier entry; in the history only */
 } scant_answer_kind;
+SCANT_API const char *scant_answer_name(scant_answer_kind kind); /* "label"; static */
 
 typedef struct scant_item {
     size_t item;       /* its number */
     const char *id;    /* the user's */
-    const char *path;  /* of its image, below its source; NULL: none */
+    const char *path;  /* path of its image, below its source; NULL: none */
     const char *text;  /* NULL: none */
     const char *group; /* NULL: none */
     size_t copy_of;    /* itself, unless it is a copy */
     int audit;         /* in the audit set */
     int64_t label;     /* the class; -1: none, or answers differ */
-    size_t answers;    /* current labels */
+    size_t answers;    /* number of current answers that are labels */
     int disputed;
-    /* SCANT_ANSWER_LABEL: there is a label. Else _UNSURE or _SKIP if there are only such
-     * answers; 0: no answers, or they differ. */
+    /* SCANT_ANSWER_LABEL: it has a label. Without labels: _UNSURE if there is an unsure,
+     * else _SKIP if there is a skip. 0: no answers, or disputed. */
     scant_answer_kind answer;
+    SCANT_RESERVED;
 } scant_item;
 
 /* Calls fn for items first .. first + count - 1 (SIZE_MAX: to the last) in order, until
@@ -150,15 +155,15 @@ scant_project_items(scant_project *project, size_t first, size_t count,
  * for the project. */
 SCANT_API scant_status scant_project_item(scant_project *project, size_t item,
                                           scant_item *out);
-/* The number of the item with that id; SCANT_ENOTFOUND: none. */
+/* Finds the item with an id; SCANT_ENOTFOUND: none. */
 SCANT_API scant_status scant_project_find(scant_project *project, const char *id,
                                           size_t *item);
-/* labels: the class of each item, -1 if it has none or is in the audit set. The caller's
- * array, one element per item. Copies have their original's label. */
+/* Writes the class of each item to labels, the caller's array of one element per item; -1
+ * if it has no label or is in the audit set. Copies have their original's label. */
 SCANT_API scant_status scant_project_labels(scant_project *project, int64_t *labels,
                                             size_t n);
 
-/* An item's image as a JPEG or PNG file, upright, no side longer than `most` pixels.
+/* Encodes an item's image as JPEG or PNG, upright, no side longer than `most` pixels.
  * *type is "image/jpeg" or "image/png", static. *bytes is new: scant_bytes_free() ends
  * it. SCANT_ENOTFOUND: no such item; SCANT_EINPUT: it has no image, or the image cannot
  * be read. */
@@ -173,15 +178,15 @@ typedef enum scant_role {
     SCANT_ROLE_PICK = 1, /* picked by a strategy, in a round */
     SCANT_ROLE_AUDIT,    /* next in the audit order */
     SCANT_ROLE_OVERLAP,  /* for a second opinion */
-    SCANT_ROLE_FILL,  /* no pick was left: further down the last ranking, or at random */
+    SCANT_ROLE_FILL,  /* no pick was left: the rest of the last ranking, or at random */
     SCANT_ROLE_ALIKE, /* similar to another item, in a grid */
     SCANT_ROLE_IMPORT /* from a file */
 } scant_role;
 SCANT_API const char *scant_role_name(scant_role role); /* "pick"; static */
 
-/* The number of a person, who is added if the name is new. Names have 1 to 100 bytes of
- * UTF-8, without control characters, characters that change the writing direction, and
- * spaces at the ends; class names have up to 200 bytes. */
+/* Finds the number of a person, who is added if the name is new. Names have 1 to 100
+ * bytes of UTF-8, no control characters, no characters that change the writing direction
+ * and no spaces at the ends; class names have up to 200 bytes. */
 SCANT_API scant_status scant_project_person(scant_project *project, const char *name,
                                             size_t *person);
 /* Borrowed until the next call for the project; NULL: no such person. */
@@ -211,16 +216,17 @@ typedef struct scant_lease {
  * is leased to two people at once, and nobody gets an item again that they have answered.
  * New items in this order: second opinions (setting overlap), one of the audit order in
  * every audit_every, picks of the last round, the rest of its ranking, any other at
- * random. *n is less if there are no more. */
+ * random. *n: the number of leases, fewer if no items are left. */
 SCANT_API scant_status scant_project_next(scant_project *project, size_t person,
                                           size_t count, scant_lease *leases, size_t *n);
-/* Leases those of the items that are no copies, not in the audit set, not leased to
- * somebody else and without an answer. For a grid of similar items. */
+/* Leases given items, for a grid of similar ones. Leaves out copies, the audit set, items
+ * with an answer and items leased to somebody else. */
 SCANT_API scant_status scant_project_take(scant_project *project, size_t person,
                                           const size_t *items, size_t n_items,
                                           scant_lease *leases, size_t *n);
-/* Renews the leases with these keys to the full time; unknown and expired ones are
- * ignored. *kept: how many were renewed. keys NULL: all of the person's. */
+/* Renews the leases with these keys to the full time. Ignores leases that are unknown or
+ * have ended; an expired lease ends when somebody else gets the item. *kept: how many
+ * were renewed. keys NULL: all of the person's. */
 SCANT_API scant_status scant_project_renew(scant_project *project, size_t person,
                                            const uint64_t *keys, size_t n_keys,
                                            size_t *kept);
@@ -240,14 +246,14 @@ typedef struct scant_answer {
 } scant_answer;
 
 typedef struct scant_receipt {
-    int64_t entry; /* of the history */
-    int repeated;  /* it was stored before */
+    int64_t entry; /* its number in the history */
+    int repeated;  /* it was stored by an earlier call with the same `once` */
 } scant_receipt;
 
 /* Stores answers, all or none; on SCANT_OK they are on the disk. An answer replaces the
  * person's earlier answer to the item. SCANT_ECONFLICT:
- * - the lease has expired, and somebody else has the item or has answered it (and overlap
- * does not ask for more);
+ * - somebody else holds the item's lease, or `overlap` others have answered it (unless
+ * the person has a current label or unsure for it);
  * - there is no lease and no earlier answer by the person;
  * - `once` was used for another answer.
  * SCANT_ENOTFOUND: no such item, class or person. SCANT_EIO: the disk is full, nothing is
@@ -255,15 +261,15 @@ typedef struct scant_receipt {
 SCANT_API scant_status scant_project_answer(scant_project *project, size_t person,
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
-/* Withdraws a person's current answer by a new entry (which: its entry; 0: the last). The
- * item is leased to the person again (key 0: it is not, because somebody else has it or
- * no more answers are needed). The answer that it had replaced does not become current
- * again. *entry: the withdrawn one. SCANT_ENOTFOUND: there is none. once: as above. */
+/* Withdraws a person's current answer (which: its entry; 0: the last one) by a new entry.
+ * The answer that it had replaced does not become current again. The item is leased to
+ * the person again; lease->key is 0 if somebody else has it or it needs no more answers.
+ * *entry: the withdrawn entry. SCANT_ENOTFOUND: there is none. once: as above. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           int64_t which, const char *once, int64_t *entry,
                                           scant_lease *lease);
-/* A person's current answer to an item (for a copy: to its original); *label is -1 if it
- * is no label. *entry 0: none. */
+/* Reads a person's current answer to an item (for a copy: to its original). *entry 0:
+ * there is none. *label -1: the answer is no label. */
 SCANT_API scant_status scant_project_said(scant_project *project, size_t person,
                                           size_t item, int64_t *entry,
                                           scant_answer_kind *kind, int64_t *label);
@@ -278,46 +284,47 @@ typedef struct scant_entry {
     const char *class_name;
     int64_t at, spent; /* milliseconds; spent negative: unknown */
     scant_role role;
-    size_t round, model; /* that proposed the item; 0: none */
+    size_t round, model; /* round and model that proposed the item; 0: none */
     int64_t undoes;      /* the entry that an undo withdraws; else 0 */
-    int stands;          /* a current answer, neither undone nor replaced */
+    int stands;          /* current answer: neither undone nor replaced */
 } scant_entry;
 
-/* Calls fn for at most `count` entries of a person (SIZE_MAX: all people) after `after`,
- * oldest first; newest: those before `after` (0: from the last), newest first. Otherwise
- * like scant_project_items(). */
+/* Calls fn for at most `count` entries of a person (SIZE_MAX: all people), oldest first
+ * from the one after `after`; with newest, newest first from the one before `after` (0:
+ * from the last). Otherwise like scant_project_items(). */
 SCANT_API scant_status scant_project_history(
     scant_project *project, size_t person, int64_t after, int newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user);
 
 /* The result of an import. */
 typedef struct scant_import {
-    size_t lines, stored, repeated; /* repeated: stored before */
-    size_t others;                  /* of those stored: skips and unsures */
-    size_t older; /* not stored: its person has given another answer, or undone one, after
-                     that time */
-    size_t unknown;                 /* ids that are not in the project */
+    size_t lines, stored, repeated; /* repeated: equal to a current answer */
+    size_t others;                  /* skips and unsures among those stored */
+    size_t older;   /* not stored: the person has answered or undone after the line's
+                       time */
+    size_t unknown; /* ids that are not in the project */
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
+    SCANT_RESERVED;
 } scant_import;
 /* Imports labels from CSV (id,label; answer, annotator, time), JSONL (the same) or Label
  * Studio's JSON; answer is label, skip or unsure, the last two without a label. All or
- * none: SCANT_EINPUT if an id or a class is unknown; partial skips those lines,
- * add_classes adds unknown classes. person: the annotator of lines that name none. If a
- * line has a time and its person has given another answer to the item since, that answer
- * stays. */
+ * none: SCANT_EINPUT if an id or a class is unknown. partial skips those lines,
+ * add_classes adds unknown classes. A line with a time does not replace a later answer
+ * of the same person. */
 typedef struct scant_import_opts {
-    const char *person; /* ("import") */
+    const char *person; /* annotator of lines that name none ("import") */
     int partial, add_classes;
+    SCANT_RESERVED;
 } scant_import_opts;
 SCANT_API scant_status scant_project_import(scant_project *project, const char *path,
                                             const scant_import_opts *opts,
                                             scant_import *out);
 
-/* The agreement of two people on items that both have answered. */
+/* The agreement of two people on items that both have labelled. */
 typedef struct scant_agreement_of {
     const char *a, *b; /* people */
     size_t items;
-    double agreed; /* a fraction */
+    double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
 } scant_agreement_of;
 SCANT_API scant_status scant_project_agreements(
@@ -334,6 +341,7 @@ typedef struct scant_project_train_opts {
     uint64_t seed; /* (from the project's seed and the model's number) */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
+    SCANT_RESERVED;
 } scant_project_train_opts;
 
 /* Trains a model on the labels outside the audit set. Stores it in models/, its
@@ -348,10 +356,11 @@ SCANT_API scant_status scant_project_train(scant_project *project,
 typedef struct scant_project_query_opts {
     const char *strategy; /* (the setting strategy; random before the first model) */
     size_t batch;         /* (the setting batch) */
-    size_t spare;         /* further items of the ranking, as a reserve (none) */
+    size_t spare;         /* items of the ranking after the batch, as a reserve (none) */
     uint64_t seed;        /* (from the project's seed and the round's number) */
-    const scant_setting *settings; /* of the strategy */
+    const scant_setting *settings; /* options of the strategy */
     size_t n_settings;
+    SCANT_RESERVED;
 } scant_project_query_opts;
 
 /* Picks items to label next with the last model, and stores them as a round.
@@ -361,10 +370,10 @@ typedef struct scant_project_query_opts {
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
-/* Items of the audit set to add to a batch that is not handed out by
+/* Lists items of the audit set to add to a batch that is not handed out by
  * scant_project_next(): the next unanswered ones of the audit order, then skipped ones.
- * As many as bring the audited share of all labels to one in audit_every, at most half of
- * the batch. items: the caller's array of `batch`. */
+ * As many as bring the audited share of all labels to one in audit_every, but at most
+ * half of the batch. items: the caller's array of `batch`. */
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);
 
@@ -373,13 +382,13 @@ SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
  * *model: its number. SCANT_ENOTREADY: there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
-/* The same as far as cache/ has it; computes nothing. There may be fewer rows than items
- * and fewer columns than classes. *out NULL: nothing cached; *model 0: no model. */
+/* The same from cache/ only, without computing. There may be fewer rows than items and
+ * fewer columns than classes. *out NULL: nothing cached; *model 0: no model. */
 SCANT_API scant_status scant_project_predicted(scant_project *project, scant_array **out,
                                                size_t *model);
-/* Items' features from cache/: their own, or those of the last model; NULL: none yet.
- * There are fewer rows than items if the backbone's features are incomplete
- * (scant_project_prepare()). */
+/* Reads features from cache/: the items' own, or else the last model's; *out NULL: none
+ * yet. There are fewer rows than items until scant_project_prepare() has completed the
+ * backbone's features. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
 /* A model's accuracy on the audited items, an unbiased sample of the pool that it was not
@@ -388,13 +397,14 @@ typedef struct scant_model_point {
     size_t model; /* number */
     size_t round; /* the last round whose labels it was trained on */
     int64_t at;
-    size_t labels;              /* it was trained on */
-    size_t audited, right;      /* items with a label now; those predicted correctly */
+    size_t labels;              /* number of labels it was trained on */
+    size_t audited, right;      /* audited items; those predicted correctly */
     double accuracy, low, high; /* with its 95 % interval (Clopper and Pearson, 1934) */
     double agreement; /* with the previous model: the share of unlabelled items with the
                          same prediction */
-    double seconds;   /* of training */
+    double seconds;   /* duration of the training */
     const char *file; /* its weights, below the project's folder */
+    SCANT_RESERVED;
 } scant_model_point;
 SCANT_API scant_status scant_project_models(
     scant_project *project,
@@ -404,25 +414,23 @@ typedef struct scant_round_point {
     size_t round;
     int64_t at;
     const char *strategy;
-    size_t model;            /* that picked it; 0: none */
+    size_t model;            /* model that picked it; 0: none */
     size_t picked, answered; /* items */
 } scant_round_point;
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
 /* The last round's picks, best first, without the reserve. items: the caller's array of
- * `room`, filled as far as it goes; *n: how many picks there are; 0: there is no round.
- */
+ * `room`, which gets the first picks; *n: the number of all picks; 0: no round. */
 SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
                                             size_t *items, size_t *n);
 
-/* The meter (docs/projects.md): the accuracy of the last model, and whether to stop.
- */
+/* The meter (docs/projects.md): the accuracy of the last model, and whether to stop. */
 typedef struct scant_meter {
     scant_model_point last; /* model 0: none */
     size_t left_out; /* items of the audit set that are unsure, skipped or disputed: not
                         part of the accuracy */
-    size_t added; /* items added after the last model, which is not evaluated on them */
+    size_t added;    /* items added after the last model, on which it is not evaluated */
     /* The gain over random: the accuracy of a model trained on the project's first
      * labels, at least half of them picked by a strategy, minus that of models trained on
      * as many audited (random) ones. Each predicts audited items that it was not trained
@@ -432,11 +440,12 @@ typedef struct scant_meter {
     size_t over_random_labels;
     /* The recent gain per ten labels, in accuracy on the audited items (over the last
      * models that span stop_labels labels); NaN: unknown. */
-    double per_ten, per_ten_high; /* high: the end of its 95 % interval */
+    double per_ten, per_ten_high; /* high: upper end of its 95 % interval */
     int narrow;                   /* the interval is at most stop_width wide */
     int fading;                   /* per_ten is below stop_gain */
-    int agreeing; /* the last two pairs of models agree on at least stop_agreement */
+    int agreeing; /* the last two agreements are at least stop_agreement */
     int stop;     /* all three, and no items were added after the last model */
+    SCANT_RESERVED;
 } scant_meter;
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);
 /* The same in words, a paragraph each: accuracy, gain over random, whether to stop. *text
@@ -447,16 +456,17 @@ SCANT_API scant_status scant_project_advice(scant_project *project,
 /* Why an item may have been picked. */
 enum { SCANT_WHY_NEIGHBOURS = 6 };
 typedef struct scant_why {
-    size_t model;             /* 0: none; values that need one are NaN */
+    size_t model;             /* 0: none; values that need a model are NaN */
     int64_t class_1, class_2; /* the most probable classes; -1: unknown */
     double p_1, p_2;
-    double entropy; /* of its probabilities, as a share of the largest possible */
-    double surer;   /* the share of items with a more certain prediction */
+    double entropy; /* entropy of the probabilities / log(classes) */
+    double surer;   /* the share of items whose prediction is more certain */
     double novelty; /* distance to the nearest labelled item, by features */
     double newer; /* the share of (a sample of) unlabelled items with a larger novelty */
-    size_t n_neighbours; /* labelled, nearest first */
+    size_t n_neighbours; /* labelled items, nearest first */
     size_t neighbours[SCANT_WHY_NEIGHBOURS];
     double distances[SCANT_WHY_NEIGHBOURS];
+    SCANT_RESERVED;
 } scant_why;
 SCANT_API scant_status scant_project_why(scant_project *project, size_t item,
                                          scant_why *out);
@@ -466,18 +476,18 @@ SCANT_API scant_status scant_project_why(scant_project *project, size_t item,
 SCANT_API scant_status scant_project_alike(scant_project *project, size_t item,
                                            size_t count, size_t *items, size_t *n);
 
-/* Items in two dimensions, by the first two principal components of their features: all,
- * or at most `most`, namely labelled ones, the last picks and an even sample of the
- * others. items (most), xy (2 * most): the caller's; *n are set. SCANT_ENOTREADY: no
- * features yet. */
+/* Maps items to two dimensions, the first two principal components of their features. If
+ * there are more than `most`: labelled ones, the last picks and an even sample of the
+ * others. items (most), xy (2 * most): the caller's; *n elements are set.
+ * SCANT_ENOTREADY: no features yet. */
 SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
-/* All items with their labels, for other programs: "csv", "jsonl", "label-studio" (items
- * with answers or a prediction, in its import format), "npy" (n int64: the class, else
- * -1). Includes the audit set and copies, ids, annotator and time, and for items without
- * a label the predicted class and its probability. *bytes is new: scant_bytes_free() ends
- * it. */
+/* Exports all items with their labels for other programs: "csv", "jsonl", "label-studio"
+ * (items with answers or a prediction, in its import format), "npy" (n int64: the class,
+ * else -1). Includes the audit set and copies, ids, annotator and time, and for items
+ * without a label the predicted class and its probability. *bytes is new:
+ * scant_bytes_free() ends it. */
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 

@@ -13,7 +13,10 @@
  * and never exits. Callbacks run on the thread that made the call.
  *
  * Zero in an options struct means "the default"; a NULL options pointer means all
- * defaults.
+ * defaults. Structs that the caller allocates end in reserved members, which later
+ * versions use for new members: initialise whole structs ({0}, or designated members),
+ * and a program runs with a newer library without recompilation. Elements of arrays,
+ * such as scant_setting and scant_answer, have no reserved members and keep their layout.
  */
 #ifndef SCANT_H
 #define SCANT_H
@@ -32,6 +35,8 @@ extern "C" {
 #define SCANT_API
 #endif
 
+#define SCANT_RESERVED uint64_t reserved[8]
+
 #define SCANT_VERSION_MAJOR 0
 #define SCANT_VERSION_MINOR 2
 #define SCANT_VERSION_PATCH 0
@@ -41,7 +46,7 @@ SCANT_API const char *scant_version(void);
 
 /* ---- status codes ------------------------------------------------------------------ */
 
-/* name, what it means */
+/* name, meaning */
 #define SCANT_STATUS_MAP(X)                                                              \
     X(OK, "success")                                                                     \
     X(EUSAGE, "the call is wrong")                                                       \
@@ -60,7 +65,7 @@ typedef enum scant_status {
 #undef SCANT_STATUS_ENUM
 } scant_status;
 
-/* "EINPUT", and "an input is wrong". Static strings. */
+/* Name and meaning: "EINPUT", "an input is wrong". Static strings. */
 SCANT_API const char *scant_status_name(scant_status status);
 SCANT_API const char *scant_status_text(scant_status status);
 
@@ -86,23 +91,23 @@ typedef struct scant_ctx_opts {
      * concurrently. */
     void *(*allocate)(void *user, size_t bytes);
     void (*release)(void *user, void *block);
+    SCANT_RESERVED;
 } scant_ctx_opts;
 
-/* On SCANT_OK *out is a new context the caller ends with scant_ctx_free(); else NULL.
- */
+/* On SCANT_OK *out is a new context that scant_ctx_free() ends; else NULL. */
 SCANT_API scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out);
-/* Free everything made with ctx first. NULL is fine. */
+/* Everything made with ctx must be freed first. NULL is fine. */
 SCANT_API void scant_ctx_free(scant_ctx *ctx);
 /* The message of the last failed call. Borrowed: valid until the next call. */
 SCANT_API const char *scant_ctx_errmsg(const scant_ctx *ctx);
 SCANT_API unsigned scant_ctx_threads(const scant_ctx *ctx);
-SCANT_API size_t scant_ctx_memory(const scant_ctx *ctx);      /* the cap, in bytes */
-SCANT_API size_t scant_ctx_memory_peak(const scant_ctx *ctx); /* largest so far */
+SCANT_API size_t scant_ctx_memory(const scant_ctx *ctx); /* the cap, in bytes */
+SCANT_API size_t
+scant_ctx_memory_peak(const scant_ctx *ctx); /* largest use so far, in bytes */
 
 /* ---- arrays ------------------------------------------------------------------------ */
 
-/* A read-only n-dimensional array in C order, memory-mapped if the file allows it.
- */
+/* A read-only array in C order, memory-mapped if the file allows it. */
 typedef struct scant_array scant_array;
 
 typedef enum scant_dtype {
@@ -137,11 +142,11 @@ SCANT_API const char *scant_array_name(const scant_array *array); /* borrowed */
 SCANT_API scant_dtype scant_array_dtype(const scant_array *array);
 SCANT_API size_t scant_array_ndim(const scant_array *array);
 SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed */
-/* Reads elements first to first + count - 1, in C order, of an array of integers; a
- * number that does not fit is an error. */
+/* Reads elements first to first + count - 1 (in C order) of an array of integers; fails
+ * if a number does not fit int64_t. */
 SCANT_API scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array,
                                             size_t first, size_t count, int64_t *out);
-/* Reads an array of any numbers as floats; a number that is not finite is an error. */
+/* The same as floats, for an array of any numbers; fails if one is not finite. */
 SCANT_API scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array,
                                           size_t first, size_t count, float *out);
 
@@ -155,25 +160,25 @@ SCANT_API void scant_bytes_free(scant_ctx *ctx, void *bytes); /* NULL is fine */
 SCANT_API scant_status scant_file_write(scant_ctx *ctx, const char *path,
                                         const void *bytes, size_t size);
 
-/* A .npy file that is written in parts, so that it need not fit in memory. It appears
- * atomically when it is finished, as with scant_file_write(). */
+/* Writes a .npy file in parts, so that it need not fit in memory. The file appears
+ * atomically at the end, as with scant_file_write(). */
 typedef struct scant_writer scant_writer;
 
-/* On SCANT_OK *out is a new file of that shape without elements: scant_writer_finish() or
+/* Starts a file of that shape. On SCANT_OK *out is new: scant_writer_finish() or
  * scant_writer_free() ends it; else NULL. */
 SCANT_API scant_status scant_writer_open(scant_ctx *ctx, const char *path,
                                          scant_dtype dtype, size_t ndim,
                                          const size_t *shape, scant_writer **out);
-/* Appends the next elements, in native byte order and C order; in total at most as many
- * as the shape has. */
+/* Appends the next elements, in native byte order and C order, up to the number that the
+ * shape has. */
 SCANT_API scant_status scant_writer_append(scant_writer *writer, const void *data,
                                            size_t bytes);
-/* Writes elements at byte offset `at` of the data, in any order, instead of append: each
- * must be written once. SCANT_EIO if the path is not a regular file. */
+/* Instead of append: writes elements at byte offset `at` of the data, in any order, each
+ * once. SCANT_EIO if the path is not a regular file. */
 SCANT_API scant_status scant_writer_put(scant_writer *writer, size_t at, const void *data,
                                         size_t bytes);
-/* Puts the file in place if all elements were written; otherwise an existing file stays.
- * Frees the writer in any case. */
+/* Moves the file into place; fails, and leaves an existing file unchanged, if elements
+ * are missing. Frees the writer in any case. */
 SCANT_API scant_status scant_writer_finish(scant_writer *writer);
 SCANT_API void scant_writer_free(scant_writer *writer); /* NULL is fine */
 
@@ -197,20 +202,21 @@ typedef struct scant_evidence {
     const scant_array *calibrated; /* n x C calibrated probabilities */
     const scant_array *gradients;  /* n x k gradient features */
     const scant_array *samples;    /* m x n x C: predictions of m posterior draws */
-    /* n x 2, instead of gradients: |g|^2, and <g, sum of the labelled rows' g>. A
-     * labelled row's g is at its label. */
+    /* n x 2, instead of gradients: |g|^2 and <g, sum of the labelled rows' g>, where g is
+     * a row's loss gradient at its label, or else at the predicted class. */
     const scant_array *slopes;
-    const scant_array *lengths;    /* n expected gradient lengths, likewise */
+    const scant_array *lengths;    /* n expected gradient lengths, for egl */
     const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
-    size_t rows;                   /* n, if no array has it (random); else 0 */
-    /* With logits, instead of calibrated: softmax(z / temperature), or with a temperature
-     * fitted to the labels of the rows in calibrate_on (k integers). */
+    size_t rows;                   /* n, if no array is given (random); else 0 */
+    /* With logits, instead of calibrated: softmax(z / temperature); the temperature is
+     * given, or fitted to the labels of the rows in calibrate_on (k integers). */
     double temperature; /* 0: none */
     const scant_array *calibrate_on;
+    SCANT_RESERVED;
 } scant_evidence;
 
-/* Bits. */
+/* Kinds of evidence, as bits. */
 enum scant_evidence_kind {
     SCANT_FEATURES = 1 << 0,
     /* or logits */
@@ -219,14 +225,13 @@ enum scant_evidence_kind {
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
     SCANT_SAMPLES = 1 << 4,
-    /* for more than leaving out labelled rows */
+    /* used for more than to leave out labelled rows */
     SCANT_LABELS = 1 << 5,
-    /* only the number of rows: any input has it */
+    /* the number of rows, which any input gives */
     SCANT_ROWS = 1 << 6,
     /* not an array: the state that the strategy's last call returned */
     SCANT_STATE = 1 << 7,
-    /* Instead of what a strategy lists: computed by scant_net_gradients() for the whole
-       network. */
+    /* instead of the needs of dynamic and egl: from scant_net_gradients() */
     SCANT_SLOPES = 1 << 8,
     SCANT_LENGTHS = 1 << 9
 };
@@ -234,16 +239,16 @@ enum scant_evidence_kind {
 /* An input of a selection: its name in scant_evidence, flags and messages, and what it
  * must hold. */
 typedef struct scant_input {
-    const char *name;       /* "features" */
-    unsigned kind;          /* scant_evidence_kind; 0: a list of rows, for any strategy */
-    const char *shape;      /* "n x d", a letter for each dimension; NULL: not an array */
-    unsigned dtypes;        /* bit 1 << SCANT_F32 and so on: the types that it may hold */
-    const char *types;      /* the same in words */
-    size_t offset;          /* of its member in scant_evidence */
+    const char *name;  /* "features" */
+    unsigned kind;     /* scant_evidence_kind bit; 0: a list of rows, for any strategy */
+    const char *shape; /* "n x d", a letter for each dimension; NULL: not an array */
+    unsigned dtypes;   /* accepted element types: bits 1 << SCANT_F32, ... */
+    const char *types; /* the same in words */
+    size_t offset;     /* offset of its member in scant_evidence */
     const char *instead[2]; /* inputs that together replace it; NULL: none */
 } scant_input;
 
-/* All inputs, in the order that they are listed in. Static. */
+/* All inputs, in listing order. Static. */
 SCANT_API const scant_input *scant_inputs(size_t *count);
 
 /* Kinds of options, and the type a value is stored as. */
@@ -260,32 +265,32 @@ typedef enum scant_option_kind {
     SCANT_OPTION_ARRAY,    /* const char *: FILE.npy or FILE.npz:KEY */
     SCANT_OPTION_SEED,     /* uint64_t */
     SCANT_OPTION_BYTES,    /* size_t: 512M, 1.5G */
-    SCANT_OPTION_SETTINGS, /* KEY=VALUE, repeatable; the program's flags only */
-    SCANT_OPTION_FILES     /* paths, repeatable; likewise */
+    SCANT_OPTION_SETTINGS, /* KEY=VALUE, repeatable; only as a flag of the program */
+    SCANT_OPTION_FILES     /* paths, repeatable; only as a flag of the program */
 } scant_option_kind;
 
 enum { SCANT_OPEN_MIN = 1, SCANT_OPEN_MAX = 2, SCANT_OPEN_BOTH = 3 };
 
-/* One option: a row of a table. Reading, help, manual, completion and printing all follow
- * from it. */
+/* One option: a row of a table, which parsing, help, manual, completion and printing all
+ * use. */
 typedef struct scant_option {
     const char *key;
     scant_option_kind kind;
-    const char *value; /* the default, as one would write it; NULL: the call decides */
-    const char *otherwise; /* where value is NULL: how it does, for people */
+    const char *value;     /* the default as text; NULL: the call decides */
+    const char *otherwise; /* describes the default if value is NULL */
     double min, max;
     unsigned open; /* bits: the range excludes min, max */
-    /* the words of a choice; of other kinds, words that are accepted as well ("auto") */
+    /* the words of a choice; for other kinds, additional values such as "auto" */
     const char *choices;
     const char *help;
-    const char *arg;                /* what help calls a value: "N", "FILE" */
-    const char *kernel_value;       /* the default of a call with a kernel; NULL: value */
-    const char *(*names)(size_t i); /* of SCANT_OPTION_NAME: the i-th; NULL: no more */
+    const char *arg;                /* name of the value in help: "N", "FILE" */
+    const char *kernel_value;       /* the default if a kernel is given; NULL: value */
+    const char *(*names)(size_t i); /* the i-th SCANT_OPTION_NAME; NULL: no more */
     const char *group;              /* heading in help */
-    size_t at; /* where the value is stored: offset in the options' struct */
+    size_t at;                      /* offset of the value in the options' struct */
 } scant_option;
 
-/* A number that a strategy may report besides its picks; not every call has all. */
+/* A figure: a number that a call of a strategy may report besides its picks. */
 typedef struct scant_figure_info {
     const char *name;
     const char *help; /* one line */
@@ -298,7 +303,7 @@ typedef struct scant_strategy_info {
     const char *paper;
     const char *score; /* the meaning of a pick's score */
     unsigned needs;    /* scant_evidence_kind bits that are required */
-    unsigned or_needs; /* or these instead; 0: no alternative */
+    unsigned or_needs; /* alternative to needs; 0: none */
     unsigned uses;     /* bits that are read if given, besides needs */
     const scant_option *options;
     size_t n_options;
@@ -326,12 +331,13 @@ typedef struct scant_select_opts {
      * NULL: the first call. */
     const char *state;
     size_t state_size;
-    const char *state_name; /* its name in messages; NULL: "the state" */
+    const char *state_name; /* name of the state in messages; NULL: "the state" */
     /* How strategies with .kernel compare feature rows: "ntk:depth=K" is the tangent
      * kernel of an infinitely wide network with K ReLU layers, K from 1 to 100
      * (scant_ntk_kernel()). NULL: by inner products.
      */
     const char *kernel;
+    SCANT_RESERVED;
 } scant_select_opts;
 
 typedef struct scant_pick {
@@ -346,7 +352,7 @@ typedef struct scant_figure {
 
 typedef struct scant_picks {
     const char *strategy;    /* its name; static */
-    size_t count;            /* less than requested if there were no more rows */
+    size_t count;            /* fewer than requested if no rows were left */
     size_t rows;             /* n */
     const scant_pick *items; /* best first */
     size_t n_settings;
@@ -360,8 +366,8 @@ typedef struct scant_picks {
     const char *kernel; /* as given; NULL: none */
 } scant_picks;
 
-/* Which of the given evidence a call would read, and what is missing: bits of
- * scant_evidence_kind. For callers that open only what is used. Fails if an option is
+/* Finds which of the given evidence a call would read, and what is missing, as bits of
+ * scant_evidence_kind, so that callers open only what is used. Fails if an option is
  * wrong. */
 SCANT_API scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                            const scant_select_opts *opts, unsigned given,
@@ -383,9 +389,10 @@ typedef struct scant_plan {
     /* Largest allocation in bytes. Features of extreme size (found while reading) need
      * more; if that exceeds the cap the run fails. */
     size_t memory;
-    size_t passes;      /* over the inputs, at least */
+    size_t passes;      /* minimum number of passes over the inputs */
     size_t input_bytes; /* size of the inputs that are read */
     unsigned used;      /* scant_evidence_kind bits */
+    SCANT_RESERVED;
 } scant_plan;
 
 /* A selection in steps: opened and checked, planned, run. */
@@ -399,12 +406,11 @@ SCANT_API scant_status scant_selection_open(scant_ctx *ctx, const char *strategy
                                             const scant_evidence *evidence, size_t batch,
                                             const scant_select_opts *opts,
                                             scant_selection **out);
-/* Memory and passes. Fails with SCANT_ENOMEM, *plan filled, where the cap is too small.
- */
+/* Estimates memory and passes. SCANT_ENOMEM, with *plan filled: the cap is too small. */
 SCANT_API scant_status scant_selection_plan(const scant_selection *selection,
                                             scant_plan *plan);
-/* Picks; once for each selection. On SCANT_OK *out is new: scant_picks_free() ends it;
- * else NULL. */
+/* Picks rows; call it once for each selection. On SCANT_OK *out is new:
+ * scant_picks_free() ends it; else NULL. */
 SCANT_API scant_status scant_selection_run(scant_selection *selection, scant_picks **out);
 SCANT_API void scant_selection_free(scant_selection *selection); /* NULL is fine */
 

@@ -20,15 +20,16 @@ extern "C" {
 typedef struct scant_data scant_data;
 
 typedef struct scant_data_opts {
-    /* A file of labels (.npy, .npz:KEY or IDX), of data that does not carry its own. */
+    /* File of labels (.npy, .npz:KEY or IDX), for data without its own. */
     const char *labels;
-    bool test;       /* of data that has two parts, the one to test with */
+    bool test;       /* opens the test part of data that has one */
     bool regression; /* labels are numbers to predict, not classes */
-    /* ignore the data's own labels; all columns of a CSV file are features */
+    /* ignores the data's own labels; all columns of a CSV file are features */
     bool unlabelled;
-    size_t side;   /* of a picture of a folder, in pixels; 0: 224 */
-    size_t count;  /* of moons, blobs, waves and heavy; 0: 1000 */
-    uint64_t seed; /* likewise */
+    size_t side;   /* images of a folder are scaled to side x side pixels; 0: 224 */
+    size_t count;  /* number of samples of moons, blobs, waves and heavy; 0: 1000 */
+    uint64_t seed; /* of moons, blobs, waves and heavy */
+    SCANT_RESERVED;
 } scant_data_opts;
 
 /* Opens the data that spec names: an array (.npy, .npz:KEY: n x d, n x h x w or n x h x w
@@ -54,7 +55,7 @@ SCANT_API const float *scant_data_targets(const scant_data *data);
 SCANT_API size_t scant_data_classes(const scant_data *data);
 /* Whether it has a test part, which scant_data_opts.test opens. */
 SCANT_API int scant_data_has_test(const scant_data *data);
-/* The name of a class or a sample (of a folder or a file, below spec); NULL: none.
+/* The name of a class (its folder) or a sample (its file, below spec); NULL: none.
  * Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
 SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
@@ -67,7 +68,7 @@ SCANT_API scant_status scant_data_renumber(scant_data *data, const char *const *
 
 /* ---- networks ---------------------------------------------------------------------- */
 
-/* Bits: the options that only some models have. */
+/* Options that only some models have, as bits. */
 enum scant_model_option {
     SCANT_MODEL_WIDTH = 1 << 0,
     SCANT_MODEL_DEPTH = 1 << 1,
@@ -79,8 +80,8 @@ enum scant_model_option {
 typedef struct scant_model_info {
     const char *name;
     const char *summary; /* one line */
-    size_t shape[3];     /* of a sample, by default */
-    size_t classes;      /* by default */
+    size_t shape[3];     /* default shape of a sample */
+    size_t classes;      /* default number of classes */
     unsigned options;    /* scant_model_option bits */
 } scant_model_info;
 
@@ -88,27 +89,28 @@ typedef struct scant_model_info {
 SCANT_API const scant_model_info *const *scant_models(size_t *count);
 
 typedef struct scant_net_opts {
-    size_t shape[3];        /* channels, height, width; all 0: the model's usual ones */
-    size_t classes;         /* or numbers to predict */
-    size_t width, depth;    /* of models that have them */
-    const char *activation; /* relu, leaky, tanh, sigmoid, swish, relu6; NULL: its own */
-    double dropout;         /* before the last layer (wrn: within blocks) */
+    size_t shape[3];        /* channels, height, width; all 0: the model's default */
+    size_t classes;         /* number of classes, or of targets in regression */
+    size_t width, depth;    /* for models that have them (scant_model_option) */
+    const char *activation; /* relu, leaky, tanh, sigmoid, swish, relu6; NULL: default */
+    double dropout;         /* dropout rate before the last layer (wrn: within blocks) */
     const char *norm;       /* batch (the default), folded or none */
     const char *stem;       /* small or original; NULL: by the size of the images */
     const char *head;       /* small (the default) or full */
-    uint64_t seed;          /* of the weights that a network starts with */
-    /* What is known of the last layer's weights (docs/bayesian.md). none (the default);
-     * dropout: there is dropout before that layer, of rate 0.5 where dropout is 0, and
-     * each way to drop is a draw of its weights; variational: they have a normal law,
-     * whose deviations are trained, too. */
+    uint64_t seed;          /* seed of the initial weights */
+    /* The posterior of the last layer's weights (docs/bayesian.md). none (the default);
+     * dropout: each dropout mask before that layer is a draw of its weights (rate 0.5 if
+     * dropout is 0); variational: a normal distribution, whose standard deviations are
+     * trained as well. */
     const char *bayes;
-    size_t samples;     /* draws that predictions are averaged over (100) */
-    uint64_t draw_seed; /* of those draws */
-    double prior;       /* variance of the weights' prior, of variational (1) */
-    /* Width of a dense layer with rectifiers before the last one. The default is none;
-     * with variational 256, where a model's features come straight from planes. */
+    size_t draws;       /* posterior draws that predictions are averaged over (100) */
+    uint64_t draw_seed; /* seed of the draws */
+    double prior;       /* variational: variance of the weights' prior (1) */
+    /* Width of a dense ReLU layer before the last layer. 0: none, except 256 for
+     * variational if the features come from convolutions. */
     size_t hidden;
-    bool no_hidden; /* none, whatever the default */
+    bool no_hidden; /* no such layer, also for variational */
+    SCANT_RESERVED;
 } scant_net_opts;
 
 /* The number of trained parameters of such a network, without making it. */
@@ -127,7 +129,7 @@ SCANT_API void scant_net_free(scant_net *net); /* NULL is fine */
 SCANT_API size_t scant_net_parameters(const scant_net *net);
 SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
 SCANT_API size_t scant_net_classes(const scant_net *net);
-SCANT_API size_t scant_net_features(const scant_net *net); /* their width d */
+SCANT_API size_t scant_net_features(const scant_net *net); /* number of features, d */
 
 /* Writes the weights as a safetensors file, atomically: torch's names and shapes, with
  * what scant_net_open() needs in the metadata. */
@@ -137,13 +139,13 @@ SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
  * differences; with any_head the last layer may differ and stays unchanged. */
 SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
 /* Makes the network of a weights file. model may be NULL if scant wrote the file; else
- * opts has what the file does not say (the size of images). Classes, norm, stem and head
- * follow from the file. */
+ * opts has what is not in the file (the size of images). Classes, norm, stem and head
+ * are those of the file. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
 /* Makes a network to train, with opts->classes, that starts from a file's weights: width,
- * depth, activation, norm, stem and head follow from the file unless opts sets them. The
- * last layer may have other classes; it is then initialised from the seed. */
+ * depth, activation, norm, stem and head are those of the file unless opts sets them. The
+ * last layer is initialised from the seed if the number of classes differs. */
 SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
                                        const char *model, const scant_net_opts *opts,
                                        scant_net **out);
@@ -156,7 +158,7 @@ SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
  * after. On SCANT_OK net owns member; else the caller still does. */
 SCANT_API scant_status scant_net_join(scant_net *net, scant_net *member);
 SCANT_API size_t scant_net_members(const scant_net *net); /* 1 if it is no ensemble */
-/* The first is net itself. Borrowed; NULL: no such member. */
+/* Member i; member 0 is net itself. Borrowed; NULL: no such member. */
 SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
 
 /* Sets the scaling of images (values 0 to 1): the network sees (value - mean) /
@@ -165,8 +167,8 @@ SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
 SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
                                              const float *deviation);
 
-/* Sets the data's own scaling (from at most 10,000 samples) if samples are images and
- * none is set, as training does first. For networks that are used before training. */
+/* Sets the scaling to the data's own (from at most 10,000 samples) if samples are images
+ * and none is set, as training does. For networks that are used without training. */
 SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data);
 
 /* The name of a class, borrowed until names are set again; NULL: none. */
@@ -180,81 +182,84 @@ SCANT_API scant_status scant_net_set_class_names(scant_net *net,
 typedef enum scant_stop {
     SCANT_STOP_EPOCHS = 1, /* all epochs or steps are done */
     SCANT_STOP_UNTIL,      /* the requested training accuracy is reached */
-    SCANT_STOP_PATIENCE,   /* no gain on the validation set */
+    SCANT_STOP_PATIENCE,   /* `patience` epochs without gain on the validation set */
     SCANT_STOP_CANCELLED
 } scant_stop;
 
 /* The state of a training: passed to the callback after every step, and the result. */
 typedef struct scant_train_state {
-    size_t epoch, epochs;  /* the current or just finished one, from 1; the maximum */
-    size_t step, steps;    /* done; the maximum */
+    size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
+    size_t step, steps;    /* finished steps; the maximum */
     int epoch_ended;       /* this step was the last of its epoch */
     double loss, accuracy; /* mean over the epoch so far */
-    double lr;             /* of the last step */
-    double valid_loss, valid_accuracy; /* of the last epoch; negative: none */
-    /* of samples without labels, mean over the epoch so far; negative: there are none */
-    double unlabelled_loss; /* before it is weighed */
-    double kept;            /* the part of them that counted, 0 to 1 */
-    double balance; /* entropy of their pseudo-labels, as a part of the largest: 1 is as
-                     * many of each class */
+    double lr;             /* learning rate of the last step */
+    double valid_loss, valid_accuracy; /* after the last epoch; negative: none */
+    /* unlabelled samples, mean over the epoch so far; negative: there are none */
+    double unlabelled_loss; /* without its weight */
+    double kept;            /* share whose pseudo-label counted, 0 to 1 */
+    double balance; /* entropy of the pseudo-labels' classes, relative to the largest: 1
+                     * if all classes are equally frequent */
     double seconds, samples_per_second;
-    scant_stop stopped; /* 0: going on */
+    scant_stop stopped; /* 0: not stopped */
+    SCANT_RESERVED;
 } scant_train_state;
 
 /* How a method learns from unlabelled samples (docs/semi-supervised.md). */
 typedef struct scant_ssl_opts {
-    size_t mu;        /* unlabelled samples per labelled sample of a batch */
-    double weight;    /* of their loss */
-    double threshold; /* least confidence of a pseudo-label that counts */
-    size_t ramp;      /* steps over which the weight rises; 0: 0.4 of all */
+    size_t mu;        /* unlabelled samples per labelled sample of a mini-batch */
+    double weight;    /* weight of the unlabelled loss */
+    double threshold; /* minimum confidence of a pseudo-label that counts */
+    size_t ramp;      /* steps over which the weight rises; 0: 0.4 of all steps */
     bool darp;        /* FixMatch: refine pseudo-labels to a class distribution */
     const double *darp_target; /* the distribution, a share per class; NULL: uniform */
-    double darp_alpha;  /* entries a class keeps, as a multiple of its count; 0: all */
+    double darp_alpha;  /* a class keeps floor(alpha * count) largest entries; 0: all */
     size_t darp_every;  /* steps between refinements */
     double darp_warmup; /* share of all steps before the first refinement */
     size_t cut;         /* side in pixels of the square a strong view hides; 0: half */
-    double noise;       /* on feature rows, in standard deviations */
-    double drop;        /* share of features that a strong view loses */
+    double noise;       /* noise added to feature rows, in standard deviations */
+    double drop;        /* share of features that a strong view replaces by their mean */
+    SCANT_RESERVED;
 } scant_ssl_opts;
 
-/* Options of a training. Fill them by scant_train_defaults(), then change some: a zero is
- * a zero. scant_train_options() lists defaults and ranges of those that are settings. */
+/* Options of a training. Fill them with scant_train_defaults(), then change some: unlike
+ * elsewhere, 0 does not mean the default. scant_train_options() lists those that are
+ * settings, with defaults and ranges. */
 typedef struct scant_train_opts {
     const size_t *rows; /* samples to train on; NULL: all that have a label */
     size_t n_rows;
-    const int32_t *labels;    /* theirs, in the order of rows; NULL: the data's own */
-    const float *weights;     /* factors of their loss; NULL: 1 each */
-    bool draw;                /* instead, draw samples with P ~ weights */
+    const int32_t *labels;    /* labels of rows, in their order; NULL: the data's own */
+    const float *weights;     /* factors of the rows' losses; NULL: 1 each */
+    bool draw;                /* use weights as sampling probabilities instead */
     const scant_data *valid;  /* validation set, evaluated after every epoch; or NULL */
-    const size_t *valid_rows; /* rows of it; NULL: all */
+    const size_t *valid_rows; /* rows of valid; NULL: all */
     size_t n_valid_rows;
     const char *optimizer; /* sgd, adam */
     double lr;             /* learning rate */
-    double momentum;       /* of sgd */
+    double momentum;       /* sgd only */
     bool nesterov;
-    double beta2; /* of adam: decay of the mean of squared gradients */
+    double beta2; /* adam only: decay of the mean of squared gradients */
     double weight_decay;
-    bool decay_weights_only; /* not on biases and normalisation */
+    bool decay_weights_only; /* no decay of biases and normalisation */
     const char *schedule;    /* constant, cosine, step (a tenth at 1/2 and at 3/4),
                               * fixmatch (7 pi / 16), late (a fifth at 4/5) */
     size_t warmup;           /* steps over which lr rises to its full value */
-    double clip;             /* largest norm of the gradient; 0: no limit */
-    double norm_momentum;    /* weight of a batch in running statistics */
-    double ema; /* decay of the average of weights that the network gets at the
-                 * end; 0: no average */
+    double clip;             /* maximum norm of the gradient; 0: no limit */
+    double norm_momentum;    /* weight of a mini-batch in running statistics */
+    double ema; /* decay of the moving average of weights, which the network gets at
+                 * the end; 0: no average */
     size_t batch, epochs;
-    size_t steps;        /* instead of epochs; 0: epochs */
-    double until;        /* training accuracy of an epoch that ends it; 0: none */
-    size_t patience;     /* epochs without gain on valid that end it; 0: none */
+    size_t steps; /* instead of epochs; 0: epochs */
+    double until; /* stop when the training accuracy of an epoch reaches this; 0: off */
+    size_t patience;     /* stop after so many epochs without gain on valid; 0: off */
     const char *loss;    /* ce, mse; NULL: by the data */
     const char *augment; /* none, flip-crop, crop, noise; auto and NULL: by the method */
     uint64_t seed;
-    /* A file written at the end and when cancelled, and after an epoch's report if a
-     * second has passed since the last time; NULL: none. */
+    /* File written at the end, when cancelled, and after an epoch's report if the last
+     * write is at least a second ago; NULL: none. */
     const char *checkpoint;
     bool only_cancelled;     /* write that file only when cancelled */
     bool resume;             /* continue from that file, if it exists */
-    const char *resume_from; /* resume: from this one instead, which is not changed */
+    const char *resume_from; /* with resume: read this file instead; it is not modified */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
     const char *method; /* supervised (also NULL) or another: scant_methods() */
@@ -263,23 +268,24 @@ typedef struct scant_train_opts {
     const size_t *unlabelled;
     size_t n_unlabelled;
     scant_ssl_opts ssl;
-    /* The checkpoint of a training of the same network, perhaps with other labels: its
-     * weights, average, moments and stored pseudo-labels are the start; or NULL. */
+    /* Checkpoint to start from, of a training of the same network, perhaps with other
+     * labels: weights, average, moments and stored pseudo-labels; or NULL. */
     const char *warm;
-    const char *leave; /* a file for the warm of another training; or NULL */
+    const char *leave; /* file to write for `warm` of another training; or NULL */
+    SCANT_RESERVED;
 } scant_train_opts;
 
 typedef struct scant_method_info {
     const char *name;
     const char *summary; /* one line */
     const char *paper;
-    const char *takes;             /* keys of scant_train_options() that only methods
-                                    * like this read, with blanks between */
-    const scant_setting *defaults; /* that differ from those of the table */
+    const char *takes;             /* keys of scant_train_options() that this method reads
+                                    * and supervised does not, separated by blanks */
+    const scant_setting *defaults; /* defaults that differ from the table's */
     size_t n_defaults;
 } scant_method_info;
 
-/* All training methods, in the order of listings. Static. */
+/* All training methods, in listing order. Static. */
 SCANT_API const scant_method_info *const *scant_methods(size_t *count);
 SCANT_API const scant_method_info *scant_method_find(const char *name); /* or NULL */
 
@@ -303,9 +309,13 @@ SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
                                        const scant_train_opts *opts,
                                        scant_train_state *state);
 
-/* How a network is made and trained. Zero is the default, which stands in brackets. */
+/* Reads the finished steps and whole epochs of a training's checkpoint. */
+SCANT_API scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint,
+                                            size_t *steps, size_t *epochs);
+
+/* How a network is made and trained. Zero means the default, given in brackets. */
 typedef struct scant_recipe {
-    const char *model;              /* of scant_models() */
+    const char *model;              /* name from scant_models() */
     const char *weights;            /* a safetensors file to start from (weights are drawn
                                      * from net.seed) */
     scant_net_opts net;             /* shape (the data's) */
@@ -314,6 +324,7 @@ typedef struct scant_recipe {
     const char *const *class_names; /* net.classes of them (the data's) */
     size_t members;                 /* networks of an ensemble (1) */
     scant_train_opts train; /* members of an ensemble report about ten times a second */
+    SCANT_RESERVED;
 } scant_recipe;
 
 /* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free();
@@ -334,10 +345,11 @@ typedef struct scant_outputs {
     float *calibrated;  /* n x classes: softmax(logits / temperature) */
     double temperature; /* above 0 if calibrated is wanted */
     float *samples;     /* scant_net_draws() x n x classes: probabilities of each draw */
+    SCANT_RESERVED;
 } scant_outputs;
 
-/* rows: n samples of data in any order; NULL: all (n is then their number). Evaluation
- * mode: running statistics, no dropout.
+/* Computes outputs in evaluation mode: running statistics, no dropout. rows: n samples of
+ * data in any order; NULL: all (n is then their number).
  *
  * For a Bayesian network (scant_net_opts.bayes) or an ensemble, probs are the mean over
  * draws and members, and logits their logarithms, so that probs = softmax(logits) and
@@ -347,8 +359,8 @@ SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);
 
-/* The number of posterior draws: 1 for a plain network, those of all members for an
- * ensemble. */
+/* The number of posterior draws: 1 for a plain network; for an ensemble, the sum over its
+ * members. */
 SCANT_API size_t scant_net_draws(const scant_net *net);
 /* Writes the probabilities of each draw, m x n x classes as float32, to a .npy file,
  * atomically and block by block: it need not fit in memory. Draws are the same for all
@@ -362,8 +374,8 @@ SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
 enum { SCANT_CALIBRATION_BINS = 15 };
 typedef struct scant_calibration_bin {
     size_t count;
-    double confidence; /* mean; 0 if the bin is empty */
-    double accuracy;   /* likewise */
+    double confidence; /* mean confidence; 0 if the bin is empty */
+    double accuracy;   /* 0 if the bin is empty */
 } scant_calibration_bin;
 
 /* A reliability diagram for probabilities softmax(z / temperature). */
@@ -372,6 +384,7 @@ typedef struct scant_calibration {
     double error; /* expected calibration error: |accuracy - confidence| of the bins, mean
                    * over samples */
     scant_calibration_bin bins[SCANT_CALIBRATION_BINS];
+    SCANT_RESERVED;
 } scant_calibration;
 
 typedef struct scant_evaluation {
@@ -381,6 +394,7 @@ typedef struct scant_evaluation {
     double calibration; /* expected calibration error, 15 bins (Guo et al., 2017) */
     double temperature; /* the best T of softmax(z / T), fitted to these samples */
     scant_calibration_bin bins[SCANT_CALIBRATION_BINS]; /* of the calibration error */
+    SCANT_RESERVED;
 } scant_evaluation;
 
 SCANT_API scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
@@ -397,32 +411,34 @@ SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *d
 /* Gradients of single samples with respect to the trained parameters, in evaluation mode.
  * The loss is the cross-entropy of one sample. */
 typedef struct scant_gradient_opts {
-    int last_layer;         /* only with respect to the last layer */
-    const int32_t *labels;  /* of each sample, in the order of rows, for its loss (the
-                               predicted class) */
+    int last_layer;         /* with respect to the last layer's parameters only */
+    const int32_t *labels;  /* labels of the loss, in the order of rows (the predicted
+                               classes) */
     const float *direction; /* for products: scant_net_parameters() numbers in the order
                                of the weights file, trained ones only; last_layer: those
                                of that layer, weights before bias */
     size_t sketch;          /* length of a sketch, below 2^31 */
     int outputs;   /* sketch the Jacobian of the outputs (classes x sketch per sample)
                       instead of the loss gradient; other results are of the loss */
-    uint64_t seed; /* of the sketch: use the same seed to compare sketches */
+    uint64_t seed; /* seed of the sketch; only sketches of one seed can be compared */
+    SCANT_RESERVED;
 } scant_gradient_opts;
 
 /* The caller's arrays, NULL if not wanted. */
 typedef struct scant_gradients {
     double *norms;    /* n squared norms */
     double *products; /* n inner products with the direction */
-    float *sketches;  /* n x sketch, or n x classes x sketch: inner products of sketches
-                         are unbiased estimates of those of the gradients, with variance at
-                         most 2 |x|^2 |y|^2 / sketch */
-    float *sum;       /* the sum of the gradients, like direction */
-    double *lengths;  /* n expected lengths: sum over classes y of p_y |gradient at y|,
-                         independent of labels; one backward pass per class */
+    float *sketches;  /* n x sketch, or n x classes x sketch: their inner products are
+                         unbiased estimates of those of the gradients, with variance
+                         at most 2 |x|^2 |y|^2 / sketch */
+    float *sum;       /* sum of the gradients, laid out like direction */
+    double *lengths;  /* n expected gradient lengths: sum over classes y of p_y
+                         |gradient at y|, without labels; one backward pass per class */
+    SCANT_RESERVED;
 } scant_gradients;
 
-/* rows NULL: all of data (n is then their number). Only requested results are computed;
- * norms and products together cost little more than either. opts may be NULL. Results
+/* Computes the requested results. rows NULL: all of data (n is then their number).
+ * Norms and products together cost little more than either. opts may be NULL. Results
  * depend on the thread count in the last bits only. On failure the arrays are
  * unspecified. Fails if last_layer is set and the last layer is not trained, and if an
  * output is not finite. */
@@ -446,8 +462,8 @@ typedef struct scant_experiment_key {
     const scant_option *option;
 } scant_experiment_key;
 
-/* The keys, those of a section together, from i = 0 on; false: there are no more.
- * Strategies' own options ("npc.candidates") are keys of section "loop", too. */
+/* Key i, from 0 on, grouped by section; false: no more keys. Options of strategies
+ * ("npc.candidates") are keys of section "loop", too. */
 SCANT_API bool scant_experiment_key_at(size_t i, scant_experiment_key *out);
 
 /* Reads a file (NULL: none), then settings with keys "section.key", which override it.
@@ -473,30 +489,31 @@ typedef enum scant_run_event_kind {
 
 typedef struct scant_run_event {
     scant_run_event_kind kind;
-    size_t run, runs; /* its number, from 0; the number of runs */
+    size_t run, runs; /* number of this run, from 0; number of runs */
     const char *strategy;
     uint64_t seed;
     size_t round, rounds;
     size_t labels;
     double accuracy, loss; /* on the test set; negative: unknown */
-    /* of the current training, or the round's: scant_train_state; negative: unknown */
+    /* scant_train_state of the current or the round's training; negative: unknown */
     double train_loss, unlabelled_loss, kept, balance;
     const char *phase;    /* the current activity */
     double fraction;      /* the finished part of the run */
-    double seconds, left; /* spent in this call; estimated rest, negative: unknown */
+    double seconds, left; /* spent in this call; estimated rest (negative: unknown) */
     int before;           /* the round or run was finished by an earlier call */
     const char *text;     /* the error of a failed run; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {
     const char *out;  /* the results folder, created if missing */
-    int resume;       /* continue the experiment in it */
+    int resume;       /* continue the experiment in out */
     unsigned jobs;    /* runs at the same time; 0: 1 */
-    unsigned threads; /* of a run; 0: the context's, divided by jobs; resume: as many as
-                         before, if there are that many */
+    unsigned threads; /* threads of a run; 0: the context's, divided by jobs; with resume,
+                         as many as before if available */
     int skip_bad;     /* leave out images that cannot be read */
     void *user;
     void (*report)(void *user, const scant_run_event *event);
+    SCANT_RESERVED;
 } scant_run_opts;
 
 /* Runs the experiment. Its state is on disk after every round: resume continues a
@@ -526,34 +543,35 @@ SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, siz
  * accuracy, or in the error (regression). NaN: too few seeds. */
 typedef struct scant_difference {
     double mean_a, mean_b;
-    /* Of a - b, and its 95 % interval by Student's t. If all seeds have the same
-     * difference its spread is unknown, so interval and test are NaN (if that difference
-     * is 0: t is 0, p is 1). */
+    /* Mean of a - b, and its 95 % interval by Student's t. If the difference is the same
+     * for all seeds, its spread is unknown: interval and test are NaN (if it is 0: t is
+     * 0, p is 1). */
     double mean, low, high;
     double t, p;   /* paired t-test, two-sided */
     double p_holm; /* p, corrected for all pairs with at least two seeds (Holm, 1979) */
-    /* Sign flips: the share of choices of the differences' signs with a mean as far from
-     * 0. All choices up to 20 seeds, else a hundred thousand drawn ones. */
+    /* p-value of the sign-flip test: the share of sign choices whose mean difference is
+     * as far from 0. All choices up to 20 seeds, else 100,000 random ones. */
     double p_flips, p_flips_holm;
 } scant_difference;
 
 typedef struct scant_pair {
-    size_t a, b;  /* strategies */
-    size_t seeds; /* compared */
-    /* Common seeds that are left out: one run is shorter than others of its strategy
-     * (perhaps unfinished), or the two have no span of labels in common. */
+    size_t a, b;  /* indices of strategies */
+    size_t seeds; /* number of common seeds compared */
+    /* Common seeds left out because one run is shorter than others of its strategy
+     * (perhaps unfinished), or the two have no range of labels in common. */
     size_t others;
-    /* Left out because the two runs started with different samples, so they are not from
-     * one experiment. */
+    /* Common seeds left out because the two runs started with different samples, so they
+     * are not from one experiment. */
     size_t unrelated;
-    /* The range of labels: the two runs of a seed are compared as far as both go, which
-     * may differ between seeds. */
+    /* The compared range of labels: from the first (smallest over seeds) to the end of a
+     * seed's shorter run, which is between to_least and to_most. */
     uint64_t from, to_least, to_most;
-    size_t cut; /* seeds with a run that goes further */
-    /* Of the areas over those labels, and of the values at the last of them. */
+    size_t cut; /* seeds whose two runs end at different numbers of labels */
+    /* Differences of the area under the curve over those labels, and of the value at the
+     * last of them. */
     scant_difference auc, final;
-    /* The number of label counts at which both have two seeds in common, and at how many
-     * of them each is better by the t-test at 0.05, uncorrected. */
+    /* The number of label counts at which both have at least two seeds in common; at how
+     * many of them a, and b, is better by an uncorrected t-test at 0.05. */
     size_t levels, wins_a, wins_b;
 } scant_pair;
 

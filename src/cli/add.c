@@ -3,36 +3,23 @@
  * `scant add`: more items for a project.
  */
 #include "cli/project.h"
-#include "scant/project.h"
 
 typedef struct add_args {
     scant_source source;
     net_means means;
 } add_args;
 
-static const cli_example examples[] = {
-    {"New files in the project's folders:", "scant add birds"},
-    {"Another folder:", "scant add birds --images more-photos/"},
-    {"More rows, with ids of their own:",
-     "scant add mails --features tuesday.npy --manifest tuesday.csv"},
-};
-
-static int check(const cli_command *command, const char *dir, const void *args) {
-    const scant_source *source = &((const add_args *)args)->source;
-    (void)dir;
-    return source->images && source->features ? project_check_source(command, source)
-                                              : CLI_DONE;
-}
-
-static int work(project_job *job, const void *args) {
-    const scant_source *source = &((const add_args *)args)->source;
+static void run(const cli_call *call) {
+    const add_args *args = call->args;
+    const scant_source *source = &args->source;
     bool any = source->images || source->features || source->manifest;
+    if (any) project_check_source(call->command, source);
+    project_job *job = project_open(call, &args->means);
     scant_project_info info;
     size_t added = 0;
     scant__text text = CLI_TEXT;
-    scant_status done = scant_project_add(job->project, any ? source : NULL, &added);
-    if (done == SCANT_OK) done = scant_project_info_get(job->project, &info);
-    if (done != SCANT_OK) return project_failed(job, done);
+    project_try(job, scant_project_add(job->project, any ? source : NULL, &added));
+    project_try(job, scant_project_info_get(job->project, &info));
     scant__text_addf(&text, "%s: ", job->dir);
     if (added)
         scant__text_addf(&text, "%zu new, ", added);
@@ -40,21 +27,12 @@ static int work(project_job *job, const void *args) {
         scant__text_add(&text, "nothing new, ");
     project_add_items(&text, &info, info.items);
     scant__text_add(&text, " now\n");
-    if (added) done = scant_project_prepare(job->project);
+    scant_status prepared = added ? scant_project_prepare(job->project) : SCANT_OK;
     cli_ui_clear(&job->net.ui);
-    int status = cli_print(&text);
-    if (done == SCANT_ECANCELLED) {
-        cli_error(
-            "interrupted; the items are added, and features are computed when they are "
-            "needed");
-        return CLI_INTERRUPTED;
-    }
-    return done == SCANT_OK ? status : project_failed(job, done);
-}
-
-static int run(const cli_command *command, int argc, char **argv) {
-    add_args args = {0};
-    return project_run(command, argc, argv, &args, &args.means, check, work);
+    cli_print(&text);
+    project_try_long(job, prepared,
+                     "the items are added, and features are computed when they are "
+                     "needed");
 }
 
 const cli_command cli_cmd_add = {
@@ -67,11 +45,15 @@ const cli_command cli_cmd_add = {
         "with a folder that the project already has, new files of the folder are added. "
         "If an id is in the project already, nothing is added. Some of the new items "
         "join the audit set, as in 'scant new'.",
-    .operand = CLI_PROJECT,
-    .project = true,
+    PROJECT_COMMAND(add_args),
     .tables = {PROJECT_SOURCE_FLAGS(add_args, source),
                PROJECT_MEANS_FLAGS(add_args, means)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"New files in the project's folders:", "scant add birds"},
+            {"Another folder:", "scant add birds --images more-photos/"},
+            {"More rows, with ids of their own:",
+             "scant add mails --features tuesday.npy --manifest tuesday.csv"},
+        },
     .run = run,
 };

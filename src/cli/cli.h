@@ -31,11 +31,11 @@
 
 enum {
     CLI_DONE = 0,
-    CLI_FAILED = 1, /* our own fault */
+    CLI_FAILED = 1, /* any other error */
     CLI_USAGE = 2,
     CLI_BAD_INPUT = 3,
-    CLI_SYSTEM = 4, /* no memory, or no place to write */
-    CLI_STOP = 10,  /* done, and there is no need to go on */
+    CLI_SYSTEM = 4, /* out of memory, or a file cannot be written */
+    CLI_STOP = 10,  /* success; the stop rule holds, or no items are left */
     CLI_INTERRUPTED = 130
 };
 
@@ -44,41 +44,54 @@ typedef struct cli_exit_row {
     const char *meaning;
 } cli_exit_row;
 
-const cli_exit_row *cli_exit_table(size_t *count); /* what people are told */
+const cli_exit_row *cli_exit_table(size_t *count); /* all statuses, explained */
 int cli_exit_of(scant_status status);
 
-/* ---- text (text.c) ----------------------------------------------------------------- */
+/* ---- ending the program (end.c) ---------------------------------------------------- */
 
-/* These end the program with CLI_SYSTEM if memory runs out. */
+/* Functions return results, not statuses: a command ends the program where it finds an
+ * error. Cleanup, such as closing a project, is deferred. Callbacks of the library must
+ * not end the program, since other threads may be running; only running out of memory
+ * ends it there, without the deferred calls. Not thread-safe. */
+
+/* Calls fn(arg) when the program ends, in reverse order of registration. */
+void cli_defer(void (*fn)(void *arg), void *arg);
+_Noreturn void cli_exit(int status);
+/* Prints the message and exits with that status. */
+_Noreturn void cli_die(int status, const char *format, ...) CLI_PRINTF(2, 3);
+
+/* ---- memory (end.c) ---------------------------------------------------------------- */
+
+/* Memory lives until the program ends, so commands free only large blocks that they no
+ * longer need. If memory runs out, these functions end the program with CLI_SYSTEM. */
 void *cli_calloc(size_t count, size_t size);
 void *cli_grow(void *block, size_t count, size_t size);
 char *cli_strndup(const char *text, size_t length);
-void cli_no_memory(void);
+char *cli_format(const char *format, ...) CLI_PRINTF(1, 2);
 
-/* An empty text that ends the program likewise. */
-#define CLI_TEXT ((scant__text){.no_memory = cli_no_memory})
+/* An empty text and an empty JSON writer that allocate such memory. */
+#define CLI_TEXT ((scant__text){.grow = cli_grow_bytes})
+#define CLI_JSON ((scant__json){.text = CLI_TEXT})
+void *cli_grow_bytes(void *block, size_t size); /* for CLI_TEXT */
+
+/* ---- text (text.c) ----------------------------------------------------------------- */
 
 enum { CLI_COLUMNS = 80 };
 
-/* Blanks up to column of the current line; at least one where the line is not empty. */
+/* Pads the current line with blanks up to `column`; at least one unless it is empty. */
 void cli_text_pad(scant__text *text, size_t column);
-/* Words from the current column on, broken before CLI_COLUMNS, further lines indented.
- * Ends the line. A newline in words starts a new line. */
+/* Writes words from the current column on, wrapped at CLI_COLUMNS with further lines
+ * indented, and ends the line. A newline in words starts a new line. */
 void cli_text_wrap(scant__text *text, size_t indent, const char *words);
-
-/* An option's value as JSON: a number if its kind is numeric and JSON can hold it.
- * (values.c) */
-void cli_json_setting(scant__text *text, scant_option_kind kind, const char *value);
 
 /* ---- messages (say.c) -------------------------------------------------------------- */
 
 void cli_error(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_warning(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_note(const char *format, ...) CLI_PRINTF(1, 2);
-/* Writes text to stdout and ends it: CLI_DONE, or CLI_SYSTEM after a message. */
-int cli_print(scant__text *text);
-/* The same for bytes that stay the caller's. CLI_INTERRUPTED after Ctrl-C. */
-int cli_write_stdout(const void *bytes, size_t size);
+/* Writes to standard output. */
+void cli_print(const scant__text *text);
+void cli_write_stdout(const void *bytes, size_t size);
 
 /* ---- files (files.c) --------------------------------------------------------------- */
 
@@ -87,18 +100,19 @@ typedef struct cli_path {
     const char *flag, *path; /* path NULL: not given */
 } cli_path;
 
-/* Whether a file could be written there; CLI_DONE, or CLI_SYSTEM after a message. */
-int cli_check_file(const char *path);
-int cli_cannot_write(const char *path, const char *why); /* says so: CLI_SYSTEM */
-int cli_cannot_read(const char *path, const char *why);  /* says so: CLI_BAD_INPUT */
-/* All of a regular file of at most that many bytes; CLI_BAD_INPUT after a message. */
-int cli_read_file(const char *path, size_t most, scant__text *text);
+/* Checks that the file can be written. */
+void cli_check_file(const char *path);
+_Noreturn void cli_cannot_write(const char *path, const char *why);
+_Noreturn void cli_cannot_read(const char *path, const char *why);
+/* Reads a regular file of at most `most` bytes. */
+void cli_read_file(const char *path, size_t most, scant__text *text);
 bool cli_exists(const char *path);
+void cli_check_stdout(void); /* checks that it can be written */
 
-/* ---- flags (flags.c, values.c) ----------------------------------------------------- */
+/* ---- flags (flags.c) --------------------------------------------------------------- */
 
-/* Some flags of a command: rows, and where the struct that they fill stands in the
- * command's own. A row's key with '-' for '_' is the flag. */
+/* Some flags of a command: rows, and the offset `base` of the struct that they fill in
+ * the command's struct. The flag is the row's key with '-' for '_'. */
 typedef struct cli_table {
     const scant_option *rows;
     size_t n;
@@ -119,19 +133,21 @@ typedef struct cli_settings {
 } cli_settings;
 
 typedef struct cli_files {
-    const char **items; /* free() */
+    const char **items;
     size_t count;
 } cli_files;
 
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
-/* A number, finite, in decimal. */
+/* Reads a finite decimal number. */
 bool cli_read_real(const char *text, double *out);
-/* The same, and above 0. */
-bool cli_read_positive(const char *text, double *out);
+bool cli_read_positive(const char *text, double *out); /* likewise, and above 0 */
+/* Writes an option's value: a number if its kind is numeric and JSON can hold it. */
+void cli_json_setting(scant__json *json, const char *key, scant_option_kind kind,
+                      const char *value);
 
 /* ---- commands ---------------------------------------------------------------------- */
 
-/* What a command takes beside flags; completion offers it. */
+/* What a command takes besides flags; used by completion. */
 typedef enum cli_operand {
     CLI_NOTHING,
     CLI_STRATEGY,
@@ -139,31 +155,43 @@ typedef enum cli_operand {
     CLI_TOPIC, /* a command or a strategy */
     CLI_PATH,  /* a file */
     CLI_SHELL,
-    CLI_FOLDERS,         /* any number of them */
+    CLI_FOLDERS,         /* one or more folders */
     CLI_PROJECT,         /* a folder */
-    CLI_PROJECT_SETTINGS /* a folder, and KEY=VALUE any number of times */
+    CLI_PROJECT_SETTINGS /* a folder, then any number of KEY=VALUE */
 } cli_operand;
 
 typedef struct cli_example {
     const char *what, *call;
 } cli_example;
 
-enum { CLI_TABLES = 8 };
+enum { CLI_TABLES = 8, CLI_EXAMPLES = 8 };
+
+/* The command line of a command. Strings are borrowed from argv. */
+typedef struct cli_call {
+    const struct cli_command *command;
+    void *args;                  /* the command's struct, filled from the flags */
+    const bool *seen;            /* the flags given, in the order of the tables */
+    const char *operand;         /* the first operand, or NULL */
+    const char *const *operands; /* all operands */
+    size_t n_operands;
+    bool help;
+} cli_call;
 
 typedef struct cli_command {
     const char *name;
-    const char *synopsis; /* after the name */
-    const char *also;     /* another way to call it; NULL: there is none */
-    const char *summary;  /* one line */
-    const char *about;    /* paragraphs */
+    const char *synopsis; /* the words after the name */
+    const char *also;     /* a second synopsis, or NULL */
+    const char *summary;  /* one-line description */
+    const char *about;    /* description in paragraphs */
     cli_operand operand;
-    bool hidden;  /* for builds, not for people */
+    bool hidden;  /* used by builds; not listed in the help */
     bool project; /* works on a project */
     cli_table tables[CLI_TABLES];
-    const cli_example *examples;
-    size_t n_examples;
-    /* argv starts after the command's name; returns the exit status. */
-    int (*run)(const struct cli_command *command, int argc, char **argv);
+    cli_example examples[CLI_EXAMPLES]; /* unused elements are NULL */
+    const char *missing; /* error if the operand is missing; NULL: it is optional */
+    size_t args_size;    /* size of the struct that the flags fill */
+    void (*defaults)(void *args);      /* sets args before parsing; NULL: all zero */
+    void (*run)(const cli_call *call); /* ends with CLI_DONE, or by cli_exit() */
 } cli_command;
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
@@ -182,76 +210,64 @@ typedef struct cli_flag {
     size_t base;
 } cli_flag;
 
-/* The flags from i = 0 on, in the order of the tables; false: no more. */
+/* Gets the i-th flag, from 0, in the order of the tables. False: there are no more. */
 bool cli_flag_at(const cli_command *command, size_t i, cli_flag *out);
-/* The number of a flag; that of all flags if there is none. */
+/* Returns the index of a flag, or the number of flags if there is no such flag. */
 size_t cli_flag_find(const cli_command *command, const char *name);
-/* The flags by their groups, for pages: calls add for each, first: of its group. */
-void cli_each_flag(const cli_command *command, scant__text *text,
-                   void (*add)(scant__text *text, const cli_flag *flag, bool first,
-                               bool last));
-/* A flag's help, with its default. */
-void cli_flag_help(scant__text *text, const scant_option *row);
 
-typedef struct cli_parsed {
-    const char *operand;         /* the first, or NULL */
-    const char *const *operands; /* all of them; of CLI_FOLDERS and CLI_PROJECT_SETTINGS
-                                  * several */
-    size_t n_operands;
-    bool help;
-} cli_parsed;
+/* Reads the words after the command's name. Moves the operands to the start of argv. */
+cli_call cli_parse(const cli_command *command, int argc, char **argv);
+/* Stores one flag's value in values, as if it had been given; not for flags that are
+ * lists. A string is borrowed. */
+void cli_store(const cli_command *command, const cli_flag *flag, const char *value,
+               void *values);
+/* Writes the value of a flag in values; null if it has none. */
+void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
+                   const void *values);
 
-/* Reads flags into values (the command's struct) by the command's table. CLI_DONE, or
- * CLI_USAGE after a message. Strings are borrowed from argv, whose first words become the
- * operands; the list of settings is new.
- */
-int cli_parse(const cli_command *command, int argc, char **argv, void *values,
-              cli_parsed *parsed);
+/* Checks that no output is an input or another output. (files.c) */
+void cli_check_overwrites(const cli_command *command, const cli_path *outs, size_t n_outs,
+                          const cli_path *ins, size_t n_ins);
 
-/* The same, and which flags were given: a bool each, in the order of the table. */
-int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
-                   cli_parsed *parsed, bool *seen);
-/* One flag's value into values, as if it had been given; not of a list. A string is
- * borrowed. CLI_DONE, or CLI_USAGE after a message. */
-int cli_store(const cli_command *command, const cli_flag *flag, const char *value,
-              void *values);
-/* The value that a flag has in values, as JSON; null where it has none. */
-void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values);
+/* Prints the message and the command's --help call, and exits with CLI_USAGE. */
+_Noreturn void cli_usage(const cli_command *command, const char *format, ...)
+    CLI_PRINTF(2, 3);
 
-/* That none of the files to write is one to read, or another to write; CLI_USAGE after a
- * message. (files.c) */
-int cli_check_overwrites(const cli_command *command, const cli_path *outs, size_t n_outs,
-                         const cli_path *ins, size_t n_ins);
+/* ---- names and help pages ---------------------------------------------------------- */
 
-/* A message, where to read on, and CLI_USAGE. */
-int cli_usage(const cli_command *command, const char *format, ...) CLI_PRINTF(2, 3);
-
-/* ---- names and pages --------------------------------------------------------------- */
-
-/* The name nearest to word, as "; did you mean X?" with X behind before, or an empty
- * string where none is near. The answer is new. (suggest.c) */
+/* Returns "; did you mean X?", where X is `before` and the name nearest to word, or "" if
+ * none is near. (suggest.c) */
 typedef const char *(*cli_name_at)(const void *names, size_t i);
-char *cli_suggest(const char *word, const char *before, const void *names, size_t count,
-                  cli_name_at name_at);
-/* Says that there is no such strategy or model; returns CLI_USAGE. */
-int cli_unknown_strategy(const cli_command *command, const char *word);
-int cli_unknown_model(const cli_command *command, const char *word);
-/* That the keys are options of a strategy; CLI_USAGE after a message. */
-int cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
-                      const cli_settings *settings);
-const scant_model_info *cli_model_find(const char *name); /* or NULL */
-/* The i-th name; NULL: no more. */
+const char *cli_suggest(const char *word, const char *before, const void *names,
+                        size_t count, cli_name_at name_at);
+/* Finds a strategy or model; if there is none, calls cli_usage() with names. */
+const scant_strategy_info *cli_strategy(const cli_command *command, const char *name);
+const scant_model_info *cli_model(const cli_command *command, const char *name);
+/* Checks that the keys are options of a strategy. */
+void cli_check_options(const cli_command *command, const scant_strategy_info *strategy,
+                       const cli_settings *settings);
+/* Return the i-th name; NULL: there are no more. */
 const char *cli_strategy_name(size_t i);
 const char *cli_model_name(size_t i);
 
-/* What people read (page.c). */
+/* Help pages (page.c). */
 void cli_page_program(scant__text *text);
 void cli_page_command(scant__text *text, const cli_command *command);
-int cli_print_page(const cli_command *command); /* that of --help */
+void cli_print_page(const cli_call *call); /* prints the page of --help */
 void cli_page_strategy(scant__text *text, const scant_strategy_info *info);
-/* "0 or 1", "a whole number from 1 to 5", "one of last, best:K (K from 1 to 9)" */
-void cli_option_range(scant__text *text, const scant_option *option);
-/* Its help, range and default, in one sentence. */
-void cli_option_help(scant__text *text, const scant_option *option);
+
+/* Writes lists of flags and strategies: as plain text (page.c) or as mdoc (man.c). */
+typedef struct cli_pen {
+    void (*fact)(scant__text *text, const char *name, const char *words);
+    void (*list)(scant__text *text, const char *heading);
+    void (*item)(scant__text *text, const char *name, const char *help);
+    void (*end)(scant__text *text); /* ends a list */
+} cli_pen;
+
+void cli_write_flags(scant__text *text, const cli_pen *pen, const cli_command *command);
+void cli_write_strategy(scant__text *text, const cli_pen *pen,
+                        const scant_strategy_info *info);
+const char *cli_flag_help(const scant_option *row);      /* includes the default */
+const char *cli_option_help(const scant_option *option); /* includes range and default */
 
 #endif

@@ -4,16 +4,26 @@
  * does not need the bash-completion package.
  *
  * bash cuts words at '=' (COMP_WORDBREAKS), so "--flag=value" and "KEY=VALUE" arrive as
- * three words; the head of the function puts them together again.
+ * three words; the head of the function joins them again.
  */
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/select.h"
 #include "scant/project.h"
 
+/* The argument of _scant_words is "a b c" or "a|b|c". "word:K" is offered as "word:". No
+ * blank is added if a word contains ":K" or "=". */
 static const char head[] =
     "# bash completion for scant; written by 'scant completion bash'\n"
+    "_scant_words() {\n"
+    "    local words=${1//|/ }\n"
+    "    [[ $words == *:K* || $words == *=* ]] && compopt -o nospace 2>/dev/null\n"
+    "    COMPREPLY=($(compgen -W \"${words//:K/:}\" -- \"$cur\"))\n"
+    "}\n"
+    "_scant_files() {\n"
+    "    compopt -o filenames 2>/dev/null\n"
+    "    mapfile -t COMPREPLY < <(compgen -\"$1\" -- \"$cur\")\n"
+    "}\n"
     "_scant() {\n"
     "    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) i\n"
     "    local command=${COMP_WORDS[1]} prev=${COMP_WORDS[at]} strategy= key= equals=\n"
@@ -31,265 +41,173 @@ static const char head[] =
     "    fi\n"
     "    if ((COMP_CWORD == 1)); then\n";
 
-static const char tail[] = "}\ncomplete -F _scant scant\n";
+static const char tail[] = "    esac\n}\ncomplete -F _scant scant\n";
 
-static void add_commands(scant__text *text) {
+static const char *command_names(void) {
     size_t count;
     const cli_command *const *list = cli_commands(&count);
+    scant__text text = CLI_TEXT;
     for (size_t i = 0; i < count; i++)
-        if (!list[i]->hidden) scant__text_addf(text, "%s ", list[i]->name);
+        if (!list[i]->hidden) scant__text_addf(&text, "%s ", list[i]->name);
+    return text.data;
 }
 
-static void add_strategies(scant__text *text) {
-    size_t count;
-    const scant_strategy_info *const *list = scant_strategies(&count);
-    for (size_t i = 0; i < count; i++)
-        scant__text_addf(text, "%s%s", i ? " " : "", list[i]->name);
+static const char *join(const char *(*name_at)(size_t i)) {
+    scant__text text = CLI_TEXT;
+    const char *name;
+    for (size_t i = 0; (name = name_at(i)); i++) scant__text_addf(&text, "%s ", name);
+    return text.data;
 }
 
-static void add_models(scant__text *text) {
-    size_t count;
-    const scant_model_info *const *list = scant_models(&count);
-    for (size_t i = 0; i < count; i++)
-        scant__text_addf(text, "%s%s", i ? " " : "", list[i]->name);
+/* ---- KEY=VALUE --------------------------------------------------------------------- */
+
+/* Adds the possible values of a key to text, and the key to the list of all keys. */
+static void add_key(scant__text *text, scant__text *all, const char *scope,
+                    const char *key, const scant_option *row, const char *on_off) {
+    const char *words = row->kind == SCANT_OPTION_SWITCH ? on_off : row->choices;
+    scant__text_addf(all, "%s= ", key);
+    if (words && strchr(words, '|'))
+        scant__text_addf(text, "        %s:%s) _scant_words '%s' ;;\n", scope, key,
+                         words);
 }
 
-/* A reply of words, given as "a b c" or "a|b|c". */
-static void reply(scant__text *text, const char *words) {
-    scant__text_add(text, "COMPREPLY=($(compgen -W '");
-    for (; *words; words++) scant__text_bytes(text, *words == '|' ? " " : words, 1);
-    scant__text_add(text, "' -- \"$cur\"))");
+/* Adds the completion of the key itself: all keys. */
+static void end_keys(scant__text *text, const scant__text *all, const char *scope) {
+    if (all->size)
+        scant__text_addf(text, "        %s:) _scant_words '%s' ;;\n", scope, all->data);
 }
 
-/* A choice "word:K" is offered as "word:", without a blank after it. */
-static void reply_choices(scant__text *text, const char *choices) {
-    scant__text words = CLI_TEXT;
-    bool open = strstr(choices, ":K") != NULL;
-    for (const char *c = choices; *c; c++)
-        if (!(*c == 'K' && c > choices && c[-1] == ':')) scant__text_bytes(&words, c, 1);
-    if (open) scant__text_add(text, "compopt -o nospace 2>/dev/null; ");
-    reply(text, words.data);
-    scant__text_end(&words);
-}
-
-/* Keys of a strategy's options, and values after KEY=. */
 static void add_options(scant__text *text) {
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
     scant__text_add(text, "        case $strategy:$key in\n");
     for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < list[i]->n_options; j++) {
-            const scant_option *option = &list[i]->options[j];
-            bool either = option->kind == SCANT_OPTION_SWITCH;
-            if (!either && option->kind != SCANT_OPTION_CHOICE) continue;
-            scant__text_addf(text, "        %s:%s) ", list[i]->name, option->key);
-            reply_choices(text, either ? "0|1" : option->choices);
-            scant__text_add(text, " ;;\n");
-        }
-        if (!list[i]->n_options) continue;
-        scant__text_addf(
-            text,
-            "        %s:)\n            compopt -o nospace 2>/dev/null\n            ",
-            list[i]->name);
-        scant__text keys = CLI_TEXT;
+        scant__text all = CLI_TEXT;
         for (size_t j = 0; j < list[i]->n_options; j++)
-            scant__text_addf(&keys, "%s= ", list[i]->options[j].key);
-        reply(text, keys.data);
-        scant__text_end(&keys);
-        scant__text_add(text, "\n            ;;\n");
+            add_key(text, &all, list[i]->name, list[i]->options[j].key,
+                    &list[i]->options[j], "0|1");
+        end_keys(text, &all, list[i]->name);
     }
-    scant__text_add(text, "        esac\n");
-}
-
-/* The values of a key, if they are words. */
-static void add_key(scant__text *text, const char *section, const char *key,
-                    const char *choices) {
-    if (!choices || !strchr(choices, '|')) return;
-    scant__text_addf(text, "        %s%s%s) ", section, *section ? "." : "", key);
-    reply(text, choices);
-    scant__text_add(text, " ;;\n");
-}
-
-/* All keys, before a key was typed. */
-static void end_keys(scant__text *text, scant__text *all) {
-    scant__text_add(
-        text, "        '')\n            compopt -o nospace 2>/dev/null\n            ");
-    reply(text, all->data);
-    scant__text_add(text, "\n            ;;\n        esac\n");
-    scant__text_end(all);
-}
-
-/* The words that a value may be; "" where it may be any number or text. */
-static const char *words_of(const scant_option *row) {
-    if (row->kind == SCANT_OPTION_SWITCH) return "yes|no";
-    return row->choices ? row->choices : "";
 }
 
 static void add_experiment_keys(scant__text *text) {
     scant_experiment_key key;
     scant__text all = CLI_TEXT;
-    scant__text_add(text, "        case $key in\n");
-    for (size_t i = 0; scant_experiment_key_at(i, &key); i++) {
-        scant__text_addf(&all, "%s.%s= ", key.section, key.key);
-        add_key(text, key.section, key.key, words_of(key.option));
-    }
-    end_keys(text, &all);
+    scant__text_add(text, "        case :$key in\n");
+    for (size_t i = 0; scant_experiment_key_at(i, &key); i++)
+        add_key(text, &all, "", cli_format("%s.%s", key.section, key.key), key.option,
+                "yes|no");
+    end_keys(text, &all, "");
 }
 
 static void add_project_keys(scant__text *text) {
     size_t count;
     const scant_option *rows = scant_project_options(&count);
     scant__text all = CLI_TEXT;
-    scant__text_add(text, "        case $key in\n");
-    for (size_t i = 0; i < count; i++) {
-        scant__text_addf(&all, "%s= ", rows[i].key);
-        add_key(text, "", rows[i].key, words_of(&rows[i]));
-    }
-    end_keys(text, &all);
+    scant__text_add(text, "        case :$key in\n");
+    for (size_t i = 0; i < count; i++)
+        add_key(text, &all, "", rows[i].key, &rows[i], "yes|no");
+    end_keys(text, &all, "");
 }
 
-static bool takes_file(const scant_option *row) {
-    return row->kind == SCANT_OPTION_FILE || row->kind == SCANT_OPTION_FILES ||
-           row->kind == SCANT_OPTION_ARRAY;
+static void add_settings(scant__text *text, const cli_command *command) {
+    if (command == &cli_cmd_run)
+        add_experiment_keys(text);
+    else if (command == &cli_cmd_new || command->operand == CLI_PROJECT_SETTINGS)
+        add_project_keys(text);
+    else
+        add_options(text);
+    scant__text_add(text, "        esac\n");
 }
 
-static void add_file_flags(scant__text *text, const cli_command *command) {
-    bool any = false;
-    cli_flag flag;
-    for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
-        if (!takes_file(flag.row)) continue;
-        scant__text_addf(text, "%s%s:--%s", any ? " | \\\n    " : "    ", command->name,
-                         flag.name);
-        any = true;
-    }
-    if (any)
-        scant__text_add(text, ")\n        compopt -o filenames 2>/dev/null\n"
-                              "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
-                              "        return ;;\n");
+/* ---- flags and operands ------------------------------------------------------------ */
+
+/* Returns the possible values of a flag; NULL: any. */
+static const char *words_of(const scant_option *row) {
+    if (row->kind == SCANT_OPTION_NAME) return join(row->names);
+    if (row->kind == SCANT_OPTION_TEXT && row->arg && strchr(row->arg, '|'))
+        return strchr(row->arg, '|') + 1; /* "T|fit": the part after the '|' */
+    return row->choices;
 }
 
-static void add_reply(scant__text *text, const char *words) {
-    scant__text_add(text, "        ");
-    reply(text, words);
-    scant__text_add(text, "\n");
-}
-
-static void add_names(scant__text *text, const scant_option *row) {
-    scant__text names = CLI_TEXT;
-    const char *name;
-    for (size_t i = 0; (name = row->names(i)); i++) scant__text_addf(&names, "%s ", name);
-    add_reply(text, names.data);
-    scant__text_end(&names);
-}
-
-/* What may stand after a flag. */
 static void add_values(scant__text *text, const cli_command *command) {
     cli_flag flag;
-    add_file_flags(text, command);
     for (size_t i = 0; cli_flag_at(command, i, &flag); i++) {
-        const scant_option *row = flag.row;
-        if (row->kind == SCANT_OPTION_SWITCH || takes_file(row)) continue;
+        scant_option_kind kind = flag.row->kind;
+        const char *words = words_of(flag.row);
+        if (kind == SCANT_OPTION_SWITCH) continue;
         scant__text_addf(text, "    %s:--%s)\n", command->name, flag.name);
-        if (row->kind == SCANT_OPTION_TEXT && row->arg && strchr(row->arg, '|'))
-            add_reply(text, strchr(row->arg, '|') + 1); /* "T|fit": behind the first */
-        else if (row->kind == SCANT_OPTION_NAME)
-            add_names(text, row);
-        else if (row->kind == SCANT_OPTION_SETTINGS && command == &cli_cmd_run)
-            add_experiment_keys(text);
-        else if (row->kind == SCANT_OPTION_SETTINGS && command == &cli_cmd_new)
-            add_project_keys(text);
-        else if (row->kind == SCANT_OPTION_SETTINGS)
-            add_options(text);
-        else if (row->choices)
-            add_reply(text, row->choices);
+        if (kind == SCANT_OPTION_FILE || kind == SCANT_OPTION_FILES ||
+            kind == SCANT_OPTION_ARRAY)
+            scant__text_add(text, "        _scant_files f\n");
+        else if (kind == SCANT_OPTION_SETTINGS)
+            add_settings(text, command);
+        else if (words)
+            scant__text_addf(text, "        _scant_words '%s'\n", words);
         scant__text_add(text, "        return ;;\n");
     }
 }
 
-static void reply_flags(scant__text *text, const cli_command *command) {
-    cli_flag flag;
-    scant__text flags = CLI_TEXT;
-    for (size_t i = 0; cli_flag_at(command, i, &flag); i++)
-        scant__text_addf(&flags, "%s--%s", i ? " " : "", flag.name);
-    reply(text, flags.data);
-    scant__text_end(&flags);
+static const char *operands_of(cli_operand kind) {
+    switch (kind) {
+    case CLI_STRATEGY:
+        return join(cli_strategy_name);
+    case CLI_TOPIC:
+        return cli_format("%s%s", command_names(), join(cli_strategy_name));
+    case CLI_MODEL_NAME:
+        return join(cli_model_name);
+    default:
+        return kind == CLI_SHELL ? "bash" : "";
+    }
 }
 
-static void reply_operands(scant__text *text, cli_operand kind) {
-    scant__text words = CLI_TEXT;
-    if (kind == CLI_TOPIC) add_commands(&words);
-    if (kind == CLI_SHELL) scant__text_add(&words, "bash");
-    if (kind == CLI_TOPIC || kind == CLI_STRATEGY) add_strategies(&words);
-    if (kind == CLI_MODEL_NAME) add_models(&words);
-    reply(text, words.size ? words.data : "");
-    scant__text_end(&words);
-}
-
-/* Flags and operands of a command; only flags after a strategy. */
+/* Adds the flags and operands of a command; after a strategy, only flags. */
 static void add_words(scant__text *text, const cli_command *command) {
     cli_operand kind = command->operand;
-    bool settings = kind == CLI_PROJECT_SETTINGS; /* of a project */
+    bool settings = kind == CLI_PROJECT_SETTINGS;
     bool project = kind == CLI_PROJECT || settings;
-    scant__text_addf(text, "    %s)\n        if [[ $cur == -*%s ]]; then\n            ",
+    cli_flag flag;
+    scant__text_addf(text,
+                     "    %s)\n        if [[ $cur == -*%s ]]; then\n"
+                     "            _scant_words '",
                      command->name, project ? "" : " || $strategy");
-    reply_flags(text, command);
+    for (size_t i = 0; cli_flag_at(command, i, &flag); i++)
+        scant__text_addf(text, "--%s ", flag.name);
+    scant__text_add(text, "'\n");
     if (settings) {
-        scant__text_add(text, "\n        elif ((COMP_CWORD > 2)); then\n");
-        add_project_keys(text);
+        scant__text_add(text, "        elif ((COMP_CWORD > 2)); then\n");
+        add_settings(text, command);
     }
-    scant__text_addf(text, "%s        else\n            ", settings ? "" : "\n");
+    scant__text_add(text, "        else\n");
     if (kind == CLI_FOLDERS || kind == CLI_PATH || project)
-        scant__text_addf(text,
-                         "compopt -o filenames 2>/dev/null\n            "
-                         "mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
+        scant__text_addf(text, "            _scant_files %c\n",
                          kind == CLI_PATH ? 'f' : 'd');
     else
-        reply_operands(text, kind);
-    scant__text_add(text, "\n        fi ;;\n");
+        scant__text_addf(text, "            _scant_words '%s'\n", operands_of(kind));
+    scant__text_add(text, "        fi ;;\n");
 }
 
-static void bash_script(scant__text *text) {
+static void run(const cli_call *call) {
     size_t count;
     const cli_command *const *list = cli_commands(&count);
-    scant__text words = CLI_TEXT;
-    scant__text_add(text, head);
-    add_commands(&words);
-    scant__text_add(&words, "--help --version");
-    scant__text_add(text, "        ");
-    reply(text, words.data);
-    scant__text_end(&words);
-    scant__text_add(text, "\n        return\n    fi\n"
-                          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-                          "        case \" ");
-    add_strategies(text);
-    scant__text_add(
-        text, " \" in\n        *\" ${COMP_WORDS[i]} \"*) strategy=${COMP_WORDS[i]} ;;\n"
-              "        esac\n    done\n"
-              "    case $command:$prev in\n");
-    for (size_t i = 0; i < count; i++) add_values(text, list[i]);
-    scant__text_add(text, "    esac\n    case $command in\n");
-    for (size_t i = 0; i < count; i++) add_words(text, list[i]);
-    scant__text_add(text, "    esac\n");
-    scant__text_add(text, tail);
-}
-
-static int run(const cli_command *command, int argc, char **argv) {
-    cli_parsed parsed;
     scant__text text = CLI_TEXT;
-    int status = cli_parse(command, argc, argv, NULL, &parsed);
-    if (status != CLI_DONE) return status;
-    if (parsed.help) return cli_print_page(command);
-    if (!parsed.operand)
-        return cli_usage(command, "the name of a shell is missing: bash");
-    if (strcmp(parsed.operand, "bash") != 0)
-        return cli_usage(command, "unknown shell '%s', expected bash", parsed.operand);
-    bash_script(&text);
-    return cli_print(&text);
+    if (strcmp(call->operand, "bash") != 0)
+        cli_usage(call->command, "unknown shell '%s', expected bash", call->operand);
+    scant__text_add(&text, head);
+    scant__text_addf(&text,
+                     "        _scant_words '%s--help --version'\n        return\n    fi\n"
+                     "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+                     "        case \" %s\" in\n"
+                     "        *\" ${COMP_WORDS[i]} \"*) strategy=${COMP_WORDS[i]} ;;\n"
+                     "        esac\n    done\n"
+                     "    case $command:$prev in\n",
+                     command_names(), join(cli_strategy_name));
+    for (size_t i = 0; i < count; i++) add_values(&text, list[i]);
+    scant__text_add(&text, "    esac\n    case $command in\n");
+    for (size_t i = 0; i < count; i++) add_words(&text, list[i]);
+    scant__text_add(&text, tail);
+    cli_print(&text);
 }
-
-static const cli_example examples[] = {
-    {"In ~/.bashrc:", "source <(scant completion bash)"},
-};
 
 const cli_command cli_cmd_completion = {
     .name = "completion",
@@ -299,7 +217,10 @@ const cli_command cli_cmd_completion = {
              "options and file names.",
     .operand = CLI_SHELL,
     .hidden = true,
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"In ~/.bashrc:", "source <(scant completion bash)"},
+        },
+    .missing = "the name of a shell is missing: bash",
     .run = run,
 };

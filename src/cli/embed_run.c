@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant embed`, block by block. A block of all outputs takes 64 MiB at most, unless a
- * single sample takes more.
+ * The outputs of `scant embed`, block by block. A block takes 64 MiB at most, unless one
+ * sample takes more.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/embed.h"
 #include "core/argmax.h"
-#include "scant/train.h"
 
 enum { BLOCK = 1024, BLOCK_BYTES = 64 << 20, SKETCH = 512 };
 
@@ -22,7 +19,7 @@ void embed_progress(void *user, const char *phase, double fraction) {
     cli_ui *ui = &job->net.ui;
     double now = cli_now();
     char text[160], left[32];
-    if (job->begun == 0) { /* still opening */
+    if (job->begun == 0) { /* files are still being opened */
         cli_ui_progress(ui, phase, fraction);
         return;
     }
@@ -39,66 +36,66 @@ void embed_progress(void *user, const char *phase, double fraction) {
 
 /* ---- set-up ------------------------------------------------------------------------ */
 
-static void set_widths(embed_job *job) {
-    size_t classes = scant_net_classes(job->network);
-    if (!job->args.sketch) job->args.sketch = SKETCH;
-    job->arrays[EMBED_FEATURES].width = scant_net_features(job->network);
-    job->arrays[EMBED_PROBS].width = classes;
-    job->arrays[EMBED_LOGITS].width = classes;
-    job->arrays[EMBED_CALIBRATED].width = classes;
-    job->arrays[EMBED_GRADIENTS].width = job->args.sketch;
-    job->arrays[EMBED_SAMPLES].width = scant_net_draws(job->network) * classes;
-}
-
-/* Gradients at labels need the classes that are predicted for the rest. */
+/* Gradients at labels need logits, for the predicted classes of unlabelled samples. */
 static bool needs(const embed_job *job, int which) {
     return job->args.arrays[which] || (which == EMBED_LOGITS && job->labelled);
 }
 
 static void make_blocks(embed_job *job) {
-    size_t bytes = 64, most = job->args.batch ? job->args.batch : BLOCK;
-    for (int i = 0; i < EMBED_ARRAYS; i++)
-        if (needs(job, i)) bytes += job->arrays[i].width * sizeof(float);
-    job->block = BLOCK_BYTES / bytes;
-    if (job->block < 1) job->block = 1;
-    if (job->block > most) job->block = most;
-    if (job->block > job->n) job->block = job->n;
+    size_t classes = scant_net_classes(job->network), bytes = 64;
+    if (!job->args.sketch) job->args.sketch = SKETCH;
+    const size_t widths[] = {
+        [EMBED_FEATURES] = scant_net_features(job->network),
+        [EMBED_PROBS] = classes,
+        [EMBED_LOGITS] = classes,
+        [EMBED_CALIBRATED] = classes,
+        [EMBED_GRADIENTS] = job->args.sketch,
+        [EMBED_SAMPLES] = scant_net_draws(job->network) * classes,
+    };
+    bool outputs = false;
+    for (int i = 0; i < EMBED_ARRAYS; i++) {
+        job->arrays[i].width = widths[i];
+        if (needs(job, i)) bytes += widths[i] * sizeof(float);
+        outputs = outputs || (i != EMBED_GRADIENTS && needs(job, i));
+    }
+    job->passes = (outputs ? 1u : 0u) + (job->args.arrays[EMBED_GRADIENTS] ? 1u : 0u);
+    job->block = size_min(size_min(job->args.batch ? job->args.batch : BLOCK, job->n),
+                          size_max(BLOCK_BYTES / bytes, 1));
     for (int i = 0; i < EMBED_ARRAYS; i++)
         if (needs(job, i))
-            job->arrays[i].block =
-                cli_calloc(job->block * job->arrays[i].width, sizeof(float));
+            job->arrays[i].block = cli_calloc(job->block * widths[i], sizeof(float));
     job->block_rows = cli_calloc(job->block, sizeof *job->block_rows);
     job->block_labels = cli_calloc(job->block, sizeof *job->block_labels);
     job->label_block = cli_calloc(job->block, sizeof *job->label_block);
-    job->passes = job->args.arrays[EMBED_GRADIENTS] ? 1 : 0;
-    if (needs(job, EMBED_FEATURES) || needs(job, EMBED_PROBS) ||
-        needs(job, EMBED_LOGITS) || needs(job, EMBED_CALIBRATED) ||
-        needs(job, EMBED_SAMPLES))
-        job->passes++;
 }
 
-static scant_status open_writer(embed_job *job, int which) {
+static void free_writers(void *arg) {
+    embed_job *job = arg;
+    for (int i = 0; i < EMBED_ARRAYS; i++) scant_writer_free(job->arrays[i].writer);
+    scant_writer_free(job->labels);
+}
+
+static void open_writers(embed_job *job) {
     size_t m = scant_net_draws(job->network), classes = scant_net_classes(job->network);
-    bool draws = which == EMBED_SAMPLES;
-    size_t plain[] = {job->n, job->arrays[which].width}, drawn[] = {m, job->n, classes};
-    return scant_writer_open(job->net.ctx, job->args.arrays[which], SCANT_F32,
-                             draws ? 3 : 2, draws ? drawn : plain,
-                             &job->arrays[which].writer);
-}
-
-static scant_status open_writers(embed_job *job) {
-    scant_status status = SCANT_OK;
-    for (int i = 0; i < EMBED_ARRAYS && status == SCANT_OK; i++)
-        if (job->args.arrays[i]) status = open_writer(job, i);
-    if (status == SCANT_OK && job->args.labels_out)
-        status = scant_writer_open(job->net.ctx, job->args.labels_out, SCANT_I64, 1,
-                                   (size_t[]){job->n}, &job->labels);
-    return status;
+    cli_defer(free_writers, job);
+    for (int i = 0; i < EMBED_ARRAYS; i++) {
+        bool draws = i == EMBED_SAMPLES;
+        size_t plain[] = {job->n, job->arrays[i].width}, drawn[] = {m, job->n, classes};
+        if (job->args.arrays[i])
+            net_try(&job->net,
+                    scant_writer_open(job->net.ctx, job->args.arrays[i], SCANT_F32,
+                                      draws ? 3 : 2, draws ? drawn : plain,
+                                      &job->arrays[i].writer));
+    }
+    if (job->args.labels_out)
+        net_try(&job->net, scant_writer_open(job->net.ctx, job->args.labels_out,
+                                             SCANT_I64, 1, &job->n, &job->labels));
 }
 
 /* ---- a block ----------------------------------------------------------------------- */
 
-/* The label of a labelled sample, the predicted class of another. */
+/* Returns the classes for the loss: the label of each labelled sample, the predicted
+ * class of the others. NULL: no sample is labelled. */
 static const int32_t *gradient_labels(embed_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
     size_t classes = scant_net_classes(job->network);
@@ -116,37 +113,34 @@ static const int32_t *gradient_labels(embed_job *job) {
 
 static scant_status take_gradients(embed_job *job) {
     scant_gradient_opts opts = {
-        .last_layer = job->args.layers && strcmp(job->args.layers, "last") == 0,
+        .last_layer = net_is(job->args.layers, "last"),
         .labels = gradient_labels(job),
         .sketch = job->args.sketch,
-        .seed = job->args.means.seed,
+        .seed = job->args.net.means.seed,
     };
     scant_gradients out = {.sketches = job->arrays[EMBED_GRADIENTS].block};
     return scant_net_gradients(job->network, job->data, job->block_rows, job->now, &opts,
                                &out);
 }
 
-/* A piece of each draw's plane. */
+/* Writes the block's rows of each posterior draw. */
 static scant_status write_samples(embed_job *job) {
     size_t row = scant_net_classes(job->network) * sizeof(float), bytes = job->now * row;
     const char *block = (const char *)job->arrays[EMBED_SAMPLES].block;
-    scant_status status = SCANT_OK;
-    for (size_t s = 0; s < scant_net_draws(job->network) && status == SCANT_OK; s++)
-        status =
-            scant_writer_put(job->arrays[EMBED_SAMPLES].writer,
-                             (s * job->n + job->done) * row, block + s * bytes, bytes);
-    return status;
+    for (size_t s = 0; s < scant_net_draws(job->network); s++)
+        TRY(scant_writer_put(job->arrays[EMBED_SAMPLES].writer,
+                             (s * job->n + job->done) * row, block + s * bytes, bytes));
+    return SCANT_OK;
 }
 
 static scant_status write_block(embed_job *job) {
     const int32_t *labels = scant_data_labels(job->data);
-    scant_status status = SCANT_OK;
-    if (job->arrays[EMBED_SAMPLES].writer) status = write_samples(job);
-    for (int i = 0; i < EMBED_SAMPLES && status == SCANT_OK; i++)
+    if (job->arrays[EMBED_SAMPLES].writer) TRY(write_samples(job));
+    for (int i = 0; i < EMBED_SAMPLES; i++)
         if (job->arrays[i].writer)
-            status = scant_writer_append(job->arrays[i].writer, job->arrays[i].block,
-                                         job->now * job->arrays[i].width * sizeof(float));
-    if (status != SCANT_OK || !job->labels) return status;
+            TRY(scant_writer_append(job->arrays[i].writer, job->arrays[i].block,
+                                    job->now * job->arrays[i].width * sizeof(float)));
+    if (!job->labels) return SCANT_OK;
     for (size_t i = 0; i < job->now; i++)
         job->label_block[i] = labels[job->block_rows[i]];
     return scant_writer_append(job->labels, job->label_block,
@@ -160,93 +154,62 @@ static scant_status run_block(embed_job *job) {
                          .calibrated = job->arrays[EMBED_CALIBRATED].block,
                          .temperature = job->temperature,
                          .samples = job->arrays[EMBED_SAMPLES].block};
-    scant_status status = SCANT_OK;
     for (size_t i = 0; i < job->now; i++)
         job->block_rows[i] = job->rows ? job->rows[job->done + i] : job->done + i;
     job->pass = 0;
     if (out.features || out.logits || out.probs || out.calibrated || out.samples) {
-        status =
-            scant_net_predict(job->network, job->data, job->block_rows, job->now, &out);
+        TRY(scant_net_predict(job->network, job->data, job->block_rows, job->now, &out));
         job->pass++;
     }
-    if (status == SCANT_OK && job->args.arrays[EMBED_GRADIENTS])
-        status = take_gradients(job);
-    return status == SCANT_OK ? write_block(job) : status;
+    if (job->args.arrays[EMBED_GRADIENTS]) TRY(take_gradients(job));
+    return write_block(job);
 }
 
-/* ---- the end ----------------------------------------------------------------------- */
+static scant_status run_blocks(embed_job *job) {
+    for (; job->done < job->n; job->done += job->now) {
+        job->now = size_min(job->n - job->done, job->block);
+        TRY(run_block(job));
+        if (cli_interrupted()) return SCANT_ECANCELLED;
+    }
+    return SCANT_OK;
+}
 
-static scant_status close_writer(scant_writer **writer) {
+/* ---- all blocks and files ---------------------------------------------------------- */
+
+static void close_writer(embed_job *job, scant_writer **writer) {
     scant_writer *w = *writer;
     *writer = NULL;
-    return w ? scant_writer_finish(w) : SCANT_OK;
+    if (w) net_try(&job->net, scant_writer_finish(w));
 }
 
-static int write_ids(embed_job *job) {
+static void write_ids(embed_job *job) {
     scant__text text = CLI_TEXT;
-    int status = CLI_DONE;
-    for (size_t i = 0; i < job->n && status == CLI_DONE; i++) {
+    for (size_t i = 0; i < job->n; i++) {
         const char *name =
             scant_data_sample_name(job->data, job->rows ? job->rows[i] : i);
-        if (strchr(name, '\n')) {
-            cli_error("%s: the name '%s' has a line break in it, which --ids-out cannot "
-                      "hold",
-                      job->args.samples.spec, name);
-            status = CLI_BAD_INPUT;
-        }
+        if (strchr(name, '\n'))
+            cli_die(CLI_BAD_INPUT,
+                    "%s: the name '%s' has a line break, which --ids-out cannot hold",
+                    job->args.net.data, name);
         scant__text_addf(&text, "%s\n", name);
     }
-    scant_status written = SCANT_OK;
-    if (status == CLI_DONE)
-        written = scant_file_write(job->net.ctx, job->args.ids_out, text.data, text.size);
-    scant__text_end(&text);
-    return written == SCANT_OK ? status : net_failed(&job->net, written);
+    net_try(&job->net,
+            scant_file_write(job->net.ctx, job->args.ids_out, text.data, text.size));
 }
 
-static int finish(embed_job *job) {
-    scant_status status = SCANT_OK;
-    if (job->args.ids_out) {
-        int named = write_ids(job);
-        if (named != CLI_DONE) return named;
-    }
-    if (job->args.classes_out) {
-        int named = embed_write_classes(job);
-        if (named != CLI_DONE) return named;
-    }
-    for (int i = 0; i < EMBED_ARRAYS && status == SCANT_OK; i++)
-        status = close_writer(&job->arrays[i].writer);
-    if (status == SCANT_OK) status = close_writer(&job->labels);
-    if (status != SCANT_OK) return net_failed(&job->net, status);
-    embed_tell_classes(job);
-    return CLI_DONE;
-}
-
-int embed_run(embed_job *job) {
-    set_widths(job);
+void embed_run(embed_job *job) {
     make_blocks(job);
-    scant_status status = open_writers(job);
+    open_writers(job);
     job->begun = cli_now();
-    for (; status == SCANT_OK && job->done < job->n; job->done += job->now) {
-        job->now = job->n - job->done < job->block ? job->n - job->done : job->block;
-        status = run_block(job);
-        if (status == SCANT_OK && cli_interrupted()) status = SCANT_ECANCELLED;
-    }
-    job->begun = 0; /* what follows has its own progress bar */
+    scant_status status = run_blocks(job);
+    job->begun = 0; /* evaluations have their own progress bar */
     cli_ui_clear(&job->net.ui);
-    if (status == SCANT_ECANCELLED) {
-        cli_error("interrupted; nothing was written");
-        return CLI_INTERRUPTED;
-    }
-    return status == SCANT_OK ? finish(job) : net_failed(&job->net, status);
-}
-
-void embed_run_end(embed_job *job) {
-    for (int i = 0; i < EMBED_ARRAYS; i++) {
-        scant_writer_free(job->arrays[i].writer);
-        free(job->arrays[i].block);
-    }
-    scant_writer_free(job->labels);
-    free(job->block_rows);
-    free(job->block_labels);
-    free(job->label_block);
+    if (status == SCANT_ECANCELLED)
+        cli_die(CLI_INTERRUPTED, "interrupted; nothing was written");
+    net_try(&job->net, status);
+    if (job->args.ids_out) write_ids(job);
+    if (job->args.classes_out) embed_write_classes(job);
+    for (int i = 0; i < EMBED_ARRAYS; i++) close_writer(job, &job->arrays[i].writer);
+    close_writer(job, &job->labels);
+    embed_note_classes(job);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/project.h"
-#include "scant/project.h"
 
 typedef struct export_args {
     const char *format, *out, *model;
@@ -24,87 +23,44 @@ static const scant_option flags[] = {
         "the last model's weights as safetensors; alone, or beside the labels of --out"),
 };
 
-static const cli_example examples[] = {
-    {"Every item, its label or what the model says, who, when:",
-     "scant export birds --out birds.csv"},
-    {"For Label Studio, and the model:",
-     "scant export birds --out tasks.json --model birds.safetensors"},
-    {"For NumPy, in the order of the items:", "scant export birds --out labels.npy"},
-};
-
 static const project_format formats[] = {
     {"csv", ".csv"}, {"jsonl", ".jsonl"}, {"label-studio", ".json"}, {"npy", ".npy"}};
 
-static int export_labels(project_job *job, const export_args *args) {
+static void export_labels(project_job *job, const export_args *args) {
     const char *format =
         project_format_of(formats, CLI_COUNT_OF(formats), args->format, args->out);
     void *bytes = NULL;
     size_t size = 0;
-    scant_status made = scant_project_export(job->project, format, &bytes, &size);
-    if (made != SCANT_OK) return project_failed(job, made);
-    int status = project_write(job, args->out, bytes, size);
+    project_try(job, scant_project_export(job->project, format, &bytes, &size));
+    project_write(job, args->out, bytes, size);
     scant_bytes_free(job->net.ctx, bytes);
-    return status;
 }
 
-static scant_status keep_file(void *user, const scant_model_point *point) {
-    scant__text *path = user;
-    path->size = 0;
-    scant__text_add(path, point->file);
-    scant__text_bytes(path, "", 1);
-    return SCANT_OK;
+static void export_model(project_job *job, const char *out) {
+    scant_meter meter;
+    scant__text bytes = CLI_TEXT;
+    project_try(job, scant_project_meter(job->project, &meter));
+    if (!meter.last.model)
+        cli_usage(job->net.command, "there is no model yet: 'scant train %s' makes one",
+                  job->dir);
+    cli_read_file(cli_format("%s/%s", job->dir, meter.last.file), SIZE_MAX / 4, &bytes);
+    project_write(job, out, bytes.data, bytes.size);
 }
 
-static int export_model(project_job *job, const char *out) {
-    scant__text file = CLI_TEXT, path = CLI_TEXT, bytes = CLI_TEXT;
-    int status = CLI_DONE;
-    scant_status got = scant_project_models(job->project, keep_file, &file);
-    if (got != SCANT_OK) {
-        status = project_failed(job, got);
-    } else if (!file.size) {
-        status = cli_usage(job->net.command,
-                           "there is no model yet: 'scant train %s' makes one", job->dir);
-    } else {
-        scant__text_addf(&path, "%s/%s", job->dir, file.data);
-        scant__text_bytes(&path, "", 1);
-        status = cli_read_file(path.data, SIZE_MAX / 4, &bytes);
-        if (status == CLI_DONE) status = project_write(job, out, bytes.data, bytes.size);
-    }
-    scant__text_end(&file);
-    scant__text_end(&path);
-    scant__text_end(&bytes);
-    return status;
-}
-
-static bool wants_labels(const export_args *args) {
-    return args->out || args->format || !args->model;
-}
-
-static int check(const cli_command *command, const char *dir, const void *arg) {
-    const export_args *args = arg;
-    bool labels = wants_labels(args);
-    int status = CLI_DONE;
+static void run(const cli_call *call) {
+    const export_args *args = call->args;
+    bool labels = args->out || args->format || !args->model;
+    const cli_path outs[] = {{"out", args->out}, {"model", args->model}};
     if (args->model && strcmp(args->model, "-") == 0 && labels &&
         project_to_stdout(args->out))
-        return cli_usage(command, "labels and the model cannot both go to standard "
-                                  "output");
-    if (labels) status = project_check_out(command, dir, "out", args->out);
-    if (status == CLI_DONE && args->model)
-        status = project_check_out(command, dir, "model", args->model);
-    if (status != CLI_DONE || !labels || !args->model) return status;
-    const cli_path outs[] = {{"out", args->out}, {"model", args->model}};
-    return cli_check_overwrites(command, outs, CLI_COUNT_OF(outs), NULL, 0);
-}
-
-static int work(project_job *job, const void *arg) {
-    const export_args *args = arg;
-    int status = wants_labels(args) ? export_labels(job, args) : CLI_DONE;
-    return status == CLI_DONE && args->model ? export_model(job, args->model) : status;
-}
-
-static int run(const cli_command *command, int argc, char **argv) {
-    export_args args = {0};
-    return project_run(command, argc, argv, &args, &args.means, check, work);
+        cli_usage(call->command, "labels and the model cannot both go to standard "
+                                 "output");
+    if (labels) project_check_out(call, "out", args->out);
+    if (args->model) project_check_out(call, "model", args->model);
+    cli_check_overwrites(call->command, outs, CLI_COUNT_OF(outs), NULL, 0);
+    project_job *job = project_open(call, &args->means);
+    if (labels) export_labels(job, args);
+    if (args->model) export_model(job, args->model);
 }
 
 const cli_command cli_cmd_export = {
@@ -118,10 +74,16 @@ const cli_command cli_cmd_export = {
         "one line per item; label-studio has the items with a label or a prediction, as "
         "Label Studio imports them; npy has one int64 per item, the class or -1. --model "
         "writes the last model.",
-    .operand = CLI_PROJECT,
-    .project = true,
+    PROJECT_COMMAND(export_args),
     .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(export_args, means)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"Every item, its label or prediction, annotator and time:",
+             "scant export birds --out birds.csv"},
+            {"For Label Studio, and the model:",
+             "scant export birds --out tasks.json --model birds.safetensors"},
+            {"For NumPy, in the order of the items:",
+             "scant export birds --out labels.npy"},
+        },
     .run = run,
 };

@@ -13,115 +13,96 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-/* ---- can it be written? ------------------------------------------------------------ */
+/* ---- checking that a file can be written ------------------------------------------- */
 
-int cli_cannot_write(const char *path, const char *why) {
-    cli_error("%s: cannot be written: %s", path, why);
-    return CLI_SYSTEM;
+void cli_cannot_write(const char *path, const char *why) {
+    cli_die(CLI_SYSTEM, "%s: cannot be written: %s", path, why);
 }
 
-int cli_cannot_read(const char *path, const char *why) {
-    cli_error("%s: cannot be read: %s", path, why);
-    return CLI_BAD_INPUT;
+void cli_cannot_read(const char *path, const char *why) {
+    cli_die(CLI_BAD_INPUT, "%s: cannot be read: %s", path, why);
 }
 
-/* The folder of path, as written there. The result is new. */
-static char *folder_of(const char *path) {
+/* Returns the folder part of path. */
+static const char *folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    size_t length = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
-    return cli_strndup(slash ? path : ".", length);
+    if (!slash) return ".";
+    return cli_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int check_folder(const char *path) {
-    char *folder = folder_of(path);
+static void check_folder(const char *path) {
+    const char *folder = folder_of(path);
     struct stat info;
-    int status = CLI_DONE;
-    if (stat(folder, &info) != 0)
-        status = cli_cannot_write(path, strerror(errno));
-    else if (!S_ISDIR(info.st_mode))
-        status = cli_cannot_write(path, strerror(ENOTDIR));
-    else if (access(folder, W_OK | X_OK) != 0)
-        status = cli_cannot_write(path, strerror(errno));
-    free(folder);
-    return status;
+    if (stat(folder, &info) != 0) cli_cannot_write(path, strerror(errno));
+    if (!S_ISDIR(info.st_mode)) cli_cannot_write(path, strerror(ENOTDIR));
+    if (access(folder, W_OK | X_OK) != 0) cli_cannot_write(path, strerror(errno));
 }
 
-int cli_check_file(const char *path) {
+void cli_check_file(const char *path) {
     struct stat info;
     size_t length = strlen(path);
-    if (length > 0 && path[length - 1] == '/')
-        return cli_cannot_write(path, strerror(EISDIR));
+    if (length > 0 && path[length - 1] == '/') cli_cannot_write(path, strerror(EISDIR));
     if (stat(path, &info) != 0) {
-        if (errno != ENOENT) return cli_cannot_write(path, strerror(errno));
-        /* a link to a file that does not exist yet */
-        return lstat(path, &info) == 0 ? CLI_DONE : check_folder(path);
+        if (errno != ENOENT) cli_cannot_write(path, strerror(errno));
+        /* a link may point to a file that does not exist yet */
+        if (lstat(path, &info) != 0) check_folder(path);
+        return;
     }
-    if (S_ISDIR(info.st_mode)) return cli_cannot_write(path, strerror(EISDIR));
-    if (access(path, W_OK) != 0) return cli_cannot_write(path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return CLI_DONE; /* a pipe or device */
-    char *behind = realpath(path, NULL);         /* links are followed */
-    int status = behind ? check_folder(behind) : CLI_DONE;
+    if (S_ISDIR(info.st_mode)) cli_cannot_write(path, strerror(EISDIR));
+    if (access(path, W_OK) != 0) cli_cannot_write(path, strerror(errno));
+    if (!S_ISREG(info.st_mode)) return;  /* a pipe or device */
+    char *behind = realpath(path, NULL); /* follows symbolic links */
+    if (behind) check_folder(behind);
     free(behind);
-    return status;
 }
 
-/* ---- is it another of the files? --------------------------------------------------- */
+void cli_check_stdout(void) {
+    int mode = fcntl(STDOUT_FILENO, F_GETFL);
+    if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
+        cli_cannot_write("standard output", strerror(EBADF));
+}
 
-/* The file behind "FILE" or "FILE.npz:KEY". */
+/* ---- checking for overwritten files ------------------------------------------------ */
+
+/* Calls stat() on the file of "FILE" or "FILE.npz:KEY". False: it fails. */
 static bool stat_spec(const char *spec, struct stat *info) {
-    if (stat(spec, info) == 0) return true;
     const char *colon = strrchr(spec, ':');
-    if (!colon) return false;
-    char *path = cli_strndup(spec, (size_t)(colon - spec));
-    bool found = stat(path, info) == 0;
-    free(path);
-    return found;
+    if (stat(spec, info) == 0) return true;
+    return colon && stat(cli_strndup(spec, (size_t)(colon - spec)), info) == 0;
 }
 
 static bool same_inode(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* If both exist: one inode. If neither does: the same name in the same folder. */
+/* Whether existing files have the same inode, or new ones the same folder and name. */
 static bool same_file(const char *a, const char *b) {
     struct stat at, other;
     bool there = stat(a, &at) == 0, other_there = stat(b, &other) == 0;
     if (there != other_there) return false;
     if (there) return S_ISREG(at.st_mode) && same_inode(&at, &other);
     const char *slash = strrchr(a, '/'), *other_slash = strrchr(b, '/');
-    if (strcmp(slash ? slash + 1 : a, other_slash ? other_slash + 1 : b) != 0)
-        return false;
-    char *folder = folder_of(a), *other_folder = folder_of(b);
-    bool same = stat(folder, &at) == 0 && stat(other_folder, &other) == 0 &&
-                same_inode(&at, &other);
-    free(folder);
-    free(other_folder);
-    return same;
+    return strcmp(slash ? slash + 1 : a, other_slash ? other_slash + 1 : b) == 0 &&
+           stat(folder_of(a), &at) == 0 && stat(folder_of(b), &other) == 0 &&
+           same_inode(&at, &other);
 }
 
-static int check_overwrite(const cli_command *command, const cli_path *out,
-                           const cli_path *ins, size_t n_ins) {
+void cli_check_overwrites(const cli_command *command, const cli_path *outs, size_t n_outs,
+                          const cli_path *ins, size_t n_ins) {
     struct stat at, in;
-    if (stat(out->path, &at) != 0 || !S_ISREG(at.st_mode)) return CLI_DONE;
-    for (size_t i = 0; i < n_ins; i++)
-        if (ins[i].path && stat_spec(ins[i].path, &in) && same_inode(&in, &at))
-            return cli_usage(command, "--%s %s would overwrite --%s", out->flag,
-                             out->path, ins[i].flag);
-    return CLI_DONE;
-}
-
-int cli_check_overwrites(const cli_command *command, const cli_path *outs, size_t n_outs,
-                         const cli_path *ins, size_t n_ins) {
     for (size_t i = 0; i < n_outs; i++) {
-        if (!outs[i].path) continue;
-        int status = check_overwrite(command, &outs[i], ins, n_ins);
-        if (status != CLI_DONE) return status;
+        const char *out = outs[i].path;
+        if (!out) continue;
+        bool there = stat(out, &at) == 0 && S_ISREG(at.st_mode);
+        for (size_t j = 0; j < n_ins && there; j++)
+            if (ins[j].path && stat_spec(ins[j].path, &in) && same_inode(&in, &at))
+                cli_usage(command, "--%s %s would overwrite --%s", outs[i].flag, out,
+                          ins[j].flag);
         for (size_t j = 0; j < i; j++)
-            if (outs[j].path && same_file(outs[i].path, outs[j].path))
-                return cli_usage(command, "--%s and --%s are the same file: %s",
-                                 outs[j].flag, outs[i].flag, outs[i].path);
+            if (outs[j].path && same_file(out, outs[j].path))
+                cli_usage(command, "--%s and --%s are the same file: %s", outs[j].flag,
+                          outs[i].flag, out);
     }
-    return CLI_DONE;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */
@@ -131,7 +112,7 @@ bool cli_exists(const char *path) {
     return stat(path, &info) == 0 || errno != ENOENT;
 }
 
-/* Appends the rest of the file; 0 or errno. */
+/* Appends the rest of the file. Returns 0 or errno. */
 static int read_rest(int fd, size_t most, scant__text *text) {
     char bytes[1 << 14];
     while (text->size <= most) {
@@ -144,14 +125,14 @@ static int read_rest(int fd, size_t most, scant__text *text) {
     return EFBIG;
 }
 
-int cli_read_file(const char *path, size_t most, scant__text *text) {
+void cli_read_file(const char *path, size_t most, scant__text *text) {
     struct stat info;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return cli_cannot_read(path, strerror(errno));
-    bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    int number = regular ? read_rest(fd, most, text) : 0;
+    if (fd < 0) cli_cannot_read(path, strerror(errno));
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        cli_cannot_read(path, "it is not a regular file");
+    int number = read_rest(fd, most, text);
     close(fd);
-    if (!regular) return cli_cannot_read(path, "it is not a regular file");
-    if (number == EFBIG) return cli_cannot_read(path, "it is too large");
-    return number ? cli_cannot_read(path, strerror(number)) : CLI_DONE;
+    if (number == EFBIG) cli_cannot_read(path, "it is too large");
+    if (number) cli_cannot_read(path, strerror(number));
 }

@@ -5,6 +5,7 @@
  * that collect. A value that looks like a flag must be given with '=': that
  * "--out --quiet" forgot a name is the likelier story.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,155 +40,112 @@ size_t cli_flag_find(const cli_command *command, const char *name) {
     return i;
 }
 
-/* Whether an earlier flag has the group. */
-static bool has_group(const cli_command *command, const char *group, size_t before) {
-    cli_flag flag;
-    for (size_t i = 0; i < before && cli_flag_at(command, i, &flag); i++)
-        if (strcmp(flag.row->group, group) == 0) return true;
-    return false;
-}
-
-void cli_each_flag(const cli_command *command, scant__text *text,
-                   void (*add)(scant__text *text, const cli_flag *flag, bool first,
-                               bool last)) {
-    cli_flag lead, flag, next;
-    for (size_t i = 0; cli_flag_at(command, i, &lead); i++) {
-        if (has_group(command, lead.row->group, i)) continue;
-        for (size_t k = i; cli_flag_at(command, k, &flag); k++) {
-            if (strcmp(flag.row->group, lead.row->group) != 0) continue;
-            bool last = true;
-            for (size_t j = k + 1; last && cli_flag_at(command, j, &next); j++)
-                last = strcmp(next.row->group, lead.row->group) != 0;
-            add(text, &flag, k == i, last);
-        }
-    }
-}
-
-void cli_flag_help(scant__text *text, const scant_option *row) {
-    bool shown = row->value && *row->value && row->kind != SCANT_OPTION_SWITCH;
-    scant__text_add(text, row->help);
-    if (shown) scant__text_addf(text, " (default %s)", row->value);
-    if (!row->value && row->otherwise)
-        scant__text_addf(text, " (default: %s)", row->otherwise);
-}
-
 static const char *flag_name(const void *names, size_t i) {
     return ((const cli_flag *)names)[i].name;
 }
 
-static int unknown_flag(const cli_command *command, const char *word, size_t length) {
-    char *bare = cli_strndup(word, length);
+static _Noreturn void unknown_flag(const cli_command *command, const char *word) {
+    char *bare = cli_strndup(word, strcspn(word, "="));
     size_t count = cli_flag_find(command, "");
     cli_flag *all = cli_calloc(count, sizeof *all);
     for (size_t i = 0; i < count; i++) cli_flag_at(command, i, &all[i]);
-    char *hint = cli_suggest(bare + strspn(bare, "-"), "--", all, count, flag_name);
-    cli_usage(command, "unknown flag '%s'%s", bare, hint);
-    free(hint);
-    free(all);
-    free(bare);
-    return CLI_USAGE;
+    cli_usage(command, "unknown flag '%s'%s", bare,
+              cli_suggest(bare + strspn(bare, "-"), "--", all, count, flag_name));
 }
 
-/* Cuts the word of argv in two, at its '='. */
-static int add_setting(const cli_command *command, const cli_flag *flag, char *value,
-                       cli_settings *settings) {
+/* Adds KEY=VALUE to settings. Replaces the '=' of the argv word by a zero byte. */
+static void add_setting(const cli_command *command, const cli_flag *flag, char *value,
+                        cli_settings *settings) {
     char *equals = strchr(value, '=');
     if (!equals || equals == value)
-        return cli_usage(command, "--%s is '%s', expected %s", flag->name, value,
-                         flag->row->arg);
+        cli_usage(command, "--%s is '%s', expected %s", flag->name, value,
+                  flag->row->arg);
     *equals = '\0';
     for (size_t i = 0; i < settings->count; i++)
         if (strcmp(settings->items[i].key, value) == 0)
-            return cli_usage(command, "--%s %s is given twice", flag->name, value);
+            cli_usage(command, "--%s %s is given twice", flag->name, value);
     settings->items =
         cli_grow(settings->items, settings->count + 1, sizeof *settings->items);
     settings->items[settings->count++] = (scant_setting){value, equals + 1};
-    return CLI_DONE;
 }
 
-static int add_file(const char *value, cli_files *files) {
+static void add_file(const char *value, cli_files *files) {
     files->items = cli_grow(files->items, files->count + 1, sizeof *files->items);
     files->items[files->count++] = value;
-    return CLI_DONE;
 }
 
-int cli_store(const cli_command *command, const cli_flag *flag, const char *text,
-              void *values) {
+void cli_store(const cli_command *command, const cli_flag *flag, const char *text,
+               void *values) {
     char expected[SCANT__EXPECTED];
     scant__value value;
     if (!scant__option_read(flag->row, text, &value))
-        return cli_usage(command, "--%s is '%s', expected %s", flag->name, text,
-                         scant__option_expected(flag->row, text, expected));
+        cli_usage(command, "--%s is '%s', expected %s", flag->name, text,
+                  scant__option_expected(flag->row, text, expected));
     if (flag->row->kind == SCANT_OPTION_BYTES && !value.whole)
-        value.whole = 1; /* 0 is the library's default */
+        value.whole = 1; /* 0 means the library's default */
     scant__option_store(flag->row, text, &value, (char *)values + flag->base);
-    return CLI_DONE;
 }
 
-/* The flag at argv[*i]; moves *i on where its value is the next word. */
-static int parse_flag(const cli_command *command, int argc, char **argv, int *i,
-                      void *values, bool *seen) {
+/* Reads the flag at argv[*i]; increments *i if its value is the next word. */
+static void parse_flag(const cli_command *command, int argc, char **argv, int *i,
+                       void *args, bool *seen) {
     char *word = argv[*i], *name = word + 2, *value = NULL;
     size_t length = strcspn(name, "=");
-    char *bare = cli_strndup(name, word[1] == '-' ? length : 0);
-    size_t number = cli_flag_find(command, bare);
+    size_t number =
+        cli_flag_find(command, cli_strndup(name, word[1] == '-' ? length : 0));
     cli_flag flag;
-    free(bare);
-    if (!cli_flag_at(command, number, &flag))
-        return unknown_flag(command, word, strcspn(word, "="));
+    if (!cli_flag_at(command, number, &flag)) unknown_flag(command, word);
     bool attached = name[length] == '=', on = flag.row->kind == SCANT_OPTION_SWITCH;
-    if (on) {
-        if (attached) return cli_usage(command, "--%s takes no value", flag.name);
-    } else if (attached) {
+    if (on && attached) cli_usage(command, "--%s takes no value", flag.name);
+    if (attached)
         value = name + length + 1;
-    } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
+    else if (!on && *i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0)
         value = argv[++*i];
-    }
     if (!on && !(value && *value))
-        return cli_usage(command, "--%s needs a value: --%s %s", flag.name, flag.name,
-                         flag.row->arg ? flag.row->arg : flag.row->choices);
-    void *at = (char *)values + flag.base + flag.row->at;
-    if (flag.row->kind == SCANT_OPTION_SETTINGS)
-        return add_setting(command, &flag, value, at);
-    if (flag.row->kind == SCANT_OPTION_FILES) return add_file(value, at);
-    if (seen[number]) return cli_usage(command, "--%s is given twice", flag.name);
+        cli_usage(command, "--%s needs a value: --%s %s", flag.name, flag.name,
+                  flag.row->arg ? flag.row->arg : flag.row->choices);
+    void *at = (char *)args + flag.base + flag.row->at;
+    bool collects =
+        flag.row->kind == SCANT_OPTION_SETTINGS || flag.row->kind == SCANT_OPTION_FILES;
+    if (seen[number] && !collects) cli_usage(command, "--%s is given twice", flag.name);
     seen[number] = true;
-    return cli_store(command, &flag, on ? "yes" : value, values);
+    if (flag.row->kind == SCANT_OPTION_SETTINGS)
+        add_setting(command, &flag, value, at);
+    else if (flag.row->kind == SCANT_OPTION_FILES)
+        add_file(value, at);
+    else
+        cli_store(command, &flag, on ? "yes" : value, args);
 }
 
-int cli_parse_seen(const cli_command *command, int argc, char **argv, void *values,
-                   cli_parsed *parsed, bool *seen) {
+cli_call cli_parse(const cli_command *command, int argc, char **argv) {
+    bool *seen = cli_calloc(cli_flag_find(command, ""), sizeof *seen);
     bool flags_over = false, many = command->operand == CLI_FOLDERS ||
                                     command->operand == CLI_PROJECT_SETTINGS;
-    int status = CLI_DONE;
-    *parsed = (cli_parsed){.operands = (const char *const *)argv};
-    for (int i = 0; i < argc && status == CLI_DONE; i++) {
+    cli_call call = {.command = command,
+                     .args = cli_calloc(1, command->args_size),
+                     .seen = seen,
+                     .operands = (const char *const *)argv};
+    if (command->defaults) command->defaults(call.args);
+    for (int i = 0; i < argc; i++) {
         char *word = argv[i];
         if (!flags_over && strcmp(word, "--") == 0) {
             flags_over = true;
         } else if (!flags_over && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
-            parsed->help = true;
+            call.help = true;
         } else if (!flags_over && word[0] == '-' && word[1]) {
-            status = parse_flag(command, argc, argv, &i, values, seen);
-        } else if (command->operand == CLI_NOTHING || (parsed->operand && !many)) {
-            status = cli_usage(command, "'%s' is one word too many", word);
+            parse_flag(command, argc, argv, &i, call.args, seen);
+        } else if (command->operand == CLI_NOTHING || (call.operand && !many)) {
+            cli_usage(command, "unexpected argument '%s'", word);
         } else {
-            argv[parsed->n_operands++] = word; /* a place that was read before */
-            parsed->operand = argv[0];
+            argv[call.n_operands++] = word; /* overwrites a word that was already read */
+            call.operand = argv[0];
         }
     }
-    return status;
+    return call;
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv, void *values,
-              cli_parsed *parsed) {
-    bool *seen = cli_calloc(cli_flag_find(command, ""), sizeof *seen);
-    int status = cli_parse_seen(command, argc, argv, values, parsed, seen);
-    free(seen);
-    return status;
-}
-
-void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values) {
+void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
+                   const void *values) {
     const scant_option *row = flag->row;
     const char *word = "";
     char number[SCANT__NUMBER];
@@ -196,13 +154,39 @@ void cli_flag_json(scant__text *text, const cli_flag *flag, const void *values) 
         word = scant__option_text(row, (const char *)values + flag->base, number);
     bool unset = row->kind == SCANT_OPTION_BYTES && strcmp(word, "0") == 0;
     if (!*word || unset || !scant__option_read(row, word, &value))
-        scant__text_add(text, "null");
+        scant__json_null(json, key);
     else if (row->kind == SCANT_OPTION_SWITCH)
-        scant__text_add(text, value.number != 0 ? "true" : "false");
+        scant__json_bool(json, key, value.number != 0);
     else if (row->kind == SCANT_OPTION_NUMBER)
-        scant__text_json_number(text, value.number);
+        scant__json_number(json, key, value.number);
     else if (row->kind == SCANT_OPTION_COUNT || row->kind == SCANT_OPTION_BYTES)
-        scant__text_add(text, word);
-    else /* a seed, too: JSON's numbers are doubles to many */
-        scant__text_json(text, word);
+        scant__json_size(json, key, value.whole);
+    else /* seeds too: many readers read JSON numbers as doubles */
+        scant__json_string(json, key, word);
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+bool cli_read_number(const char *text, size_t min, size_t max, size_t *out) {
+    uint64_t value;
+    if (!scant__whole_read(text, &value) || value < min || value > max) return false;
+    *out = (size_t)value;
+    return true;
+}
+
+bool cli_read_real(const char *text, double *out) {
+    return scant__number_parse(text, out) && isfinite(*out);
+}
+
+bool cli_read_positive(const char *text, double *out) {
+    return cli_read_real(text, out) && *out > 0;
+}
+
+void cli_json_setting(scant__json *json, const char *key, scant_option_kind kind,
+                      const char *value) {
+    double number;
+    if (value && kind != SCANT_OPTION_CHOICE && cli_read_real(value, &number))
+        scant__json_number(json, key, number);
+    else
+        scant__json_string(json, key, value);
 }

@@ -4,24 +4,18 @@
  */
 #include "cli/cli.h"
 
-static int run(const cli_command *command, int argc, char **argv) {
-    cli_parsed parsed;
+static void run(const cli_call *call) {
+    const char *word = call->operand;
     scant__text text = CLI_TEXT;
-    int status = cli_parse(command, argc, argv, NULL, &parsed);
-    if (status != CLI_DONE) return status;
-    if (parsed.help) {
-        cli_page_command(&text, command);
-    } else if (!parsed.operand) {
+    if (!word)
         cli_page_program(&text);
-    } else if (cli_command_find(parsed.operand)) {
-        cli_page_command(&text, cli_command_find(parsed.operand));
-    } else if (scant_strategy_find(parsed.operand)) {
-        cli_page_strategy(&text, scant_strategy_find(parsed.operand));
-    } else {
-        return cli_usage(command, "'%s' is neither a command nor a strategy",
-                         parsed.operand);
-    }
-    return cli_print(&text);
+    else if (cli_command_find(word))
+        cli_page_command(&text, cli_command_find(word));
+    else if (scant_strategy_find(word))
+        cli_page_strategy(&text, scant_strategy_find(word));
+    else
+        cli_usage(call->command, "'%s' is neither a command nor a strategy", word);
+    cli_print(&text);
 }
 
 const cli_command cli_cmd_help = {

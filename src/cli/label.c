@@ -4,13 +4,11 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/project.h"
 #include "core/near.h"
-#include "scant/project.h"
 
 typedef struct label_args {
     const char *import;
@@ -26,68 +24,46 @@ static const char labels_group[] = "Labels";
 static const scant_option flags[] = {
     OPT_FILE("import", "FILE", AT(import), labels_group,
              "CSV (id, label; answer, annotator, time), JSONL (the same keys), or Label "
-             "Studio's "
-             "JSON; "
-             "-: standard input (required)"),
-    OPT_SWITCH(
-        "partial", NULL, AT(partial), labels_group,
-        "leave out lines whose id or class is not known, rather than import nothing"),
+             "Studio's JSON; -: standard input (required)"),
+    OPT_SWITCH("partial", NULL, AT(partial), labels_group,
+               "skip lines with an unknown id or class, instead of importing nothing"),
     OPT_SWITCH("add-classes", NULL, AT(add_classes), labels_group,
-               "a class that is not known is a new one"),
+               "add unknown classes to the project"),
     OPT_TEXT("annotator", "NAME", NULL, AT(annotator), labels_group,
-             "who labelled what names nobody (default: import)"),
+             "the annotator of lines that name none (default: import)"),
     OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_OUTPUT, "errors only"),
-};
-
-static const cli_example examples[] = {
-    {"answers.csv has the columns id and label:",
-     "scant label birds --import answers.csv --annotator anna"},
-    {"What another program finds, as far as it is known here:",
-     "./ask-people batch.csv | scant label birds --import - --partial"},
 };
 
 /* ---- standard input ---------------------------------------------------------------- */
 
-/* A temporary copy of standard input that can be opened by name. */
-typedef struct label_input {
-    FILE *file;
-    char path[32];
-} label_input;
-
-static int copy_input(label_input *input) {
+/* Copies standard input to a temporary file and returns its path. */
+static const char *copy_input(void) {
+    static const char copy[] = "a copy of standard input";
     char bytes[1 << 14];
-    input->file = tmpfile();
-    if (!input->file)
-        return cli_cannot_write("a copy of standard input", strerror(errno));
-    for (;;) {
-        ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
-        if (count == 0) break;
-        if (count < 0 && errno == EINTR && !cli_interrupted()) continue;
-        if (count < 0) {
-            if (cli_interrupted()) {
-                cli_error("interrupted; nothing was imported");
-                return CLI_INTERRUPTED;
-            }
-            return cli_cannot_read("standard input", strerror(errno));
-        }
-        if (fwrite(bytes, 1, (size_t)count, input->file) != (size_t)count)
-            return cli_cannot_write("a copy of standard input", strerror(errno));
+    FILE *file = tmpfile();
+    if (!file) cli_cannot_write(copy, strerror(errno));
+    for (ssize_t count; (count = read(STDIN_FILENO, bytes, sizeof bytes)) != 0;) {
+        if (count < 0 && cli_interrupted())
+            cli_die(CLI_INTERRUPTED, "interrupted; nothing was imported");
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) cli_cannot_read("standard input", strerror(errno));
+        if (fwrite(bytes, 1, (size_t)count, file) != (size_t)count)
+            cli_cannot_write(copy, strerror(errno));
     }
-    if (fflush(input->file) != 0)
-        return cli_cannot_write("a copy of standard input", strerror(errno));
-    rewind(input->file);
-    snprintf(input->path, sizeof input->path, "/dev/fd/%d", fileno(input->file));
-    return CLI_DONE;
+    if (fflush(file) != 0) cli_cannot_write(copy, strerror(errno));
+    rewind(file);
+    return cli_format("/dev/fd/%d", fileno(file)); /* closed when the program ends */
 }
 
-/* Prints the library's message, with "standard input" for the temporary file. */
-static int say_failed(project_job *job, const label_input *input, scant_status status) {
+/* Prints the library's message, with "standard input" for the copy's path. */
+static void say_failed(project_job *job, const char *copy, scant_status status) {
     const char *text = scant_ctx_errmsg(job->net.ctx);
-    const char *at = input->file ? strstr(text, input->path) : NULL;
-    if (!at || status == SCANT_ECANCELLED) return project_failed(job, status);
+    const char *at = copy ? strstr(text, copy) : NULL;
     cli_ui_clear(&job->net.ui);
-    cli_error("%.*sstandard input%s", (int)(at - text), text, at + strlen(input->path));
-    return cli_exit_of(status);
+    if (at && status != SCANT_ECANCELLED)
+        cli_error("%.*sstandard input%s", (int)(at - text), text, at + strlen(copy));
+    else
+        net_failed(&job->net, status);
 }
 
 /* ---- unknown ids ------------------------------------------------------------------- */
@@ -99,10 +75,8 @@ typedef struct id_list {
 
 static scant_status keep_id(void *user, const scant_item *item) {
     id_list *list = user;
-    if ((list->count & (list->count - 1)) == 0)
-        list->ids =
-            cli_grow(list->ids, list->count ? 2 * list->count : 1, sizeof *list->ids);
-    list->ids[list->count++] = cli_strndup(item->id, strlen(item->id));
+    list->ids = project_more(list->ids, list->count, sizeof *list->ids);
+    list->ids[list->count++] = cli_format("%s", item->id);
     return SCANT_OK;
 }
 
@@ -114,20 +88,17 @@ static const char *id_at(const void *names, size_t i) {
 static void suggest_id(project_job *job, const scant_import *import) {
     enum { FIRST = 10 }; /* each is compared with all ids */
     id_list list = {0};
-    const char *near = NULL;
     scant_status got = scant_project_items(job->project, 0, SIZE_MAX, keep_id, &list);
-    for (size_t i = 0; got == SCANT_OK && !near && i < import->unknown && i < FIRST;
-         i++) {
-        near = scant__nearest_typo(import->unknown_ids[i], &list, list.count, id_at);
-        if (near)
-            cli_note("'%s' is not known; did you mean '%s'?", import->unknown_ids[i],
-                     near);
+    for (size_t i = 0; got == SCANT_OK && i < import->unknown && i < FIRST; i++) {
+        const char *id = import->unknown_ids[i];
+        const char *near = scant__nearest_typo(id, &list, list.count, id_at);
+        if (!near) continue;
+        cli_note("'%s' is not known; did you mean '%s'?", id, near);
+        return;
     }
-    for (size_t i = 0; i < list.count; i++) free(list.ids[i]);
-    free(list.ids);
 }
 
-/* Lists them, one per line. */
+/* Prints the unknown ids, one per line. */
 static void list_unknown(project_job *job, const scant_import *import) {
     for (size_t i = 0; i < import->unknown; i++) {
         const char *id = import->unknown_ids[i];
@@ -138,11 +109,11 @@ static void list_unknown(project_job *job, const scant_import *import) {
     if (import->unknown) suggest_id(job, import);
 }
 
-/* ---- the work ---------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------- */
 
-static int tell(project_job *job, const scant_import *import) {
+static void tell(project_job *job, const scant_import *import) {
     cli_ui_clear(&job->net.ui);
-    if (job->net.ui.quiet) return CLI_DONE;
+    if (job->net.ui.quiet) return;
     if (import->unknown) {
         cli_warning("left out: %zu id%s not in the project:", import->unknown,
                     import->unknown == 1 ? " is" : "s are");
@@ -164,42 +135,29 @@ static int tell(project_job *job, const scant_import *import) {
     if (import->lines > read)
         scant__text_addf(&text, ", %zu left out", import->lines - read);
     scant__text_add(&text, "\n");
-    return cli_print(&text);
+    cli_print(&text);
 }
 
-static int work(project_job *job, const void *arg) {
-    const label_args *args = arg;
-    const scant_import_opts opts = {.person = args->annotator,
-                                    .partial = args->partial,
-                                    .add_classes = args->add_classes};
-    label_input input = {0};
+static void run(const cli_call *call) {
+    const label_args *args = call->args;
+    if (!args->import)
+        cli_usage(call->command, "--import is missing: a file of labels, or - for "
+                                 "standard input");
+    project_job *job = project_open(call, &args->means);
+    const char *copy = strcmp(args->import, "-") == 0 ? copy_input() : NULL;
+    scant_import_opts opts = {.person = args->annotator,
+                              .partial = args->partial,
+                              .add_classes = args->add_classes};
     scant_import import = {0};
-    bool piped = strcmp(args->import, "-") == 0;
-    int status = piped ? copy_input(&input) : CLI_DONE;
-    if (status == CLI_DONE) {
-        scant_status done = scant_project_import(
-            job->project, piped ? input.path : args->import, &opts, &import);
-        if (done == SCANT_OK) {
-            status = tell(job, &import);
-        } else {
-            status = say_failed(job, &input, done);
-            if (done == SCANT_EINPUT) list_unknown(job, &import);
-        }
+    scant_status status =
+        scant_project_import(job->project, copy ? copy : args->import, &opts, &import);
+    if (status == SCANT_OK) {
+        tell(job, &import);
+        return;
     }
-    if (input.file) fclose(input.file);
-    return status;
-}
-
-static int check(const cli_command *command, const char *dir, const void *args) {
-    (void)dir;
-    if (((const label_args *)args)->import) return CLI_DONE;
-    return cli_usage(command, "--import is missing: a file of labels, or - for standard "
-                              "input");
-}
-
-static int run(const cli_command *command, int argc, char **argv) {
-    label_args args = {0};
-    return project_run(command, argc, argv, &args, &args.means, check, work);
+    say_failed(job, copy, status);
+    if (status == SCANT_EINPUT) list_unknown(job, &import);
+    cli_exit(cli_exit_of(status));
 }
 
 const cli_command cli_cmd_label = {
@@ -216,10 +174,14 @@ const cli_command cli_cmd_label = {
         "it to others) in a column 'answer', and no label. Items of the audit set should "
         "all be answered: a label counts only once every earlier item of the audit order "
         "has an answer.",
-    .operand = CLI_PROJECT,
-    .project = true,
+    PROJECT_COMMAND(label_args),
     .tables = {CLI_FLAGS(flags)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"answers.csv has the columns id and label:",
+             "scant label birds --import answers.csv --annotator anna"},
+            {"Labels of another program, without those of unknown items:",
+             "./ask-people batch.csv | scant label birds --import - --partial"},
+        },
     .run = run,
 };

@@ -60,8 +60,8 @@ int cli_exit_of(scant_status status) {
     return i < CLI_COUNT_OF(statuses) ? statuses[i] : CLI_FAILED;
 }
 
-/* The next file opened would get the number of a closed standard stream, and output or
- * messages would go there. /dev/null takes its place; as stdout it refuses writes. */
+/* Opens /dev/null for closed standard streams; otherwise output would go to the next file
+ * opened. Closed stdout is opened for reading only, so that writes to it fail. */
 static void fill_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -75,15 +75,13 @@ static const char *command_name(const void *names, size_t i) {
     return list[i]->name;
 }
 
-static int unknown_command(const char *word) {
-    if (word[0] == '-') return cli_usage(NULL, "unknown flag '%s'", word);
+static _Noreturn void unknown_command(const char *word) {
+    if (word[0] == '-') cli_usage(NULL, "unknown flag '%s'", word);
     if (scant_strategy_find(word))
-        return cli_usage(NULL, "'%s' is a strategy; did you mean 'scant select %s'?",
-                         word, word);
-    char *hint = cli_suggest(word, "", commands, CLI_COUNT_OF(commands), command_name);
-    cli_usage(NULL, "unknown command '%s'%s", word, hint);
-    free(hint);
-    return CLI_USAGE;
+        cli_usage(NULL, "'%s' is a strategy; did you mean 'scant select %s'?", word,
+                  word);
+    cli_usage(NULL, "unknown command '%s'%s", word,
+              cli_suggest(word, "", commands, CLI_COUNT_OF(commands), command_name));
 }
 
 int main(int argc, char **argv) {
@@ -93,18 +91,27 @@ int main(int argc, char **argv) {
     if (argc < 2) {
         cli_page_program(&text);
         fwrite(text.data, 1, text.size, stderr);
-        scant__text_end(&text);
-        return CLI_USAGE;
+        cli_exit(CLI_USAGE);
     }
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
         scant__text_addf(&text, "scant %s\n", scant_version());
-        return cli_print(&text);
+        cli_print(&text);
+        cli_exit(CLI_DONE);
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_page_program(&text);
-        return cli_print(&text);
+        cli_print(&text);
+        cli_exit(CLI_DONE);
     }
     const cli_command *command = cli_command_find(word);
-    return command ? command->run(command, argc - 2, argv + 2) : unknown_command(word);
+    if (!command) unknown_command(word);
+    cli_call call = cli_parse(command, argc - 2, argv + 2);
+    if (call.help)
+        cli_print_page(&call);
+    else if (command->missing && !call.operand)
+        cli_usage(command, "%s", command->missing);
+    else
+        command->run(&call);
+    cli_exit(CLI_DONE);
 }

@@ -6,15 +6,14 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/select.h"
 #include "core/utf8.h"
 
-/* When the page last changed. Not the build date: builds are reproducible. */
+/* Date of the last change of the page; not the build date: builds are reproducible. */
 static const char man_date[] = "November 17, 2026";
 
 enum { MAN_COLUMNS = 72 };
 
-/* One word, safe in running text and as an argument of a macro. */
+/* Writes one word, escaped for running text and for macro arguments. */
 static void man_word(scant__text *text, const char *word, size_t length) {
     if (length > 0 && strchr(".'", word[0])) scant__text_add(text, "\\&");
     for (size_t at = 0; at < length;) {
@@ -41,9 +40,9 @@ static bool ends_sentence(const char *word, size_t length) {
     return length > 0 && strchr(".!?", word[length - 1]);
 }
 
-/* Running text, one sentence a line for mdoc; an empty line starts a paragraph. */
+/* Writes text, one sentence per line for mdoc; an empty line starts a paragraph. */
 static void man_words(scant__text *text, const char *words) {
-    size_t line = text->size; /* where it starts */
+    size_t line = text->size; /* start of the current line */
     if (!words) return;
     for (;;) {
         size_t blanks = strspn(words, " \n"), length = strcspn(words + blanks, " \n");
@@ -65,7 +64,7 @@ static void man_words(scant__text *text, const char *words) {
     if (text->size > line) scant__text_add(text, "\n");
 }
 
-/* A macro with one argument that is not read as a macro itself. */
+/* Writes a macro with one argument, escaped so that it is not read as a macro. */
 static void man_macro(scant__text *text, const char *macro, const char *argument) {
     scant__text_addf(text, ".%s ", macro);
     if (strlen(argument) <= 3) scant__text_add(text, "\\&");
@@ -79,22 +78,32 @@ static void man_macro(scant__text *text, const char *macro, const char *argument
     scant__text_add(text, "\n");
 }
 
-static void man_flag(scant__text *text, const cli_flag *flag, bool first, bool last) {
-    const char *arg = flag->row->arg ? flag->row->arg : flag->row->choices;
-    scant__text help = CLI_TEXT;
-    if (first) {
-        scant__text_add(text, ".Pp\n");
-        man_words(text, flag->row->group);
-        scant__text_add(text, ".Bl -tag -width Ds\n");
-    }
-    scant__text_addf(text, ".It Fl \\-%s", flag->name);
-    if (arg) scant__text_addf(text, " Ar \\&%s", arg);
-    scant__text_add(text, "\n");
-    cli_flag_help(&help, flag->row);
-    man_words(text, help.data);
-    scant__text_end(&help);
-    if (last) scant__text_add(text, ".El\n");
+static void man_fact(scant__text *text, const char *name, const char *words) {
+    scant__text_addf(text, ".br\n%s:\n", name);
+    man_words(text, words);
 }
+
+static void man_list(scant__text *text, const char *heading) {
+    scant__text_add(text, ".Pp\n");
+    man_words(text, heading);
+    scant__text_add(text, ".Bl -tag -width Ds\n");
+}
+
+static void man_item(scant__text *text, const char *name, const char *help) {
+    size_t length = strcspn(name, " ");
+    if (strncmp(name, "--", 2) != 0)
+        man_macro(text, "It Sy", name);
+    else if (name[length])
+        scant__text_addf(text, ".It Fl \\-%.*s Ar \\&%s\n", (int)length - 2, name + 2,
+                         name + length + 1);
+    else
+        scant__text_addf(text, ".It Fl \\-%s\n", name + 2);
+    man_words(text, help);
+}
+
+static void man_end(scant__text *text) { scant__text_add(text, ".El\n"); }
+
+static const cli_pen pen = {man_fact, man_list, man_item, man_end};
 
 static void man_commands(scant__text *text) {
     size_t count;
@@ -103,66 +112,20 @@ static void man_commands(scant__text *text) {
         if (list[i]->hidden) continue;
         scant__text_addf(text, ".Ss scant %s\n", list[i]->name);
         man_words(text, list[i]->about);
-        cli_each_flag(list[i], text, man_flag);
+        cli_write_flags(text, &pen, list[i]);
     }
 }
 
-static void man_option(scant__text *text, const scant_option *option) {
-    scant__text help = CLI_TEXT;
-    cli_option_help(&help, option);
-    scant__text_bytes(&help, "", 1);
-    man_macro(text, "It Sy", option->key);
-    man_words(text, help.data);
-    scant__text_end(&help);
-}
-
-static void man_evidence(scant__text *text, unsigned kinds, unsigned or_kinds) {
-    scant__text flags = CLI_TEXT;
-    select_evidence_ways(&flags, kinds, or_kinds);
-    scant__text_bytes(&flags, "", 1);
-    man_words(text, flags.data);
-    scant__text_end(&flags);
-}
-
-static void man_options(scant__text *text, const scant_strategy_info *info) {
-    if (!info->n_options) return;
-    scant__text_add(text, ".Pp\nOptions:\n.Bl -tag -width Ds -compact\n");
-    for (size_t i = 0; i < info->n_options; i++) man_option(text, &info->options[i]);
-    scant__text_add(text, ".El\n");
-}
-
-static void man_figures(scant__text *text, const scant_strategy_info *info) {
-    if (!info->n_figures) return;
-    scant__text_add(text, ".Pp\nFigures (info in JSON):\n.Bl -tag -width Ds -compact\n");
-    for (size_t i = 0; i < info->n_figures; i++) {
-        man_macro(text, "It Sy", info->figures[i].name);
-        man_words(text, info->figures[i].help);
+static void man_strategies(scant__text *text) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    scant__text_add(text, ".Sh STRATEGIES\n.Bl -tag -width Ds\n");
+    for (size_t i = 0; i < count; i++) {
+        man_macro(text, "It Sy", list[i]->name);
+        man_words(text, list[i]->summary);
+        cli_write_strategy(text, &pen, list[i]);
     }
     scant__text_add(text, ".El\n");
-}
-
-static void man_strategy(scant__text *text, const scant_strategy_info *info) {
-    unsigned uses = info->uses & ~info->needs;
-    man_macro(text, "It Sy", info->name);
-    man_words(text, info->summary);
-    if (info->use && *info->use) {
-        scant__text_add(text, ".Pp\n");
-        man_words(text, info->use);
-    }
-    scant__text_add(text, ".Pp\nNeeds:\n");
-    man_evidence(text, info->needs, info->or_needs);
-    if (uses) {
-        scant__text_add(text, ".br\nCan use:\n");
-        man_evidence(text, uses, 0);
-    }
-    scant__text_add(text, ".br\nScore:\n");
-    man_words(text, info->score);
-    if (info->paper && *info->paper) {
-        scant__text_add(text, ".br\nPaper:\n");
-        man_words(text, info->paper);
-    }
-    man_options(text, info);
-    man_figures(text, info);
 }
 
 static void man_synopsis(scant__text *text) {
@@ -196,21 +159,19 @@ static void man_examples(scant__text *text) {
     const cli_command *const *list = cli_commands(&count);
     scant__text_add(text, ".Sh EXAMPLES\n");
     for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < list[i]->n_examples && !list[i]->hidden; j++) {
-            man_words(text, list[i]->examples[j].what);
-            man_macro(text, "Dl", list[i]->examples[j].call);
+        if (list[i]->hidden) continue;
+        for (const cli_example *e = list[i]->examples; e->what; e++) {
+            man_words(text, e->what);
+            man_macro(text, "Dl", e->call);
             scant__text_add(text, ".Pp\n");
         }
     }
-    text->size -= strlen(".Pp\n"); /* none after the last */
+    text->size -= strlen(".Pp\n"); /* no .Pp after the last one */
 }
 
-static int run(const cli_command *command, int argc, char **argv) {
-    cli_parsed parsed;
+static void run(const cli_call *call) {
     scant__text text = CLI_TEXT;
-    int status = cli_parse(command, argc, argv, NULL, &parsed);
-    if (status != CLI_DONE) return status;
-    if (parsed.help) return cli_print_page(command);
+    (void)call;
     scant__text_addf(&text,
                      ".\\\" Written by 'scant man'; do not edit.\n.Dd %s\n.Dt SCANT 1\n"
                      ".Os\n.Sh NAME\n.Nm scant\n"
@@ -222,17 +183,14 @@ static int run(const cli_command *command, int argc, char **argv) {
                     "You have a million unlabelled samples and money for five hundred "
                     "labels:\n.Nm\nsays which five hundred.\n");
     man_commands(&text);
-    scant__text_add(&text, ".Sh STRATEGIES\n.Bl -tag -width Ds\n");
-    size_t count;
-    const scant_strategy_info *const *list = scant_strategies(&count);
-    for (size_t i = 0; i < count; i++) man_strategy(&text, list[i]);
+    man_strategies(&text);
     scant__text_add(&text,
-                    ".El\n.Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\n"
+                    ".Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\n"
                     "Set and not empty: messages have no colour, even on a terminal.\n"
                     ".El\n");
     man_exits(&text);
     man_examples(&text);
-    return cli_print(&text);
+    cli_print(&text);
 }
 
 const cli_command cli_cmd_man = {

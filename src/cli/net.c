@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples and networks as flags name them.
+ * The flags and checks that commands with a network share.
  */
 #include "cli/net.h"
-#include "scant/train.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-const scant_option net_sample_rows[2] = {
-    OPT_FILE("data", "SPEC", offsetof(net_samples, spec), NET_SAMPLES,
+const scant_option net_data_rows[2] = {
+    OPT_FILE("data", "SPEC", offsetof(net_args, data), NET_SAMPLES,
              "FILE.npy or FILE.npz:KEY (n x d, n x h x w or n x h x w x c), IDX, CIFAR "
              "records, CSV, a folder of these or of images, or fashion-mnist, moons, "
              "blobs, waves, heavy (required)"),
-    OPT_ARRAY("indices", "FILE", offsetof(net_samples, indices), NET_SAMPLES,
+    OPT_ARRAY("indices", "FILE", offsetof(net_args, indices), NET_SAMPLES,
               "only these rows (integers, from 0), in this order"),
 };
 
+const scant_option net_open_rows[3] = {
+    OPT_CHOICE("part", "train|test", NULL, offsetof(net_args, part), NET_SAMPLES,
+               "which part to use, if the data has both (default train)"),
+    OPT_FILE("from", "DIR", offsetof(net_args, from), NET_NETWORK,
+             "the network that 'scant train' left in DIR"),
+    OPT_FILE("weights", "FILE", offsetof(net_args, weights), NET_NETWORK,
+             "the network's weights, a safetensors file (instead of --from)"),
+};
+
 const scant_option net_model_rows[3] = {
-    OPT_SWITCH("no-hidden", NULL, offsetof(net_model, opts.no_hidden), NET_NETWORK,
+    OPT_SWITCH("no-hidden", NULL, offsetof(net_args, net.no_hidden), NET_NETWORK,
                "no dense layer before the last one"),
-    OPT_TEXT("mean", "M[,M...]", NULL, offsetof(net_model, mean), NET_NETWORK,
+    OPT_TEXT("mean", "M[,M...]", NULL, offsetof(net_args, mean), NET_NETWORK,
              "subtracted from images, whose values are 0 to 1: one number, or one per "
              "channel (default: what --weights were saved with; ImageNet's, if another "
              "program wrote them for 3 channels)"),
-    OPT_TEXT("deviation", "D[,D...]", NULL, offsetof(net_model, deviation), NET_NETWORK,
+    OPT_TEXT("deviation", "D[,D...]", NULL, offsetof(net_args, deviation), NET_NETWORK,
              "divides images after --mean is subtracted"),
 };
 
@@ -43,8 +49,12 @@ const scant_option net_means_rows[5] = {
                "show progress even if standard error is not a terminal"),
 };
 
-int net_begin(net_job *job, const cli_command *command, const net_means *means,
-              void (*progress)(void *user, const char *phase, double fraction)) {
+/* ---- context and errors ------------------------------------------------------------ */
+
+static void free_ctx(void *ctx) { scant_ctx_free(ctx); }
+
+void net_begin(net_job *job, const cli_command *command, const net_means *means,
+               void (*progress)(void *user, const char *phase, double fraction)) {
     job->command = command;
     cli_signals_begin();
     cli_ui_begin(&job->ui, means->quiet, means->progress);
@@ -57,8 +67,8 @@ int net_begin(net_job *job, const cli_command *command, const net_means *means,
         .cancel = cli_ui_cancel,
     };
     scant_status status = scant_ctx_create(&opts, &job->ctx);
-    if (status != SCANT_OK) cli_error("%s", scant_status_text(status));
-    return cli_exit_of(status);
+    if (status != SCANT_OK) cli_die(cli_exit_of(status), "%s", scant_status_text(status));
+    cli_defer(free_ctx, job->ctx);
 }
 
 int net_failed(net_job *job, scant_status status) {
@@ -70,192 +80,39 @@ int net_failed(net_job *job, scant_status status) {
     return cli_exit_of(status);
 }
 
-void net_end(net_job *job) {
-    cli_ui_clear(&job->ui);
-    scant_ctx_free(job->ctx);
+void net_try(net_job *job, scant_status status) {
+    if (status != SCANT_OK) cli_exit(net_failed(job, status));
 }
 
-int net_open_data(net_job *job, const net_samples *samples, const net_means *means,
-                  bool test, scant_data **out) {
-    scant_data_opts opts = samples->opts;
-    opts.test = test;
-    opts.seed = means->seed;
-    scant_status status = scant_data_open(job->ctx, samples->spec, &opts, out);
-    return status == SCANT_OK ? CLI_DONE : net_failed(job, status);
+/* ---- checking flags ---------------------------------------------------------------- */
+
+const char *net_option_of(const net_args *a) {
+    return a->net.width        ? "width"
+           : a->net.depth      ? "depth"
+           : a->net.activation ? "activation"
+           : a->net.norm       ? "norm"
+           : a->net.stem       ? "stem"
+           : a->net.head       ? "head"
+           : a->net.prior > 0  ? "prior"
+           : a->net.hidden     ? "hidden"
+           : a->net.no_hidden  ? "no-hidden"
+           : a->mean           ? "mean"
+           : a->deviation      ? "deviation"
+                               : NULL;
 }
 
-static int check_rows(const char *path, const int64_t *read, const scant_data *data,
-                      size_t *rows, size_t count) {
-    size_t all = scant_data_count(data);
-    for (size_t i = 0; i < count; i++) {
-        if (read[i] < 0 || (uint64_t)read[i] >= all) {
-            cli_error("%s: row %zu names sample %lld, but %s has %zu (0 to %zu)", path, i,
-                      (long long)read[i], scant_data_name(data), all, all - 1);
-            return CLI_BAD_INPUT;
-        }
-        rows[i] = (size_t)read[i];
-    }
-    return CLI_DONE;
-}
-
-int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t **rows,
-                  size_t *count) {
-    scant_array *array;
-    *rows = NULL;
-    *count = 0;
-    if (!path) return CLI_DONE;
-    scant_status status = scant_array_open(job->ctx, path, &array);
-    if (status != SCANT_OK) return net_failed(job, status);
-    size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
-    int64_t *read = cli_calloc(n + 1, sizeof *read);
-    *rows = cli_calloc(n + 1, sizeof **rows);
-    *count = n;
-    int result = CLI_DONE;
-    status = scant_array_integers(job->ctx, array, 0, n, read);
-    if (status != SCANT_OK) {
-        result = net_failed(job, status);
-    } else if (n == 0) {
-        cli_error("%s: is no list of rows, or an empty one", path);
-        result = CLI_BAD_INPUT;
-    } else {
-        result = check_rows(path, read, data, *rows, n);
-    }
-    free(read);
-    scant_array_free(array);
-    return result;
-}
-
-scant_net_opts net_options(const net_model *model, const scant_data *data, size_t classes,
-                           uint64_t seed) {
-    scant_net_opts opts = model->opts;
-    opts.classes = classes;
-    opts.seed = seed;
-    if (data) scant_data_shape(data, opts.shape);
-    return opts;
-}
-
-/* ---- classes by name --------------------------------------------------------------- */
-
-static const char **keep_names(const char **names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (names[i]) return names;
-    free(names);
-    return NULL;
-}
-
-const char **net_data_names(const scant_data *data, size_t *n) {
-    *n = scant_data_classes(data);
-    const char **names = cli_calloc(*n + 1, sizeof *names);
-    for (size_t i = 0; i < *n; i++) names[i] = scant_data_class_name(data, i);
-    return keep_names(names, *n);
-}
-
-const char **net_names(const scant_net *network, size_t *n) {
-    *n = scant_net_classes(network);
-    const char **names = cli_calloc(*n + 1, sizeof *names);
-    for (size_t i = 0; i < *n; i++) names[i] = scant_net_class_name(network, i);
-    return keep_names(names, *n);
-}
-
-void net_names_json(scant__text *text, const scant_net *network) {
-    size_t n;
-    const char **names = net_names(network, &n);
-    if (!names) {
-        scant__text_add(text, "null");
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const char *name = names[i] ? names[i] : "";
-        scant__text_add(text, i ? ", " : "[");
-        scant__text_json(text, name);
-    }
-    scant__text_add(text, "]");
-    free(names);
-}
-
-/* ---- what a network is worth ------------------------------------------------------- */
-
-static void json_number(scant__text *text, const char *key, double value, bool known) {
-    scant__text_addf(text, ", \"%s\": ", key);
-    scant__text_json_number(text, known ? value : (double)NAN);
-}
-
-/* A list of [count, mean confidence, accuracy]; of an empty bin the two are null. */
-static void json_bins(scant__text *text, const scant_calibration_bin *bins) {
-    scant__text_add(text, ", \"bins\": [");
-    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
-        bool empty = !bins[b].count;
-        scant__text_addf(text, "%s[%zu, ", b ? ", " : "", bins[b].count);
-        scant__text_json_number(text, empty ? (double)NAN : bins[b].confidence);
-        scant__text_add(text, ", ");
-        scant__text_json_number(text, empty ? (double)NAN : bins[b].accuracy);
-        scant__text_add(text, "]");
-    }
-    scant__text_add(text, "]");
-}
-
-void net_evaluation_json(scant__text *text, const scant_evaluation *e,
-                         const scant_calibration *scaled, bool numbers) {
-    scant__text_addf(text, "\"samples\": %zu", e->samples);
-    json_number(text, "accuracy", e->accuracy, !numbers);
-    json_number(text, "loss", e->loss, true);
-    json_number(text, "calibration", e->calibration, !numbers);
-    json_number(text, "temperature", e->temperature, !numbers);
-    if (numbers) return;
-    json_bins(text, e->bins);
-    if (!scaled) return;
-    scant__text_add(text, ", \"scaled\": {\"temperature\": ");
-    scant__text_json_number(text, scaled->temperature);
-    json_number(text, "calibration", scaled->error, true);
-    json_bins(text, scaled->bins);
-    scant__text_add(text, "}");
-}
-
-/* ---- flags that say nothing -------------------------------------------------------- */
-
-static bool is_drawn(const char *spec) {
-    static const char *const names[] = {"moons", "blobs", "waves", "heavy"};
-    for (size_t i = 0; spec && i < sizeof names / sizeof *names; i++)
-        if (strcmp(spec, names[i]) == 0) return true;
-    return false;
-}
-
-/* Pictures of a folder are the only samples that have names. */
-static bool is_folder(const scant_data *data) {
-    return data && scant_data_sample_name(data, 0) != NULL;
-}
-
-int net_check_samples(const net_job *job, const net_samples *samples, const char *other,
-                      const scant_data *data, const scant_data *other_data) {
-    if (samples->opts.side && !is_folder(data) && !is_folder(other_data))
-        return cli_usage(
-            job->command,
-            "--size is of pictures in a folder, and %s has none: its samples "
-            "are of the size they are",
-            samples->spec);
-    if (samples->opts.count && !is_drawn(samples->spec) && !is_drawn(other))
-        return cli_usage(
-            job->command,
-            "--count says how many moons, blobs and the like to draw; --indices chooses "
-            "samples of %s",
-            samples->spec);
-    return CLI_DONE;
-}
-
-/* ---- scaling ----------------------------------------------------------------------- */
-
-/* "M" or "M,M,M" into n numbers; NULL out: only whether it is a list of numbers. Where
- * there are neither one nor n, false. */
+/* Reads "M" or "M,M,M" into n numbers; out NULL: only checks. False: malformed, or the
+ * count is neither 1 nor n. */
 static bool read_list(const char *text, bool positive, float *out, size_t n) {
     size_t count = 0;
     for (;; text++) {
         size_t length = strcspn(text, ",");
         char *number = cli_strndup(text, length);
         double value = 0;
-        bool fine =
-            positive ? cli_read_positive(number, &value) : cli_read_real(number, &value);
-        free(number);
-        if (!fine || (out && count == n)) return false;
+        if (positive ? !cli_read_positive(number, &value)
+                     : !cli_read_real(number, &value))
+            return false;
+        if (out && count == n) return false;
         if (out) out[count] = (float)value;
         count++;
         text += length;
@@ -266,48 +123,144 @@ static bool read_list(const char *text, bool positive, float *out, size_t n) {
     return count == 1;
 }
 
-int net_check_scaling(const cli_command *command, const net_model *model) {
-    if (!model->mean != !model->deviation)
-        return cli_usage(command, "--mean and --deviation go together");
-    if (!model->mean) return CLI_DONE;
-    if (!read_list(model->mean, false, NULL, 0))
-        return cli_usage(command, "--mean wants numbers with commas between, not '%s'",
-                         model->mean);
-    if (!read_list(model->deviation, true, NULL, 0))
-        return cli_usage(command,
-                         "--deviation wants numbers above 0 with commas between, not "
-                         "'%s'",
-                         model->deviation);
-    return CLI_DONE;
+void net_check_args(const cli_command *command, const net_args *a) {
+    if (a->from && (a->weights || a->model))
+        cli_usage(command, "--from cannot be combined with --weights or --model: it "
+                           "names a network");
+    if (a->from && net_option_of(a))
+        cli_usage(command,
+                  "--%s cannot be combined with --from: the stored network already has a "
+                  "value for it",
+                  net_option_of(a));
+    if (!a->mean != !a->deviation)
+        cli_usage(command, "--mean and --deviation go together");
+    if (a->mean && !read_list(a->mean, false, NULL, 0))
+        cli_usage(command, "--mean is '%s', expected numbers with commas between",
+                  a->mean);
+    if (a->mean && !read_list(a->deviation, true, NULL, 0))
+        cli_usage(command,
+                  "--deviation is '%s', expected numbers above 0 with commas between",
+                  a->deviation);
 }
 
-int net_set_scaling(net_job *job, const net_model *model, scant_net *network) {
-    size_t shape[3];
-    if (!model->mean) return CLI_DONE;
-    scant_net_shape(network, shape);
-    float *mean = cli_calloc(2 * shape[0], sizeof *mean), *deviation = mean + shape[0];
-    int status = CLI_DONE;
-    if (!read_list(model->mean, false, mean, shape[0]) ||
-        !read_list(model->deviation, true, deviation, shape[0])) {
-        status = cli_usage(job->command,
-                           "--mean and --deviation have one number, or one a channel: "
-                           "here are %zu channels",
-                           shape[0]);
-    } else {
-        scant_status set = scant_net_set_scaling(network, mean, deviation);
-        if (set != SCANT_OK) status = net_failed(job, set);
+void net_check_outputs(const cli_command *command, const net_args *a,
+                       const cli_path *outs, size_t n_outs, const cli_path *ins,
+                       size_t n_ins) {
+    static const char *const names[] = {"weights.safetensors", "state.safetensors",
+                                        "train.json", "log.jsonl", "result.json"};
+    const cli_path own[] = {{"data", a->data},
+                            {"labels", a->data_opts.labels},
+                            {"indices", a->indices},
+                            {"weights", a->weights}};
+    cli_check_overwrites(command, outs, n_outs, own, CLI_COUNT_OF(own));
+    cli_check_overwrites(command, outs, n_outs, ins, n_ins);
+    for (size_t i = 0; a->from && i < CLI_COUNT_OF(names); i++) {
+        cli_path file = {"from", cli_format("%s/%s", a->from, names[i])};
+        cli_check_overwrites(command, outs, n_outs, &file, 1);
     }
-    free(mean);
-    return status;
+    for (size_t i = 0; i < n_outs; i++)
+        if (outs[i].path) cli_check_file(outs[i].path);
 }
 
-int net_open_weights(net_job *job, const net_model *model, const char *path,
-                     const scant_net_opts *opts, bool train, scant_net **out) {
+static bool is_drawn(const char *spec) {
+    return spec && scant__has_word("moons blobs waves heavy", spec);
+}
+
+/* Whether the data is a folder of images: only these have names. */
+static bool is_folder(const scant_data *data) {
+    return data && scant_data_sample_name(data, 0) != NULL;
+}
+
+void net_check_samples(const net_job *job, const net_args *a, const char *other,
+                       const scant_data *data, const scant_data *other_data) {
+    if (a->data_opts.side && !a->fitted && !is_folder(data) && !is_folder(other_data))
+        cli_usage(job->command, "--size applies to folders of images, and %s is not one",
+                  a->data);
+    if (a->data_opts.count && !is_drawn(a->data) && !is_drawn(other))
+        cli_usage(job->command,
+                  "--count applies to moons, blobs, waves and heavy: --indices chooses "
+                  "samples of %s",
+                  a->data);
+}
+
+/* ---- networks ---------------------------------------------------------------------- */
+
+/* Returns the means of the channels, then their deviations; NULL: not given. */
+static float *read_scaling(const net_job *job, const net_args *a, size_t channels) {
+    if (!a->mean) return NULL;
+    float *mean = cli_calloc(2 * channels, sizeof *mean);
+    if (!read_list(a->mean, false, mean, channels) ||
+        !read_list(a->deviation, true, mean + channels, channels))
+        cli_usage(job->command,
+                  "--mean and --deviation have one number, or one per channel: the "
+                  "samples have %zu channels",
+                  channels);
+    return mean;
+}
+
+scant_net *net_make(net_job *job, const net_args *a, const char *model,
+                    const scant_data *data, size_t classes) {
+    scant_recipe recipe = {.model = model, .weights = a->weights, .net = a->net};
+    scant_net *network;
     bool quiet = job->ui.quiet;
-    job->ui.quiet = quiet || model->mean;
-    scant_status status = (train ? scant_net_start : scant_net_open)(
-        job->ctx, path, model->name, opts, out);
+    recipe.net.classes = classes;
+    recipe.net.seed = a->means.seed;
+    scant_data_shape(data, recipe.net.shape);
+    recipe.mean = read_scaling(job, a, recipe.net.shape[0]);
+    if (a->mean) recipe.deviation = recipe.mean + recipe.net.shape[0];
+    job->ui.quiet = quiet || a->mean; /* --mean: no warning of an assumed scaling */
+    net_try(job, scant_recipe_make(job->ctx, data, &recipe, &network));
     job->ui.quiet = quiet;
-    if (status != SCANT_OK) return net_failed(job, status);
-    return net_set_scaling(job, model, *out);
+    return network;
+}
+
+scant_net *net_open(net_job *job, const net_args *a, const char *path,
+                    const scant_data *data) {
+    scant_net_opts opts = a->net;
+    scant_net *network;
+    bool quiet = job->ui.quiet;
+    opts.seed = opts.draw_seed = a->means.seed;
+    if (data) scant_data_shape(data, opts.shape);
+    job->ui.quiet = quiet || a->mean; /* --mean: no warning of an assumed scaling */
+    net_try(job, scant_net_open(job->ctx, path, a->model, &opts, &network));
+    job->ui.quiet = quiet;
+    scant_net_shape(network, opts.shape);
+    float *mean = read_scaling(job, a, opts.shape[0]);
+    if (mean) net_try(job, scant_net_set_scaling(network, mean, mean + opts.shape[0]));
+    return network;
+}
+
+/* ---- evaluations ------------------------------------------------------------------- */
+
+/* Writes [count, mean confidence, accuracy] per bin; the last two null if it is empty. */
+static void json_bins(scant__json *json, const scant_calibration_bin *bins) {
+    scant__json_open(json, "bins", '[');
+    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
+        scant__json_open(json, NULL, '[');
+        scant__json_size(json, NULL, bins[b].count);
+        scant__json_number(json, NULL, bins[b].count ? bins[b].confidence : (double)NAN);
+        scant__json_number(json, NULL, bins[b].count ? bins[b].accuracy : (double)NAN);
+        scant__json_close(json, ']');
+    }
+    scant__json_close(json, ']');
+}
+
+void net_json_evaluation(scant__json *json, const char *key, const scant_evaluation *e,
+                         const scant_calibration *scaled, bool numbers) {
+    double unknown = (double)NAN;
+    scant__json_open(json, key, '{');
+    scant__json_size(json, "samples", e->samples);
+    scant__json_number(json, "accuracy", numbers ? unknown : e->accuracy);
+    scant__json_number(json, "loss", e->loss);
+    scant__json_number(json, "calibration", numbers ? unknown : e->calibration);
+    scant__json_number(json, "temperature", numbers ? unknown : e->temperature);
+    if (!numbers) json_bins(json, e->bins);
+    if (!numbers && scaled) {
+        scant__json_open(json, "scaled", '{');
+        scant__json_number(json, "temperature", scaled->temperature);
+        scant__json_number(json, "calibration", scaled->error);
+        json_bins(json, scaled->bins);
+        scant__json_close(json, '}');
+    }
+    scant__json_close(json, '}');
 }

@@ -1,154 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What commands that run a network share (net.c): the flags that name samples, a network
- * and the means to work with, and opening what they name.
+ * Arguments and steps that the commands with a network share: train, embed and ntk.
+ * Errors end the program.
  */
 #ifndef SCANT_CLI_NET_H
 #define SCANT_CLI_NET_H
+
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/ui.h"
 #include "scant/train.h"
 
-/* Which samples. */
-typedef struct net_samples {
-    const char *spec, *indices;
-    scant_data_opts opts;
-} net_samples;
-
-/* Which network. */
-typedef struct net_model {
-    const char *name, *weights;
-    scant_net_opts opts;
-    const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
-} net_model;
-
-/* With what means. */
 typedef struct net_means {
     uint64_t seed;
     size_t threads, memory;
     bool quiet, progress;
 } net_means;
 
+typedef struct net_args {
+    const char *data, *indices;
+    scant_data_opts data_opts;
+    const char *model, *weights;
+    scant_net_opts net;
+    const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
+    const char *from, *part;      /* not used by train */
+    net_means means;
+    bool fitted; /* --size is not given: data_opts.side is the network's */
+} net_args;
+
 #define NET_SAMPLES "Samples"
 #define NET_NETWORK "Network ('scant models' lists them)"
 #define NET_OUTPUT "Output"
 #define NET_MEANS "Means"
 
-/* Tables of flags for these structs, field of a command's type. */
-extern const scant_option net_sample_rows[2], net_model_rows[3], net_means_rows[5];
-#define NET_SAMPLES_FLAGS(type, field)                                                   \
-    CLI_FLAGS_AT(net_sample_rows, offsetof(type, field)),                                \
-        CLI_SHARED(scant_data_options, offsetof(type, field.opts))
+/* Tables of flags for the member `field`, a net_args, of the command's struct `type`. */
+extern const scant_option net_data_rows[2], net_open_rows[3], net_model_rows[3],
+    net_means_rows[5];
+#define NET_DATA_FLAGS(type, field)                                                      \
+    CLI_FLAGS_AT(net_data_rows, offsetof(type, field)),                                  \
+        CLI_SHARED(scant_data_options, offsetof(type, field.data_opts))
+#define NET_OPEN_FLAGS(type, field) CLI_FLAGS_AT(net_open_rows, offsetof(type, field))
 #define NET_MODEL_FLAGS(type, field)                                                     \
-    CLI_SHARED(scant_model_options, offsetof(type, field.opts)),                         \
+    CLI_SHARED(scant_model_options, offsetof(type, field.net)),                          \
         CLI_FLAGS_AT(net_model_rows, offsetof(type, field))
+/* The same for a net_means. */
 #define NET_MEANS_FLAGS(type, field) CLI_FLAGS_AT(net_means_rows, offsetof(type, field))
 
-/* What a job of such a command starts with, so that it can be the callbacks' user. */
+/* First member of such a command's job: the user pointer of the context's callbacks. */
 typedef struct net_job {
     cli_ui ui;
     const cli_command *command;
     scant_ctx *ctx;
 } net_job;
 
-/* These return an exit status; what is not CLI_DONE has been said. */
+/* Whether text equals word; false if text is NULL. */
+static inline bool net_is(const char *text, const char *word) {
+    return text && strcmp(text, word) == 0;
+}
 
-/* Signals, messages, a context whose user is the job. progress NULL: the usual bar. */
-int net_begin(net_job *job, const cli_command *command, const net_means *means,
-              void (*progress)(void *user, const char *phase, double fraction));
-/* Says why a call of the library failed. */
+/* ---- context and errors ---- */
+
+/* Starts signal handling, messages and a context that is freed when the program ends.
+ * progress NULL: the usual bar. */
+void net_begin(net_job *job, const cli_command *command, const net_means *means,
+               void (*progress)(void *user, const char *phase, double fraction));
+/* Prints the error of a failed library call and returns the exit status. */
 int net_failed(net_job *job, scant_status status);
-int net_open_data(net_job *job, const net_samples *samples, const net_means *means,
-                  bool test, scant_data **out);
-/* The rows that --indices names, or none: *rows NULL. *rows is new: free(). */
-int net_read_rows(net_job *job, const char *path, const scant_data *data, size_t **rows,
-                  size_t *count);
+/* Ends the program with that error unless status is SCANT_OK. */
+void net_try(net_job *job, scant_status status);
 
-/* Whether --mean and --deviation can be read, both or neither; CLI_USAGE. */
-int net_check_scaling(const cli_command *command, const net_model *model);
-/* Opens a file of weights, to train or as it is, and sets them where they are given:
- * what the library would assume is then of no interest. */
-int net_open_weights(net_job *job, const net_model *model, const char *path,
-                     const scant_net_opts *opts, bool train, scant_net **out);
-/* Sets them, where they are given. */
-int net_set_scaling(net_job *job, const net_model *model, scant_net *network);
+/* ---- checking flags ---- */
 
-/* ---- a network that is there, and samples for it (net_open.c) ---- */
+/* Checks --from, --mean and --deviation. */
+void net_check_args(const cli_command *command, const net_args *args);
+/* Returns the first given flag that sets how a network is made; NULL: none. */
+const char *net_option_of(const net_args *args);
+/* Checks that the outputs can be written and do not overwrite another output, an input
+ * (ins: inputs that are not in net_args) or a file of the training in --from. */
+void net_check_outputs(const cli_command *command, const net_args *args,
+                       const cli_path *outs, size_t n_outs, const cli_path *ins,
+                       size_t n_ins);
+/* Checks that --size and --count apply to the data; other (may be NULL): a test set. */
+void net_check_samples(const net_job *job, const net_args *args, const char *other,
+                       const scant_data *data, const scant_data *other_data);
 
-/* What names them, of a command's own. */
-typedef struct net_call {
-    net_samples *samples;     /* side and regression follow the network */
-    const net_samples *given; /* as in the call */
-    const net_model *model;
-    const net_means *means;
-    const char *from, *part;
-} net_call;
+/* ---- samples and networks (net_open.c) ---- */
 
-/* The first flag given that says how a network is made; NULL: none. */
-const char *net_option_of(const net_model *model);
-/* Whether --from says something against --weights, --model and the rest; CLI_USAGE. */
-int net_check_from(const cli_command *command, const net_call *call);
-/* Opens samples, and a network from a file or folder of weights for them (data NULL: they
- * do not matter). */
-int net_open_part(net_job *job, const net_call *call, scant_data **out);
-int net_open_network(net_job *job, const net_call *call, const char *path,
-                     const scant_data *data, scant_net **out);
-/* The network that --from or --weights name, and the samples. */
-int net_open_both(net_job *job, const net_call *call, scant_net **network,
-                  scant_data **data);
-/* The file of weights that a folder of a training has, or the file itself; new. */
-char *net_weights_of(const char *path);
-/* Whether the labels of these samples (rows NULL: of all), where they have one, are
- * classes of the network; CLI_BAD_INPUT. */
-int net_check_labels(const net_samples *samples, const scant_net *network,
-                     const scant_data *data, const size_t *rows, size_t count);
-/* That none of the outputs is a file of the training that --from names; CLI_USAGE. */
-int net_check_training(const cli_command *command, const char *from, const cli_path *outs,
-                       size_t n_outs);
-
-/* ---- the test set (net_test.c) ---- */
-
-/* Which of n rows of data (rows NULL: of the first n) have a label; new: free(). */
+scant_data *net_open_data(net_job *job, const net_args *args, bool test);
+/* Opens the part of the data that --part names. */
+scant_data *net_open_part(net_job *job, const net_args *args);
+/* Reads the row numbers in a file; NULL if path is NULL. */
+size_t *net_read_rows(net_job *job, const char *path, const scant_data *data,
+                      size_t *count);
+/* Reads n numbers from a file. each: what one number belongs to, for messages. */
+float *net_read_floats(net_job *job, const char *path, size_t n, const char *each);
+/* Returns those of n rows of data (rows NULL: the first n) that have a label. */
 size_t *net_labelled_rows(const scant_data *data, const size_t *rows, size_t n,
                           size_t *count);
+/* Checks that the labels of n rows (rows NULL: the first n) are below classes. For
+ * messages: file, the labels' file; owner, such as "the network has". */
+void net_check_labels(const char *file, const char *owner, size_t classes,
+                      const scant_data *data, const size_t *rows, size_t count);
+/* Returns the file with the labels of --data. */
+const char *net_labels_file(const net_args *args);
+
+/* Makes a network to train on data: from --weights, or with random weights. */
+scant_net *net_make(net_job *job, const net_args *args, const char *model,
+                    const scant_data *data, size_t classes);
+/* Opens a trained network. data (may be NULL) determines its input shape. */
+scant_net *net_open(net_job *job, const net_args *args, const char *path,
+                    const scant_data *data);
+/* Opens the network of --from or --weights, and the data. Without --model, images are
+ * resized for the network, and labels are numbers if it has one output. */
+void net_open_both(net_job *job, net_args *args, scant_net **network, scant_data **data);
 
 typedef struct net_test {
-    const char *spec,
-        *labels;      /* as in the call; NULL: the data's own part to test with */
-    scant_data *data; /* NULL: there is none */
-    size_t *rows, n;  /* those that have a label */
+    const char *spec, *labels; /* as given; NULL: the data's own test part */
+    scant_data *data;          /* NULL: no test set */
+    size_t *rows, n;           /* samples that have a label */
 } net_test;
 
-/* Opens them beside data, whose numbers of classes they get; what has no label at all is
- * an error. The caller ends data and rows, on failure, too. */
-int net_open_test(net_job *job, const net_samples *samples, const net_means *means,
-                  const scant_data *data, net_test *test);
-/* Whether the network takes them and their labels are some of so many classes;
- * CLI_BAD_INPUT. */
-int net_check_test(const net_test *test, const scant_net *network, size_t classes);
+/* Opens the test set of data, with the same class numbers. */
+void net_open_test(net_job *job, const net_args *args, const scant_data *data,
+                   net_test *test);
+/* Checks that the network can read the test set and its labels are below classes. */
+void net_check_test(const net_test *test, const scant_net *network, size_t classes);
 
-/* The names of a data's or a network's classes, n of them; NULL: none has a name. The
- * list is new, what it lists borrowed. */
-const char **net_data_names(const scant_data *data, size_t *n);
-const char **net_names(const scant_net *network, size_t *n);
-/* As a JSON list, or null. */
-void net_names_json(scant__text *text, const scant_net *network);
+/* ---- classes and evaluations ---- */
 
-/* A judgement's members, "samples" to "bins", without braces; and "scaled", what
- * calibration is with a temperature of other samples, where it is not NULL. */
-void net_evaluation_json(scant__text *text, const scant_evaluation *e,
+/* Returns the class names of network or, if it is NULL, of data; NULL: no names. The
+ * names are borrowed. */
+const char **net_class_names(const scant_net *network, const scant_data *data, size_t *n);
+/* Renumbers the classes of data to match network or, if it is NULL, like; only if both
+ * have class names. */
+scant_status net_match(const scant_net *network, const scant_data *like,
+                       scant_data *data);
+
+/* Writes an evaluation as an object. numbers: regression; scaled: NULL, or the
+ * calibration at a temperature that was fitted to other samples. */
+void net_json_evaluation(scant__json *json, const char *key, const scant_evaluation *e,
                          const scant_calibration *scaled, bool numbers);
-
-/* Whether flags of samples say something of these: --size of pictures in folders, --count
- * of what is drawn. other may be NULL. CLI_USAGE. */
-int net_check_samples(const net_job *job, const net_samples *samples, const char *other,
-                      const scant_data *data, const scant_data *other_data);
-
-void net_end(net_job *job);
-
-/* What a network is made with, of samples of that shape and so many classes. */
-scant_net_opts net_options(const net_model *model, const scant_data *data, size_t classes,
-                           uint64_t seed);
 
 #endif

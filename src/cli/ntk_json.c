@@ -3,151 +3,123 @@
  * The output of `scant ntk`: a JSON object, the page, the matrix. Unknown and infinite
  * numbers are null.
  */
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/ntk.h"
-
-static void add_number(scant__text *text, const char *key, double value) {
-    scant__text_addf(text, "\"%s\": ", key);
-    scant__text_json_number(text, value);
-}
-
-static void add_line(scant__text *text, const char *key, double value) {
-    scant__text_add(text, ",\n  ");
-    add_number(text, key, value);
-}
 
 typedef struct member {
     const char *key;
     double value;
 } member;
 
-/* Without braces. */
-static void add_members(scant__text *text, const member *members, size_t n,
-                        const char *between) {
-    for (size_t i = 0; i < n; i++) {
-        scant__text_add(text, i ? between : "");
-        add_number(text, members[i].key, members[i].value);
-    }
+/* Adds the members; key not NULL: as an object with that key. */
+static void add_members(scant__json *json, const char *key, const member *members,
+                        size_t n) {
+    if (key) scant__json_open(json, key, '{');
+    for (size_t i = 0; i < n; i++)
+        scant__json_number(json, members[i].key, members[i].value);
+    if (key) scant__json_close(json, '}');
 }
 
-static void add_list(scant__text *text, const char *key, const double *values, size_t n) {
-    scant__text_addf(text, "\"%s\": [", key);
-    for (size_t i = 0; i < n; i++) {
-        scant__text_add(text, i ? ", " : "");
-        scant__text_json_number(text, values[i]);
-    }
-    scant__text_add(text, "]");
+static void add_list(scant__json *json, const char *key, const double *values, size_t n) {
+    scant__json_open(json, key, '[');
+    for (size_t i = 0; i < n; i++) scant__json_number(json, NULL, values[i]);
+    scant__json_close(json, ']');
 }
 
-/* What the call names it by; NULL: it names none. */
-static const char *network_name(const ntk_job *job) {
+/* Returns the network's name on the command line; NULL: none is given. */
+static const char *network_name(const net_args *a) {
+    return a->from ? a->from : a->model ? a->model : a->weights;
+}
+
+static void add_kernel(scant__json *json, const ntk_job *job) {
     const ntk_args *a = &job->args;
-    return a->from ? a->from : a->model.name ? a->model.name : a->model.weights;
-}
-
-static void add_network(scant__text *text, const ntk_job *job) {
-    const char *name = network_name(job);
-    scant__text_add(text, "  \"network\": ");
-    if (name) {
-        scant__text_json(text, name);
-        scant__text_addf(text, ",\n  \"parameters\": %zu,\n",
-                         scant_net_parameters(job->network));
+    const scant_lab_opts *lab = &a->lab;
+    scant__json_string(json, "version", scant_version());
+    scant__json_string(json, "data", a->net.data);
+    scant__json_size(json, "seed", a->net.means.seed);
+    scant__json_size(json, "samples", lab->n);
+    scant__json_size(json, "labelled", job->lab->study->labelled);
+    scant__json_size(json, "classes", lab->classes);
+    scant__json_string(json, "network", network_name(&a->net));
+    scant__json_number(json, "parameters",
+                       lab->net ? (double)scant_net_parameters(lab->net) : (double)NAN);
+    scant__json_string(json, "layers",
+                       lab->depth        ? NULL
+                       : lab->last_layer ? "last"
+                                         : "all");
+    scant__json_string(json, "kernel",
+                       lab->depth  ? cli_format("ntk:depth=%zu", lab->depth)
+                       : lab->full ? "full"
+                                   : "reduced");
+    if (lab->depth) scant__json_bool(json, "bias", lab->bias);
+    scant__json_bool(json, "exact", !lab->sketch);
+    const scant_sketch_error *error = job->lab->sketch;
+    if (!error) {
+        scant__json_null(json, "sketch");
     } else {
-        scant__text_add(text, "null,\n  \"parameters\": null,\n");
+        const member rows[] = {{"numbers", (double)lab->sketch},
+                               {"judged_on", (double)error->samples},
+                               {"error", error->error},
+                               {"error_of_another", error->second},
+                               {"expected_at_most", error->expected}};
+        add_members(json, "sketch", rows, CLI_COUNT_OF(rows));
     }
-    if (job->opts.depth)
-        scant__text_addf(text,
-                         "  \"layers\": null,\n  \"kernel\": \"ntk:depth=%zu\",\n"
-                         "  \"bias\": %s",
-                         job->opts.depth, job->args.bias ? "true" : "false");
-    else
-        scant__text_addf(text, "  \"layers\": \"%s\",\n  \"kernel\": \"%s\"",
-                         job->opts.last_layer ? "last" : "all",
-                         job->args.full ? "full" : "reduced");
+    scant__json_number(json, "seconds", job->lab->seconds);
 }
 
-static void add_kernel(scant__text *text, const ntk_job *job) {
-    const ntk_args *a = &job->args;
-    scant__text_addf(text, "{\n  \"version\": \"%s\",\n  \"data\": ", scant_version());
-    scant__text_json(text, a->samples.spec);
-    scant__text_addf(text, ",\n  \"seed\": %" PRIu64 ",\n  \"samples\": %zu,\n",
-                     a->means.seed, job->n);
-    scant__text_addf(text, "  \"labelled\": %zu,\n  \"classes\": %zu,\n",
-                     job->lab->study->labelled, job->classes);
-    add_network(text, job);
-    scant__text_addf(text,
-                     ",\n  \"exact\": %s,\n  \"sketch\": ", a->sketch ? "false" : "true");
-    if (!a->sketch) {
-        scant__text_add(text, "null");
-    } else {
-        scant__text_addf(text, "{\"numbers\": %zu, \"judged_on\": %zu, ", a->sketch,
-                         job->lab->sketch->samples);
-        add_number(text, "error", job->lab->sketch->error);
-        scant__text_add(text, ", ");
-        add_number(text, "error_of_another", job->lab->sketch->second);
-        scant__text_add(text, ", ");
-        add_number(text, "expected_at_most", job->lab->sketch->expected);
-        scant__text_add(text, "}");
-    }
-    add_line(text, "seconds", job->lab->seconds);
+static void add_spectrum(scant__json *json, const scant_study *s) {
+    const member rows[] = {{"largest", s->largest},
+                           {"smallest", s->smallest},
+                           {"smallest_positive", s->positive},
+                           {"rank", (double)s->rank},
+                           {"tolerance", s->tolerance},
+                           {"condition", s->condition},
+                           {"condition_positive", s->positive_condition},
+                           {"trace", s->trace},
+                           {"effective_dimension", s->dimension},
+                           {"alignment", s->alignment},
+                           {"alignment_part", s->alignment_part},
+                           {"bound", s->bound},
+                           {"jitter", s->jitter}};
+    add_members(json, NULL, rows, CLI_COUNT_OF(rows));
 }
 
-static void add_spectrum(scant__text *text, const scant_study *s) {
-    add_line(text, "largest", s->largest);
-    add_line(text, "smallest", s->smallest);
-    add_line(text, "smallest_positive", s->positive);
-    scant__text_addf(text, ",\n  \"rank\": %zu", s->rank);
-    add_line(text, "tolerance", s->tolerance);
-    add_line(text, "condition", s->condition);
-    add_line(text, "condition_positive", s->positive_condition);
-    add_line(text, "trace", s->trace);
-    add_line(text, "effective_dimension", s->dimension);
-}
-
-/* E_t^2 at a few t, as far as it takes to a hundredth. */
-static void add_theorem1(scant__text *text, const scant_study *s) {
+/* Adds E_t^2 at some steps t. */
+static void add_theorem1(scant__json *json, const scant_study *s) {
     static const double times[] = {1, 2, 5, 10, 20, 50, 100, 1000, 10000};
-    scant__text_add(text, ",\n  \"theorem1\": ");
     if (!s->energy || !(s->largest > 0)) {
-        scant__text_add(text, "null");
+        scant__json_null(json, "theorem1");
         return;
     }
-    scant__text_add(text, "{");
-    add_number(text, "rate", s->rate);
-    scant__text_addf(text, ", \"applies\": %s, \"points\": [",
-                     s->rate * s->largest <= 1 + 1e-12 ? "true" : "false");
+    scant__json_open(json, "theorem1", '{');
+    scant__json_number(json, "rate", s->rate);
+    scant__json_bool(json, "applies", s->rate * s->largest <= 1 + 1e-12);
+    scant__json_open(json, "points", '[');
     for (size_t i = 0; i < CLI_COUNT_OF(times); i++) {
         scant_descent d = scant_study_descent(s, s->rate, times[i]);
-        scant__text_addf(text, "%s\n    {\"t\": %.0f, ", i ? "," : "", times[i]);
-        add_number(text, "left", d.left);
-        scant__text_add(text, ", ");
-        add_number(text, "low", d.low);
-        scant__text_add(text, ", ");
-        add_number(text, "high", d.high);
-        scant__text_add(text, "}");
+        const member rows[] = {
+            {"t", times[i]}, {"left", d.left}, {"low", d.low}, {"high", d.high}};
+        scant__json_open(json, NULL, '{');
+        add_members(json, NULL, rows, CLI_COUNT_OF(rows));
+        scant__json_close(json, '}');
     }
-    scant__text_add(text, "\n  ]}");
+    scant__json_close(json, ']');
+    scant__json_close(json, '}');
 }
 
-static void add_theorem2(scant__text *text, const scant_study *s) {
-    scant__text_add(text, ",\n  \"theorem2\": ");
-    if (!s->energy || !isfinite(s->half_square)) {
-        scant__text_add(text, "null");
-        return;
-    }
+static void add_theorem2(scant__json *json, const scant_study *s) {
     const member rows[] = {
         {"value", s->half_square},    {"low", s->low},
         {"high", s->low * s->factor}, {"high_kantorovich", s->low * s->sharp_factor},
         {"factor", s->factor},        {"factor_kantorovich", s->sharp_factor}};
-    scant__text_add(text, "{");
-    add_members(text, rows, CLI_COUNT_OF(rows), ", ");
-    scant__text_add(text, "}");
+    if (s->energy && isfinite(s->half_square))
+        add_members(json, "theorem2", rows, CLI_COUNT_OF(rows));
+    else
+        scant__json_null(json, "theorem2");
 }
 
-static void add_training(scant__text *text, const scant_study *s) {
+static void add_training(scant__json *json, const scant_study *s) {
     const member rows[] = {{"rate", s->rate},
                            {"stable_rate", s->stable_rate},
                            {"stable_rate_mean_loss", s->mean_rate},
@@ -159,54 +131,39 @@ static void add_training(scant__text *text, const scant_study *s) {
                            {"loss_steps_to_tenth", s->start_tenth},
                            {"loss_steps_to_hundredth", s->start_hundredth},
                            {"dynamics", s->dynamics}};
-    scant__text_add(text, ",\n  \"training\": {\n    ");
-    add_members(text, rows, CLI_COUNT_OF(rows), ",\n    ");
-    scant__text_add(text, "\n  }");
+    add_members(json, "training", rows, CLI_COUNT_OF(rows));
 }
 
-static void add_measurements(scant__text *text, const ntk_job *job) {
-    if (job->args.against) {
-        scant__text_addf(text, ",\n  \"against\": %zu", job->n_against);
-        add_line(text, "mmd", job->lab->mmd);
-    }
-    if (job->lab->agreement) {
-        const scant_agreement *g = job->lab->agreement;
-        scant__text_addf(text,
-                         ",\n  \"agreement\": {\"sets\": %zu, \"start\": %zu, \"draw\": "
-                         "%zu, ",
-                         g->sets, g->start, g->draw);
-        add_number(text, "tau", g->tau);
-        scant__text_add(text, ", ");
-        add_number(text, "p", g->p);
-        scant__text_add(text, ",\n    ");
-        add_list(text, "dynamics", g->dynamics, g->sets);
-        scant__text_add(text, ",\n    ");
-        add_list(text, "alignment", g->alignment, g->sets);
-        scant__text_add(text, "}");
-    }
-    if (job->lab->losses) {
-        size_t n = job->args.descend;
-        scant__text_addf(text, ",\n  \"descent\": {\"steps\": %zu, ", n);
-        add_number(text, "rate", job->lab->rate);
-        scant__text_add(text, ", ");
-        add_number(text, "smallest", job->lab->smallest);
-        scant__text_add(text, ", ");
-        add_number(text, "theorem_factor", job->lab->factor);
-        scant__text_addf(text, ", \"steps_above\": %zu,\n    ", job->lab->steps_above);
-        add_list(text, "losses", job->lab->losses, n + 1);
-        scant__text_add(text, ",\n    ");
-        add_list(text, "predicted", job->lab->predicted, n + 1);
-        scant__text_add(text, ",\n    ");
-        add_number(text, "eigenvalues_moved", job->lab->eigenvalues_moved);
-        scant__text_add(text, ", ");
-        add_number(text, "kernel_moved", job->lab->kernel_moved);
-        scant__text_add(text, "}");
-    }
+static void add_agreement(scant__json *json, const scant_agreement *g) {
+    const member rows[] = {{"sets", (double)g->sets},
+                           {"start", (double)g->start},
+                           {"draw", (double)g->draw},
+                           {"tau", g->tau},
+                           {"p", g->p}};
+    scant__json_open(json, "agreement", '{');
+    add_members(json, NULL, rows, CLI_COUNT_OF(rows));
+    add_list(json, "dynamics", g->dynamics, g->sets);
+    add_list(json, "alignment", g->alignment, g->sets);
+    scant__json_close(json, '}');
 }
 
-static void add_regression(scant__text *text, const ntk_job *job) {
+static void add_descent(scant__json *json, const scant_lab *lab) {
+    const member rows[] = {{"steps", (double)lab->steps},
+                           {"rate", lab->rate},
+                           {"smallest", lab->smallest},
+                           {"theorem_factor", lab->factor},
+                           {"steps_above", (double)lab->steps_above},
+                           {"eigenvalues_moved", lab->eigenvalues_moved},
+                           {"kernel_moved", lab->kernel_moved}};
+    scant__json_open(json, "descent", '{');
+    add_members(json, NULL, rows, CLI_COUNT_OF(rows));
+    add_list(json, "losses", lab->losses, lab->steps + 1);
+    add_list(json, "predicted", lab->predicted, lab->steps + 1);
+    scant__json_close(json, '}');
+}
+
+static void add_regression(scant__json *json, const ntk_job *job) {
     const scant_regression *r = job->lab->regression;
-    if (!r) return;
     const member rows[] = {
         {"ridge", r->ridge},
         {"jitter", r->jitter},
@@ -216,74 +173,69 @@ static void add_regression(scant__text *text, const ntk_job *job) {
         {"test_accuracy", r->test_accuracy},
         {"test_error", r->test_error},
     };
-    scant__text_addf(text, ",\n  \"regression\": {\"start\": \"%s\", ",
-                     job->network ? "network" : "zero");
-    add_members(text, rows, CLI_COUNT_OF(rows), ", ");
-    scant__text_add(text, "}");
+    scant__json_open(json, "regression", '{');
+    scant__json_string(json, "start", job->args.lab.net ? "network" : "zero");
+    add_members(json, NULL, rows, CLI_COUNT_OF(rows));
+    scant__json_close(json, '}');
 }
 
-int ntk_write(ntk_job *job) {
-    const scant_study *s = job->lab->study;
+void ntk_write(ntk_job *job) {
+    const scant_lab *lab = job->lab;
+    scant__json json = {.text = CLI_TEXT, .lines = 1};
+    scant__json_open(&json, NULL, '{');
+    add_kernel(&json, job);
+    add_spectrum(&json, lab->study);
+    add_theorem1(&json, lab->study);
+    add_theorem2(&json, lab->study);
+    add_training(&json, lab->study);
+    if (job->args.against) {
+        scant__json_size(&json, "against", job->args.lab.n_against);
+        scant__json_number(&json, "mmd", lab->mmd);
+    }
+    if (lab->agreement) add_agreement(&json, lab->agreement);
+    if (lab->losses) add_descent(&json, lab);
+    if (lab->regression) add_regression(&json, job);
+    add_list(&json, "eigenvalues", lab->study->values, lab->study->n_values);
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    if (job->args.out)
+        net_try(&job->net, scant_file_write(job->net.ctx, job->args.out, json.text.data,
+                                            json.text.size));
+    else
+        cli_print(&json.text);
+}
+
+static const char *title(const ntk_args *a) {
+    const char *slash = strrchr(a->net.data, '/'), *network = network_name(&a->net);
     scant__text text = CLI_TEXT;
-    add_kernel(&text, job);
-    add_spectrum(&text, s);
-    add_line(&text, "alignment", s->alignment);
-    add_line(&text, "alignment_part", s->alignment_part);
-    add_line(&text, "bound", s->bound);
-    add_line(&text, "jitter", s->jitter);
-    add_theorem1(&text, s);
-    add_theorem2(&text, s);
-    add_training(&text, s);
-    add_measurements(&text, job);
-    add_regression(&text, job);
-    scant__text_add(&text, ",\n  ");
-    add_list(&text, "eigenvalues", s->values, s->n_values);
-    scant__text_add(&text, "\n}\n");
-    if (!job->args.out) return cli_print(&text);
-    scant_status status =
-        scant_file_write(job->net.ctx, job->args.out, text.data, text.size);
-    scant__text_end(&text);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
-}
-
-static void add_title(scant__text *title, const ntk_job *job) {
-    const char *slash = strrchr(job->args.samples.spec, '/');
-    const char *data = slash && slash[1] ? slash + 1 : job->args.samples.spec;
-    const char *network = network_name(job);
-    scant__text_add(title, "The kernel ");
-    if (job->opts.depth) scant__text_addf(title, "ntk:depth=%zu ", job->opts.depth);
+    scant__text_add(&text, "The kernel ");
+    if (a->lab.depth) scant__text_addf(&text, "ntk:depth=%zu ", a->lab.depth);
     if (network)
-        scant__text_addf(title, "of %s%s ", job->opts.depth ? "the features of " : "",
+        scant__text_addf(&text, "of %s%s ", a->lab.depth ? "the features of " : "",
                          network);
-    scant__text_addf(title, "on %s", data);
-    scant__text_bytes(title, "", 1);
+    scant__text_addf(&text, "on %s", slash && slash[1] ? slash + 1 : a->net.data);
+    return text.data;
 }
 
-int ntk_write_page(ntk_job *job) {
-    scant__text title = CLI_TEXT;
+void ntk_write_page(ntk_job *job) {
+    scant_ctx *ctx = job->net.ctx;
     void *bytes;
     size_t size;
-    add_title(&title, job);
-    scant_status status =
-        scant_lab_page(job->net.ctx, job->lab, title.data, &bytes, &size);
-    if (status == SCANT_OK)
-        status = scant_file_write(job->net.ctx, job->args.page, bytes, size);
-    scant_bytes_free(job->net.ctx, bytes);
-    scant__text_end(&title);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+    net_try(&job->net, scant_lab_page(ctx, job->lab, title(&job->args), &bytes, &size));
+    net_try(&job->net, scant_file_write(ctx, job->args.page, bytes, size));
+    scant_bytes_free(ctx, bytes);
 }
 
-int ntk_write_kernel(ntk_job *job) {
+static scant_status write_kernel(const ntk_job *job) {
     size_t side = job->lab->study->samples * job->lab->study->outputs;
-    size_t shape[] = {side, side};
     scant_writer *writer;
-    scant_status status = scant_writer_open(job->net.ctx, job->args.kernel_out, SCANT_F64,
-                                            2, shape, &writer);
-    if (status != SCANT_OK) return net_failed(&job->net, status);
-    status = scant_writer_append(writer, job->lab->kernel, side * side * sizeof(double));
-    if (status == SCANT_OK)
-        status = scant_writer_finish(writer);
-    else
-        scant_writer_free(writer);
-    return status == SCANT_OK ? CLI_DONE : net_failed(&job->net, status);
+    TRY(scant_writer_open(job->net.ctx, job->args.kernel_out, SCANT_F64, 2,
+                          (size_t[]){side, side}, &writer));
+    scant_status status =
+        scant_writer_append(writer, job->lab->kernel, side * side * sizeof(double));
+    if (status == SCANT_OK) return scant_writer_finish(writer);
+    scant_writer_free(writer);
+    return status;
 }
+
+void ntk_write_kernel(ntk_job *job) { net_try(&job->net, write_kernel(job)); }

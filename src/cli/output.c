@@ -1,141 +1,169 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The picks as CSV, JSON or .npy. The whole output is made in memory first: a file then
- * appears whole or not at all.
+ * The files that a selection writes: --out as CSV, JSON or .npy, --state and --plot.
+ * Before the work it is checked that they can be written and that none is an input or
+ * the same as another. They are written in that order, each atomically: a state without
+ * its picks would count a batch that nobody saw.
  */
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
+#include "cli/project.h"
 #include "cli/select.h"
 
-bool select_to_stdout(const select_args *args) {
-    return !args->out || strcmp(args->out, "-") == 0;
+enum { MOST_STATE = 64 << 20 }; /* limit in bytes; a state has a few numbers per label */
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+enum { TARGETS = 3 };
+
+/* Lists the outputs that are files; returns their number. */
+static size_t list_targets(const select_args *args, cli_path out[TARGETS]) {
+    size_t count = 0;
+    if (!project_to_stdout(args->out)) out[count++] = (cli_path){"out", args->out};
+    if (args->state) out[count++] = (cli_path){"state", args->state};
+    if (args->plot) out[count++] = (cli_path){"plot", args->plot};
+    return count;
 }
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t n = strlen(text), m = strlen(ending);
-    return n >= m && strcmp(text + n - m, ending) == 0;
+void select_check_overwrites(const select_job *job) {
+    cli_path outs[TARGETS], ins[N_INPUTS + 1];
+    for (unsigned i = 0; i < N_INPUTS; i++)
+        ins[i] = (cli_path){select_input(i)->name, job->args->inputs[i]};
+    ins[N_INPUTS] = (cli_path){"ids", job->args->ids};
+    cli_check_overwrites(job->net.command, outs, list_targets(job->args, outs), ins,
+                         N_INPUTS + 1);
 }
 
-typedef enum select_format { FORMAT_CSV, FORMAT_JSON, FORMAT_NPY } select_format;
-
-static select_format format_of(const select_args *args) {
-    if (args->format) {
-        if (strcmp(args->format, "json") == 0) return FORMAT_JSON;
-        return strcmp(args->format, "npy") == 0 ? FORMAT_NPY : FORMAT_CSV;
-    }
-    if (select_to_stdout(args)) return FORMAT_CSV;
-    if (ends_with(args->out, ".json")) return FORMAT_JSON;
-    return ends_with(args->out, ".npy") ? FORMAT_NPY : FORMAT_CSV;
+void select_check_targets(const select_job *job) {
+    cli_path list[TARGETS];
+    size_t count = list_targets(job->args, list);
+    if (project_to_stdout(job->args->out)) cli_check_stdout();
+    for (size_t i = 0; i < count; i++) cli_check_file(list[i].path);
 }
 
-static void csv_table(scant__text *text, const select_job *job) {
-    scant__text_add(text, job->ids ? "rank,index,id,weight,score\n"
-                                   : "rank,index,weight,score\n");
+void select_read_state(select_job *job) {
+    const char *path = job->args->state;
+    if (!path || !cli_exists(path)) return; /* there is no state before the first call */
+    scant__text state = CLI_TEXT;
+    cli_read_file(path, MOST_STATE, &state);
+    job->opts.state = state.data ? state.data : "";
+    job->opts.state_size = state.size;
+    job->opts.state_name = path;
+}
+
+/* ---- the picks --------------------------------------------------------------------- */
+
+static const char *id_of(const select_job *job, const scant_pick *pick, size_t *size) {
+    return scant_ids_get(job->ids, pick->index, size);
+}
+
+static scant__text csv_table(const select_job *job) {
+    scant__text text = CLI_TEXT;
+    scant__text_add(&text, job->ids ? "rank,index,id,weight,score\n"
+                                    : "rank,index,weight,score\n");
     for (size_t i = 0; i < job->picks->count; i++) {
         const scant_pick *pick = &job->picks->items[i];
-        scant__text_addf(text, "%zu,%zu,", i + 1, pick->index);
+        size_t size;
+        scant__text_addf(&text, "%zu,%zu,", i + 1, pick->index);
         if (job->ids) {
-            size_t size;
-            const char *id = scant_ids_get(job->ids, pick->index, &size);
-            scant__text_csv_bytes(text, id, size);
-            scant__text_add(text, ",");
+            const char *id = id_of(job, pick, &size);
+            scant__text_csv_bytes(&text, id, size);
+            scant__text_add(&text, ",");
         }
-        scant__text_addf(text, "%.9g,%.9g\n", pick->weight, pick->score);
+        scant__text_addf(&text, "%.9g,%.9g\n", pick->weight, pick->score);
     }
+    return text;
 }
 
-static scant_option_kind kind_of(const scant_strategy_info *strategy, const char *key) {
-    for (size_t i = 0; i < strategy->n_options; i++)
-        if (strcmp(strategy->options[i].key, key) == 0) return strategy->options[i].kind;
-    return SCANT_OPTION_CHOICE;
-}
-
-static void json_picks(scant__text *text, const select_job *job) {
-    for (size_t i = 0; i < job->picks->count; i++) {
-        const scant_pick *pick = &job->picks->items[i];
-        scant__text_addf(text, "%s{\"index\": %zu", i ? ", " : "", pick->index);
-        if (job->ids) {
-            size_t size;
-            const char *id = scant_ids_get(job->ids, pick->index, &size);
-            scant__text_add(text, ", \"id\": ");
-            scant__text_json_bytes(text, id, size);
-        }
-        scant__text_add(text, ", \"weight\": ");
-        scant__text_json_number(text, pick->weight);
-        scant__text_add(text, ", \"score\": ");
-        scant__text_json_number(text, pick->score);
-        scant__text_add(text, "}");
-    }
-}
-
-static void json_object(scant__text *text, const select_job *job) {
+static scant__text json_object(const select_job *job) {
     const scant_picks *picks = job->picks;
-    scant__text_add(text, "{\"strategy\": ");
-    scant__text_json(text, job->strategy->name);
-    scant__text_addf(text, ", \"seed\": \"%llu\"", (unsigned long long)job->args.seed);
-    scant__text_addf(text, ", \"n\": %zu, \"requested\": %zu, \"batch\": %zu",
-                     picks->rows, job->args.batch, picks->count);
-    if (picks->kernel) {
-        scant__text_add(text, ", \"kernel\": ");
-        scant__text_json(text, picks->kernel);
+    const scant_option *options = job->strategy->options;
+    scant__json json = CLI_JSON;
+    scant__json_open(&json, NULL, '{');
+    scant__json_string(&json, "strategy", job->strategy->name);
+    scant__json_string(&json, "seed",
+                       cli_format("%llu", (unsigned long long)job->args->means.seed));
+    scant__json_size(&json, "n", picks->rows);
+    scant__json_size(&json, "requested", job->args->batch);
+    scant__json_size(&json, "batch", picks->count);
+    if (picks->kernel) scant__json_string(&json, "kernel", picks->kernel);
+    scant__json_number(&json, "seconds", round(job->seconds * 1e6) / 1e6);
+    scant__json_open(&json, "options", '{');
+    for (size_t i = 0; i < picks->n_settings; i++) /* in the order of the options */
+        cli_json_setting(&json, options[i].key, options[i].kind,
+                         picks->settings[i].value);
+    scant__json_close(&json, '}');
+    scant__json_open(&json, "info", '{');
+    for (size_t i = 0; i < picks->n_info; i++)
+        scant__json_number(&json, picks->info[i].name, picks->info[i].value);
+    scant__json_close(&json, '}');
+    scant__json_open(&json, "picks", '[');
+    for (size_t i = 0; i < picks->count; i++) {
+        const scant_pick *pick = &picks->items[i];
+        size_t size;
+        scant__json_open(&json, NULL, '{');
+        scant__json_size(&json, "index", pick->index);
+        if (job->ids) {
+            const char *id = id_of(job, pick, &size);
+            scant__json_bytes(&json, "id", id, size);
+        }
+        scant__json_number(&json, "weight", pick->weight);
+        scant__json_number(&json, "score", pick->score);
+        scant__json_close(&json, '}');
     }
-    scant__text_addf(text, ", \"seconds\": %.6f, \"options\": {", job->seconds);
-    for (size_t i = 0; i < picks->n_settings; i++) {
-        const scant_setting *s = &picks->settings[i];
-        if (i) scant__text_add(text, ", ");
-        scant__text_json(text, s->key);
-        scant__text_add(text, ": ");
-        if (s->value)
-            cli_json_setting(text, kind_of(job->strategy, s->key), s->value);
-        else
-            scant__text_add(text, "null");
-    }
-    scant__text_add(text, "}, \"info\": {");
-    for (size_t i = 0; i < picks->n_info; i++) {
-        if (i) scant__text_add(text, ", ");
-        scant__text_json(text, picks->info[i].name);
-        scant__text_add(text, ": ");
-        scant__text_json_number(text, picks->info[i].value);
-    }
-    scant__text_add(text, "}, \"picks\": [");
-    json_picks(text, job);
-    scant__text_add(text, "]}\n");
+    scant__json_close(&json, ']');
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    return json.text;
 }
 
-static scant_status npy_bytes(scant__text *text, const select_job *job) {
+static scant__text npy_array(select_job *job) {
     size_t count = job->picks->count, size;
+    scant__text text = CLI_TEXT;
+    void *bytes;
     int64_t *rows = cli_calloc(count, sizeof *rows);
     for (size_t i = 0; i < count; i++) rows[i] = (int64_t)job->picks->items[i].index;
-    scant_array *array = NULL;
-    void *bytes = NULL;
-    scant_status status =
-        scant_array_wrap(job->ctx, "picks", rows, SCANT_I64, 1, &count, &array);
-    if (status == SCANT_OK) status = scant_array_encode(job->ctx, array, &bytes, &size);
-    if (status == SCANT_OK) scant__text_bytes(text, bytes, size);
-    scant_bytes_free(job->ctx, bytes);
+    scant_array *array;
+    select_try(
+        job, scant_array_wrap(job->net.ctx, "picks", rows, SCANT_I64, 1, &count, &array));
+    select_try(job, scant_array_encode(job->net.ctx, array, &bytes, &size));
+    scant__text_bytes(&text, bytes, size);
+    scant_bytes_free(job->net.ctx, bytes);
     scant_array_free(array);
-    free(rows);
-    return status;
+    return text;
 }
 
-int select_write_picks(select_job *job) {
-    scant__text text = CLI_TEXT;
-    scant_status status = SCANT_OK;
-    switch (format_of(&job->args)) {
-    case FORMAT_CSV:
-        csv_table(&text, job);
-        break;
-    case FORMAT_JSON:
-        json_object(&text, job);
-        break;
-    case FORMAT_NPY:
-        status = npy_bytes(&text, job);
-        break;
-    }
-    if (status == SCANT_OK && select_to_stdout(&job->args)) return cli_print(&text);
-    if (status == SCANT_OK)
-        status = scant_file_write(job->ctx, job->args.out, text.data, text.size);
-    scant__text_end(&text);
-    return status == SCANT_OK ? CLI_DONE : select_failed(job, status);
+/* ---- writing ----------------------------------------------------------------------- */
+
+static void write_picks(select_job *job) {
+    static const project_format formats[] = {
+        {"csv", ".csv"}, {"json", ".json"}, {"npy", ".npy"}};
+    const char *out = job->args->out;
+    const char *format =
+        project_format_of(formats, CLI_COUNT_OF(formats), job->args->format, out);
+    scant__text text = strcmp(format, "json") == 0  ? json_object(job)
+                       : strcmp(format, "npy") == 0 ? npy_array(job)
+                                                    : csv_table(job);
+    if (project_to_stdout(out))
+        cli_print(&text);
+    else
+        select_try(job, scant_file_write(job->net.ctx, out, text.data, text.size));
+}
+
+/* Writes a file after the picks; an error message says that the picks were written. */
+static void write_after(select_job *job, const char *path, const void *bytes,
+                        size_t size) {
+    scant_status status = scant_file_write(job->net.ctx, path, bytes, size);
+    if (status != SCANT_OK)
+        cli_die(cli_exit_of(status), "%s; the picks were written before",
+                scant_ctx_errmsg(job->net.ctx));
+}
+
+void select_write(select_job *job) {
+    const scant_picks *picks = job->picks;
+    write_picks(job);
+    if (job->args->state && picks->state)
+        write_after(job, job->args->state, picks->state, picks->state_size);
+    if (job->picture) write_after(job, job->args->plot, job->picture, job->picture_size);
 }

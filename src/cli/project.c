@@ -5,17 +5,12 @@
 #include "cli/project.h"
 #include "scant/project.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-/* ---- the call ---------------------------------------------------------------------- */
+/* ---- flags and opening ------------------------------------------------------------- */
 
 const scant_option project_source_rows[3] = {
     OPT_FILE("images", "FOLDER|SPEC", offsetof(scant_source, images), PROJECT_ITEMS,
@@ -28,74 +23,54 @@ const scant_option project_source_rows[3] = {
              "(default: ids are paths below the folder, or row numbers)"),
 };
 
-int project_parse(const cli_command *command, int argc, char **argv, void *values,
-                  cli_parsed *parsed, bool *over) {
-    int status = cli_parse(command, argc, argv, values, parsed);
-    *over = status == CLI_DONE && parsed->help;
-    if (*over) return cli_print_page(command);
-    if (status == CLI_DONE && !parsed->operand)
-        return cli_usage(command, "which project? Give its folder%s",
-                         command == &cli_cmd_new ? ", which is made"
-                                                 : ", as 'scant new' made it");
-    return status;
-}
-
-int project_run(const cli_command *command, int argc, char **argv, void *args,
-                const net_means *means, project_check *check, project_work *work) {
-    project_job job = {0};
-    cli_parsed parsed;
-    bool over;
-    int status = project_parse(command, argc, argv, args, &parsed, &over);
-    if (status == CLI_DONE && !over && check)
-        status = check(command, parsed.operand, args);
-    if (status != CLI_DONE || over) return status;
-    status = project_open(&job, command, parsed.operand, means);
-    if (status == CLI_DONE) status = work(&job, args);
-    project_end(&job);
-    return status;
-}
-
-int project_open(project_job *job, const cli_command *command, const char *dir,
-                 const net_means *means) {
-    int status = net_begin(&job->net, command, means, NULL);
-    job->dir = dir;
-    if (status != CLI_DONE) return status;
-    scant_status opened = scant_project_open(job->net.ctx, dir, &job->project);
-    return opened == SCANT_OK ? CLI_DONE : project_failed(job, opened);
-}
-
-int project_failed(project_job *job, scant_status status) {
-    return net_failed(&job->net, status);
-}
-
-void project_end(project_job *job) {
+static void close_project(void *arg) {
+    project_job *job = arg;
+    cli_ui_clear(&job->net.ui);
     scant_project_free(job->project);
-    net_end(&job->net);
 }
 
-int project_check_source(const cli_command *command, const scant_source *source) {
+project_job *project_begin(const cli_call *call, const net_means *means) {
+    project_job *job = cli_calloc(1, sizeof *job);
+    job->dir = call->operand;
+    net_begin(&job->net, call->command, means, NULL);
+    cli_defer(close_project, job);
+    return job;
+}
+
+project_job *project_open(const cli_call *call, const net_means *means) {
+    project_job *job = project_begin(call, means);
+    project_try(job, scant_project_open(job->net.ctx, job->dir, &job->project));
+    return job;
+}
+
+void project_try(project_job *job, scant_status status) { net_try(&job->net, status); }
+
+void project_try_long(project_job *job, scant_status status, const char *so_far) {
+    cli_ui_clear(&job->net.ui);
+    if (status == SCANT_ECANCELLED) cli_die(CLI_INTERRUPTED, "interrupted; %s", so_far);
+    project_try(job, status);
+}
+
+void project_check_source(const cli_command *command, const scant_source *source) {
     if (source->images && source->features)
-        return cli_usage(command, "give --images or --features, not both: an item is an "
-                                  "image or a feature row");
-    if (source->images || source->features || source->manifest) return CLI_DONE;
-    return cli_usage(command, "what are the items? Give --images FOLDER, --features "
-                              "F.npy, or --manifest M.csv with paths of images");
+        cli_usage(command, "give --images or --features, not both: an item is an image "
+                           "or a feature row");
+    if (!source->images && !source->features && !source->manifest)
+        cli_usage(command, "what are the items? Give --images FOLDER, --features F.npy, "
+                           "or --manifest M.csv with paths of images");
 }
 
 static const char *key_name(const void *names, size_t i) {
     return ((const scant_option *)names)[i].key;
 }
 
-int project_check_key(const cli_command *command, const char *key) {
+void project_check_key(const cli_command *command, const char *key) {
     size_t count;
     const scant_option *rows = scant_project_options(&count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(rows[i].key, key) == 0) return CLI_DONE;
-    char *hint = cli_suggest(key, "", rows, count, key_name);
+        if (strcmp(rows[i].key, key) == 0) return;
     cli_usage(command, "a project has no setting '%s'%s ('scant set DIR' lists them)",
-              key, hint);
-    free(hint);
-    return CLI_USAGE;
+              key, cli_suggest(key, "", rows, count, key_name));
 }
 
 void project_add_items(scant__text *text, const scant_project_info *info, size_t count) {
@@ -113,7 +88,14 @@ void project_add_items(scant__text *text, const scant_project_info *info, size_t
     scant__text_addf(text, "%zu %s", count, count == 1 ? one : many);
 }
 
+const char *project_class_name(project_job *job, size_t label) {
+    const char *name = scant_project_class(job->project, label);
+    return name ? name : "";
+}
+
 /* ---- output ------------------------------------------------------------------------ */
+
+bool project_is_json(const char *format) { return format && strcmp(format, "json") == 0; }
 
 bool project_to_stdout(const char *out) { return !out || strcmp(out, "-") == 0; }
 
@@ -123,30 +105,31 @@ static bool same_file(const char *a, const char *b) {
            at.st_ino == other.st_ino;
 }
 
-int project_check_out(const cli_command *command, const char *dir, const char *flag,
-                      const char *out) {
+void project_check_out(const cli_call *call, const char *flag, const char *out) {
     if (project_to_stdout(out)) {
-        int mode = fcntl(STDOUT_FILENO, F_GETFL);
-        if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
-            return cli_cannot_write("standard output", strerror(EBADF));
-        return CLI_DONE;
+        cli_check_stdout();
+        return;
     }
-    scant__text database = CLI_TEXT;
-    scant__text_addf(&database, "%s/project.db", dir);
-    scant__text_bytes(&database, "", 1);
-    bool own = same_file(out, database.data);
-    scant__text_end(&database);
-    if (own)
-        return cli_usage(command, "--%s %s would overwrite the project's database", flag,
-                         out);
-    return cli_check_file(out);
+    if (same_file(out, cli_format("%s/project.db", call->operand)))
+        cli_usage(call->command, "--%s %s would overwrite the project's database", flag,
+                  out);
+    cli_check_file(out);
 }
 
-int project_write(project_job *job, const char *out, const void *bytes, size_t size) {
+void project_write(project_job *job, const char *out, const void *bytes, size_t size) {
     cli_ui_clear(&job->net.ui);
-    if (project_to_stdout(out)) return cli_write_stdout(bytes, size);
-    scant_status written = scant_file_write(job->net.ctx, out, bytes, size);
-    return written == SCANT_OK ? CLI_DONE : project_failed(job, written);
+    if (project_to_stdout(out))
+        cli_write_stdout(bytes, size);
+    else
+        project_try(job, scant_file_write(job->net.ctx, out, bytes, size));
+}
+
+void project_write_array(project_job *job, const char *out, const scant_array *array) {
+    void *bytes;
+    size_t size;
+    project_try(job, scant_array_encode(job->net.ctx, array, &bytes, &size));
+    project_write(job, out, bytes, size);
+    scant_bytes_free(job->net.ctx, bytes);
 }
 
 static bool ends_with(const char *text, const char *ending) {
@@ -162,67 +145,40 @@ const char *project_format_of(const project_format *formats, size_t count,
     return formats[0].name;
 }
 
-void project_add_time(scant__text *text, int64_t at) {
+void *project_more(void *items, size_t count, size_t size) {
+    bool full = (count & (count - 1)) == 0; /* the capacity is a power of two */
+    return full ? cli_grow(items, count ? 2 * count : 1, size) : items;
+}
+
+const char *project_time(int64_t at) {
     time_t seconds = (time_t)(at / 1000);
     struct tm parts = {0};
-    char line[64] = "";
+    char text[64] = "";
     if (gmtime_r(&seconds, &parts))
-        strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    scant__text_add(text, line);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return cli_format("%s", text);
 }
 
 /* ---- the meter --------------------------------------------------------------------- */
 
-int project_stop(project_job *job, const scant_meter *meter) {
-    if (!meter->stop) return CLI_DONE;
+void project_stop(project_job *job, const scant_meter *meter) {
+    if (!meter->stop) return;
     if (!job->net.ui.quiet)
-        cli_note(
-            "the stop rule holds: more labels are unlikely to help ('scant status %s' "
-            "says why)",
-            job->dir);
-    return CLI_STOP;
-}
-
-void project_json_time(scant__json *json, const char *key, int64_t at) {
-    scant__text time = CLI_TEXT;
-    project_add_time(&time, at);
-    scant__text_bytes(&time, "", 1);
-    scant__json_string(json, key, time.data);
-    scant__text_end(&time);
+        cli_note("the stop rule holds: more labels are unlikely to help ('scant status "
+                 "%s' says why)",
+                 job->dir);
+    cli_exit(CLI_STOP);
 }
 
 void project_json_model(scant__json *json, const scant_model_point *point) {
-    scant__json_size(json, "model", point->model);
-    scant__json_size(json, "round", point->round);
-    project_json_time(json, "time", point->at);
-    scant__json_size(json, "labels", point->labels);
-    scant__json_size(json, "audited", point->audited);
-    scant__json_size(json, "right", point->right);
-    scant__json_number(json, "accuracy", point->accuracy);
-    scant__json_number(json, "low", point->low);
-    scant__json_number(json, "high", point->high);
-    scant__json_number(json, "agreement", point->agreement);
-    scant__json_number(json, "seconds", point->seconds);
-    scant__json_string(json, "file", point->file);
+    scant__json_model(json, point);
+    JSON_MEMBERS(json, MEMBER("round", point->round),
+                 MEMBER("time", project_time(point->at)), MEMBER("file", point->file));
 }
 
 void project_json_meter(scant__json *json, const scant_meter *meter) {
     scant__json_open(json, "meter", '{');
-    scant__json_number(json, "accuracy", meter->last.accuracy);
-    scant__json_number(json, "low", meter->last.low);
-    scant__json_number(json, "high", meter->last.high);
-    scant__json_size(json, "left_out", meter->left_out);
-    scant__json_size(json, "added", meter->added);
-    scant__json_number(json, "over_random", meter->over_random);
-    scant__json_number(json, "over_random_low", meter->over_random_low);
-    scant__json_number(json, "over_random_high", meter->over_random_high);
-    scant__json_size(json, "over_random_labels", meter->over_random_labels);
-    scant__json_number(json, "per_ten", meter->per_ten);
-    scant__json_number(json, "per_ten_high", meter->per_ten_high);
-    scant__json_bool(json, "narrow", meter->narrow != 0);
-    scant__json_bool(json, "fading", meter->fading != 0);
-    scant__json_bool(json, "agreeing", meter->agreeing != 0);
-    scant__json_bool(json, "stop", meter->stop != 0);
+    scant__json_meter(json, meter);
     scant__json_close(json, '}');
 }
 
@@ -235,15 +191,4 @@ void project_add_accuracy(scant__text *text, const scant_model_point *point) {
     scant__text_addf(text, "%.1f%% (95%% interval %.1f%% to %.1f%%; right on %zu of %zu)",
                      100 * point->accuracy, 100 * point->low, 100 * point->high,
                      point->right, point->audited);
-}
-
-int project_add_advice(project_job *job, scant__text *text, const scant_meter *meter) {
-    char *advice = NULL;
-    scant_status status = scant_project_advice(job->project, meter, &advice);
-    if (status != SCANT_OK) return project_failed(job, status);
-    size_t size = strlen(advice);
-    while (size && advice[size - 1] == '\n') advice[--size] = '\0';
-    cli_text_wrap(text, 0, advice);
-    scant_bytes_free(job->net.ctx, advice);
-    return CLI_DONE;
 }

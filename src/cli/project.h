@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the commands on projects share: opening, atomic output, and the stop rule.
+ * What the commands on projects share: opening, atomic output, and the stop rule. Errors
+ * end the program.
  */
 #ifndef SCANT_CLI_PROJECT_H
 #define SCANT_CLI_PROJECT_H
 
 #include "cli/net.h"
-#include "core/json.h"
+#include "core/project_json.h"
 #include "scant/project.h"
 
 /* Tables of flags, for a net_means (without the seed) and a scant_source. */
@@ -17,71 +18,68 @@ extern const scant_option project_source_rows[3];
     CLI_FLAGS_AT(project_source_rows, offsetof(type, field))
 
 #define PROJECT_ITEMS "Items"
+#define PROJECT_MISSING "which project? Give its folder, as 'scant new' made it"
+/* The fields of a project command; its flags fill a struct `type`. */
+#define PROJECT_COMMAND(type)                                                            \
+    .operand = CLI_PROJECT, .project = true, .args_size = sizeof(type),                  \
+    .missing = PROJECT_MISSING
 
 /* A running command. */
 typedef struct project_job {
-    net_job net; /* first, as callbacks get it */
+    net_job net; /* first member: the callbacks get a pointer to it */
     const char *dir;
     scant_project *project;
 } project_job;
 
-/* These return an exit status; errors have been printed. */
-
-/* Parses the arguments; the first operand is the project's folder. *over: --help was
- * printed. */
-int project_parse(const cli_command *command, int argc, char **argv, void *values,
-                  cli_parsed *parsed, bool *over);
-/* A command on one project: parses into args, calls check (may be NULL) before anything
- * is opened, then work with the open project. */
-typedef int project_check(const cli_command *command, const char *dir, const void *args);
-typedef int project_work(project_job *job, const void *args);
-int project_run(const cli_command *command, int argc, char **argv, void *args,
-                const net_means *means, project_check *check, project_work *work);
-/* A context, and the project in dir, open. */
-int project_open(project_job *job, const cli_command *command, const char *dir,
-                 const net_means *means);
-/* Prints why a call of the library failed. */
-int project_failed(project_job *job, scant_status status);
-void project_end(project_job *job);
+/* Makes a context and opens the call's project, which is closed when the program ends. */
+project_job *project_open(const cli_call *call, const net_means *means);
+/* The same for a project that does not exist yet: does not open it. */
+project_job *project_begin(const cli_call *call, const net_means *means);
+/* Ends the program with a message unless status is SCANT_OK. */
+void project_try(project_job *job, scant_status status);
+/* The same; if interrupted, the message is "interrupted; " and so_far. */
+void project_try_long(project_job *job, scant_status status, const char *so_far);
 
 /* Checks the flags that name the source of items. */
-int project_check_source(const cli_command *command, const scant_source *source);
-/* Checks that there is such a setting. */
-int project_check_key(const cli_command *command, const char *key);
-/* "12 images", "1 feature row": a number of items of the project's kind. */
+void project_check_source(const cli_command *command, const scant_source *source);
+/* Checks that a setting of that name exists. */
+void project_check_key(const cli_command *command, const char *key);
+/* Adds "12 images" or "1 feature row": the count and the project's kind of items. */
 void project_add_items(scant__text *text, const scant_project_info *info, size_t count);
+const char *project_class_name(project_job *job, size_t label); /* "": unknown */
 
 /* ---- output ---- */
 
-bool project_to_stdout(const char *out); /* "-", or not given */
+bool project_is_json(const char *format); /* format may be NULL */
+bool project_to_stdout(const char *out);  /* whether out is "-" or NULL */
 /* Checks that an output can be written, and is not the project's database. */
-int project_check_out(const cli_command *command, const char *dir, const char *flag,
-                      const char *out);
+void project_check_out(const cli_call *call, const char *flag, const char *out);
 /* Writes a file atomically, or standard output. */
-int project_write(project_job *job, const char *out, const void *bytes, size_t size);
+void project_write(project_job *job, const char *out, const void *bytes, size_t size);
+/* The same for an array, as a .npy file. */
+void project_write_array(project_job *job, const char *out, const scant_array *array);
 
 /* A format and its file extension. */
 typedef struct project_format {
     const char *name, *ending;
 } project_format;
-/* The given format, else that of the extension of out, else the first. */
+/* Returns the given format, else that of out's extension, else the first. */
 const char *project_format_of(const project_format *formats, size_t count,
                               const char *format, const char *out);
 
-/* "2026-11-17T19:55:07Z" of milliseconds since 1970 */
-void project_add_time(scant__text *text, int64_t at);
+/* Returns the list, grown if needed, with room for count + 1 items. */
+void *project_more(void *items, size_t count, size_t size);
+/* Formats milliseconds since 1970 as "2026-11-17T19:55:07Z". */
+const char *project_time(int64_t at);
 
 /* ---- the meter ---- */
 
-/* CLI_STOP if the stop rule holds. */
-int project_stop(project_job *job, const scant_meter *meter);
-/* A time as a string; the members of a model; the member "meter". */
-void project_json_time(scant__json *json, const char *key, int64_t at);
+/* Ends the program with CLI_STOP if the stop rule holds. */
+void project_stop(project_job *job, const scant_meter *meter);
+/* Write the members of a model and the member "meter". */
 void project_json_model(scant__json *json, const scant_model_point *point);
 void project_json_meter(scant__json *json, const scant_meter *meter);
-/* "87.5% (95% interval 80.1% to 92.8%)", or that it is unknown. */
+/* Adds "87.5% (95% interval 80.1% to 92.8%)", or that it is unknown. */
 void project_add_accuracy(scant__text *text, const scant_model_point *point);
-/* The library's advice, wrapped. */
-int project_add_advice(project_job *job, scant__text *text, const scant_meter *meter);
 
 #endif

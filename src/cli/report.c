@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant report DIR...`: the files that are computed from results, made anew.
+ * `scant report DIR...`: computes tables and a page from results.
  */
 #include <string.h>
 
@@ -13,68 +13,49 @@ typedef struct report_args {
 } report_args;
 
 static const scant_option flags[] = {
-    OPT_FILE(
-        "out", "DIR", offsetof(report_args, out), "Output",
-        "where the files go; needed for several folders (default: the folder itself)"),
+    OPT_FILE("out", "DIR", offsetof(report_args, out), "Output",
+             "folder for the files; required for several folders (default: the folder "
+             "itself)"),
     OPT_SWITCH("quiet", NULL, offsetof(report_args, means.quiet), "Output",
                "errors only"),
 };
 
-static int work(net_job *job, const report_args *args, const cli_parsed *parsed) {
-    const char *out = args->out ? args->out : parsed->operand;
-    int status = net_begin(job, job->command, &args->means, NULL);
-    if (status != CLI_DONE) return status;
-    scant_status made = scant_report(job->ctx, parsed->operands, parsed->n_operands, out);
-    if (made != SCANT_OK) return net_failed(job, made);
-    cli_ui_clear(&job->ui);
+static void run(const cli_call *call) {
+    const report_args *args = call->args;
+    const char *out = args->out ? args->out : call->operand;
+    net_job *job = cli_calloc(1, sizeof *job);
     size_t length = strlen(out);
+    if (call->n_operands > 1 && !args->out)
+        cli_usage(call->command, "to combine %zu folders give --out DIR",
+                  call->n_operands);
+    net_begin(job, call->command, &args->means, NULL);
+    net_try(job, scant_report(job->ctx, call->operands, call->n_operands, out));
+    cli_ui_clear(&job->ui);
     if (!args->means.quiet)
         cli_note("the report is %s%sreport.html", out,
                  length && out[length - 1] == '/' ? "" : "/");
-    return CLI_DONE;
 }
-
-static int run(const cli_command *command, int argc, char **argv) {
-    report_args args = {0};
-    net_job job = {.command = command};
-    cli_parsed parsed;
-    int status = cli_parse(command, argc, argv, &args, &parsed);
-    if (status == CLI_DONE && parsed.help) return cli_print_page(command);
-    if (status != CLI_DONE) return status;
-    if (!parsed.n_operands)
-        return cli_usage(command, "which results? Give the folder that 'scant run --out' "
-                                  "wrote");
-    if (parsed.n_operands > 1 && !args.out)
-        return cli_usage(command,
-                         "%zu folders are put together in another: give --out "
-                         "DIR",
-                         parsed.n_operands);
-    status = work(&job, &args, &parsed);
-    net_end(&job);
-    return status;
-}
-
-static const cli_example examples[] = {
-    {"The page and tables of one experiment again, as far as it has come:",
-     "scant report results"},
-    {"Two experiments side by side:", "scant report monday tuesday --out both"},
-};
 
 const cli_command cli_cmd_report = {
     .name = "report",
     .synopsis = "DIR... [--out DIR]",
-    .summary = "tables and a page of what an experiment found",
+    .summary = "make tables and a page from the results of an experiment",
     .about =
         "Computes summary.csv, auc.csv, overlap.csv, report.html and charts/ from the "
-        "curve.csv, picks.csv, calibration.csv and theory.csv of a folder of results, "
-        "finished or "
-        "not. Several "
-        "folders are put together: runs of one strategy with different seeds are joined; "
-        "where two folders have the same strategy with the same seed it is listed once a "
-        "folder, as 'name (folder)'. A page is one file that needs no network.",
+        "curve.csv, picks.csv, calibration.csv and theory.csv of a results folder, "
+        "finished or not. Several folders are combined: runs of one strategy with "
+        "different seeds are joined; if two folders have the same strategy with the same "
+        "seed, it is listed once for each folder, as 'name (folder)'. The page is one "
+        "file that needs no network.",
     .operand = CLI_FOLDERS,
     .tables = {CLI_FLAGS(flags)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"The page and tables of one experiment, finished or not:",
+             "scant report results"},
+            {"Two experiments side by side:", "scant report monday tuesday --out both"},
+        },
+    .missing = "which results? Give the folder that 'scant run --out' wrote",
+    .args_size = sizeof(report_args),
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside `scant run`: run.c reads the call, run_show.c tells of it.
+ * The parts of `scant run`: the command (run.c), its display (run_show.c).
  */
 #ifndef SCANT_CLI_RUN_H
 #define SCANT_CLI_RUN_H
@@ -16,37 +16,36 @@ typedef struct run_args {
     bool resume, print, skip_bad;
 } run_args;
 
-/* A run as far as it was heard of. */
+typedef struct run_point {
+    double labels, value; /* value: accuracy, or error for regression */
+} run_point;
+
+/* The reports about a run so far. */
 typedef struct run_seen {
-    const char *strategy;
-    uint64_t seed;
-    size_t round, rounds, labels;
-    double accuracy, loss, fraction, seconds, left;
-    double train_loss, unlabelled_loss, kept, balance; /* of the training */
-    const char *phase;
-    bool active, over; /* over: it has ended, one way or the other */
-    size_t n_points, room;
-    double *points; /* labels, accuracy (numbers to predict: error), ... */
+    scant_run_event last; /* last event; strategy NULL: none yet */
+    double accuracy, loss;
+    bool active, over; /* over: finished or failed */
+    run_point *points;
+    size_t n_points;
 } run_seen;
 
 typedef struct run_job {
-    net_job net; /* first: the callbacks' user */
-    run_args args;
+    net_job net; /* first member: the callbacks get a pointer to it */
+    const run_args *args;
     scant_experiment *experiment;
     run_seen *runs;
     size_t n_runs;
-    size_t lines; /* live ones on the terminal */
-    double drawn; /* when */
-    bool errors;  /* numbers are predicted: there is no accuracy */
+    size_t lines; /* number of live lines on the terminal */
+    double drawn; /* time of the last drawing */
+    bool errors;  /* regression: points are errors */
     bool interrupted;
 } run_job;
 
 void run_hear(void *user, const scant_run_event *event);
-void run_show_clear(run_job *job); /* takes live lines off the screen */
-/* Whether every run has ended, and some have rounds to tell of. */
+void run_show_clear(run_job *job); /* removes live lines from the screen */
+/* Whether every run has ended, and some have finished rounds. */
 bool run_all_over(const run_job *job);
-/* The table that ends an experiment. */
-int run_print_table(run_job *job);
-void run_show_end(run_job *job);
+/* Prints the table at the end of an experiment. */
+void run_print_table(const run_job *job);
 
 #endif

@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What people see of an experiment: on a terminal a live line a run at work, which stays
- * when it ends; elsewhere a line a round. In the end a table.
+ * The display of an experiment: on a terminal one live line for each active run, which
+ * stays when the run ends; elsewhere one line for each round. At the end a table.
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/run.h"
-#include "scant/train.h"
 
 enum { BAR = 20, LEAST = 5, NARROW = 80 };
 static const double redraw = 0.1;
-
-/* ---- what was heard ---------------------------------------------------------------- */
-
-static run_seen *seen_of(run_job *job, const scant_run_event *event) {
-    if (!job->runs) {
-        job->runs = cli_calloc(event->runs, sizeof *job->runs);
-        job->n_runs = event->runs;
-    }
-    run_seen *run = &job->runs[event->run];
-    run->strategy = event->strategy;
-    run->seed = event->seed;
-    run->rounds = event->rounds;
-    return run;
-}
-
-static void add_point(run_job *job, run_seen *run, const scant_run_event *event) {
-    if (run->n_points == run->room) {
-        run->room = run->room ? 2 * run->room : 32;
-        run->points = cli_grow(run->points, 2 * run->room, sizeof *run->points);
-    }
-    job->errors = event->accuracy < 0;
-    run->points[2 * run->n_points] = (double)event->labels;
-    run->points[2 * run->n_points + 1] = job->errors ? event->loss : event->accuracy;
-    run->n_points++;
-}
 
 /* ---- lines ------------------------------------------------------------------------- */
 
@@ -49,24 +22,24 @@ static void add_result(scant__text *line, const run_seen *run, bool narrow) {
         scant__text_addf(line, "  error %.4g", run->loss);
 }
 
-/* Of a training that learns from samples without labels, too. */
-static void add_training(scant__text *line, const run_seen *run) {
-    if (run->unlabelled_loss < 0) return;
-    scant__text_addf(line, "  loss %.3g + %.3g  kept %.0f%%", run->train_loss,
-                     run->unlabelled_loss, 100 * run->kept);
-    if (run->balance >= 0) scant__text_addf(line, "  balance %.2f", run->balance);
+/* Adds the figures of semi-supervised training. */
+static void add_training(scant__text *line, const scant_run_event *e) {
+    if (e->unlabelled_loss < 0) return;
+    scant__text_addf(line, "  loss %.3g + %.3g  kept %.0f%%", e->train_loss,
+                     e->unlabelled_loss, 100 * e->kept);
+    if (e->balance >= 0) scant__text_addf(line, "  balance %.2f", e->balance);
 }
 
-/* What is to be read in any case. */
+/* Adds the part of the line that is shown at any width. */
 static void add_numbers(scant__text *line, const run_seen *run, bool narrow) {
+    const scant_run_event *e = &run->last;
     char clock[32];
-    scant__text_addf(line, "  round %zu/%zu  labels %zu", run->round, run->rounds,
-                     run->labels);
+    scant__text_addf(line, "  round %zu/%zu  labels %zu", e->round, e->rounds, e->labels);
     add_result(line, run, narrow);
     if (run->over)
-        scant__text_addf(line, "  took %s", cli_clock(run->seconds, clock, sizeof clock));
-    else if (run->left >= 0)
-        scant__text_addf(line, "  %s left", cli_clock(run->left, clock, sizeof clock));
+        scant__text_addf(line, "  took %s", cli_clock(e->seconds, clock, sizeof clock));
+    else if (e->left >= 0)
+        scant__text_addf(line, "  %s left", cli_clock(e->left, clock, sizeof clock));
 }
 
 static void add_bar(scant__text *line, double fraction, size_t room) {
@@ -79,22 +52,22 @@ static void add_bar(scant__text *line, double fraction, size_t room) {
     scant__text_add(line, "]");
 }
 
-/* The bar has the room that numbers leave, and what a training tells that of both. */
-static void live_line(scant__text *line, const run_seen *run, size_t room) {
-    scant__text numbers = CLI_TEXT, training = CLI_TEXT;
+/* Prints a run's line. Numbers have priority, then the bar, then the training, as far as
+ * there is room. Called often, so it frees its memory. */
+static void put_line(const run_seen *run) {
+    AUTO(scant__text_end) scant__text line = {0}, numbers = {0}, training = {0};
+    size_t room = cli_ui_room();
     add_numbers(&numbers, run, room < NARROW);
-    if (!run->over) add_training(&training, run);
-    scant__text_addf(line, "%s", run->strategy);
-    cli_text_pad(line, 15);
-    scant__text_addf(line, "seed %llu", (unsigned long long)run->seed);
-    size_t taken = line->size + numbers.size;
-    add_bar(line, run->fraction, room > taken ? room - taken : 0);
-    scant__text_bytes(line, numbers.data, numbers.size);
-    if (line->size + training.size <= room)
-        scant__text_bytes(line, training.data, training.size);
-    scant__text_bytes(line, "", 1);
-    scant__text_end(&numbers);
-    scant__text_end(&training);
+    if (!run->over) add_training(&training, &run->last);
+    scant__text_add(&line, run->last.strategy);
+    cli_text_pad(&line, 15);
+    scant__text_addf(&line, "seed %llu", (unsigned long long)run->last.seed);
+    size_t taken = line.size + numbers.size;
+    add_bar(&line, run->last.fraction, room > taken ? room - taken : 0);
+    scant__text_bytes(&line, numbers.data, numbers.size);
+    if (line.size + training.size <= room)
+        scant__text_bytes(&line, training.data, training.size);
+    fprintf(stderr, "%.*s\n", (int)room, line.failed ? "" : line.data);
 }
 
 void run_show_clear(run_job *job) {
@@ -103,16 +76,8 @@ void run_show_clear(run_job *job) {
     fflush(stderr);
 }
 
-static void put_line(const run_seen *run) {
-    scant__text line = CLI_TEXT;
-    size_t room = cli_ui_room();
-    live_line(&line, run, room);
-    fprintf(stderr, "%.*s\n", (int)room, line.data);
-    scant__text_end(&line);
-}
-
 static void draw(run_job *job) {
-    if (cli_interrupted() && !job->interrupted) { /* what was said stands below */
+    if (cli_interrupted() && !job->interrupted) { /* the message is below the lines */
         job->interrupted = true;
         job->lines = 0;
     }
@@ -127,19 +92,19 @@ static void draw(run_job *job) {
 }
 
 static void say_round(const run_seen *run) {
+    const scant_run_event *e = &run->last;
     scant__text line = CLI_TEXT;
     char clock[32];
-    scant__text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", run->strategy,
-                     (unsigned long long)run->seed, run->round, run->rounds, run->labels);
+    scant__text_addf(&line, "%s, seed %llu: round %zu/%zu  labels %zu", e->strategy,
+                     (unsigned long long)e->seed, e->round, e->rounds, e->labels);
     add_result(&line, run, false);
-    if (run->left > 0)
-        scant__text_addf(&line, "  %s left", cli_clock(run->left, clock, sizeof clock));
-    add_training(&line, run);
-    fprintf(stderr, "scant: %.*s\n", (int)line.size, line.data);
-    scant__text_end(&line);
+    if (e->left > 0)
+        scant__text_addf(&line, "  %s left", cli_clock(e->left, clock, sizeof clock));
+    add_training(&line, e);
+    fprintf(stderr, "scant: %s\n", line.data);
 }
 
-/* Also where only errors are told. A lone run's is told by the end of the experiment. */
+/* Prints a run's error, also with --quiet; with one run, run.c prints it. */
 static void say_failed(run_job *job, const scant_run_event *event) {
     run_show_clear(job);
     if (event->runs > 1)
@@ -157,27 +122,32 @@ bool run_all_over(const run_job *job) {
     return over && points;
 }
 
-void run_hear(void *user, const scant_run_event *event) {
-    run_job *job = user;
-    run_seen *run = seen_of(job, event);
-    run->round = event->round;
-    run->labels = event->labels;
-    run->fraction = event->fraction;
-    run->seconds = event->seconds;
-    run->left = event->left;
-    run->phase = event->phase;
-    run->train_loss = event->train_loss;
-    run->unlabelled_loss = event->unlabelled_loss;
-    run->kept = event->kept;
-    run->balance = event->balance;
+/* ---- events ------------------------------------------------------------------------ */
+
+static run_seen *keep(run_job *job, const scant_run_event *event) {
+    if (!job->runs) {
+        job->runs = cli_calloc(event->runs, sizeof *job->runs);
+        job->n_runs = event->runs;
+    }
+    run_seen *run = &job->runs[event->run];
+    run->last = *event;
     if (event->accuracy >= 0) run->accuracy = event->accuracy;
     if (event->loss >= 0) run->loss = event->loss;
-    if (event->kind == SCANT_RUN_ROUND) {
-        if (event->accuracy < 0) run->accuracy = -1;
-        add_point(job, run, event);
-    }
     run->over = event->kind == SCANT_RUN_END || event->kind == SCANT_RUN_FAILED;
     run->active = !run->over && !event->before;
+    if (event->kind != SCANT_RUN_ROUND) return run;
+    run->accuracy = event->accuracy;
+    job->errors = event->accuracy < 0;
+    if (!run->points) run->points = cli_calloc(event->rounds + 1, sizeof *run->points);
+    if (run->n_points <= event->rounds)
+        run->points[run->n_points++] = (run_point){
+            (double)event->labels, job->errors ? event->loss : event->accuracy};
+    return run;
+}
+
+void run_hear(void *user, const scant_run_event *event) {
+    run_job *job = user;
+    const run_seen *run = keep(job, event);
     if (event->kind == SCANT_RUN_FAILED) {
         say_failed(job, event);
         return;
@@ -190,22 +160,18 @@ void run_hear(void *user, const scant_run_event *event) {
     if (run->over) {
         run_show_clear(job);
         put_line(run);
-        draw(job);
-    } else if (cli_now() - job->drawn > redraw || event->kind != SCANT_RUN_PROGRESS) {
-        draw(job);
     }
+    if (event->kind != SCANT_RUN_PROGRESS || cli_now() - job->drawn > redraw) draw(job);
 }
 
 /* ---- the table --------------------------------------------------------------------- */
 
-/* Area under the curve by the trapezium rule, divided by its span. */
+/* Returns the area under the curve (trapezium rule), divided by the span of labels. */
 static double area(const run_seen *run) {
-    double sum = 0, span = run->points[2 * run->n_points - 2] - run->points[0];
-    for (size_t i = 1; i < run->n_points; i++) {
-        const double *a = &run->points[2 * i - 2], *b = &run->points[2 * i];
-        sum += (b[0] - a[0]) * (a[1] + b[1]) / 2;
-    }
-    return span > 0 ? sum / span : run->points[2 * run->n_points - 1];
+    const run_point *p = run->points, *end = p + run->n_points - 1;
+    double sum = 0, span = end->labels - p->labels;
+    for (; p < end; p++) sum += (p[1].labels - p->labels) * (p->value + p[1].value) / 2;
+    return span > 0 ? sum / span : end->value;
 }
 
 typedef struct spread {
@@ -231,16 +197,16 @@ static void spread_print(scant__text *text, const spread *s, const char *format)
 }
 
 static void table_row(scant__text *text, const run_job *job, size_t first) {
-    const char *strategy = job->runs[first].strategy;
+    const char *strategy = job->runs[first].last.strategy;
     spread areas = {0}, lasts = {0};
     for (size_t i = first; i < job->n_runs; i++) {
         const run_seen *run = &job->runs[i];
-        if (!run->strategy || strcmp(run->strategy, strategy) || !run->n_points) continue;
+        if (!run->n_points || strcmp(run->last.strategy, strategy) != 0) continue;
         spread_add(&areas, area(run) * (job->errors ? 1 : 100));
-        spread_add(&lasts, run->points[2 * run->n_points - 1]);
+        spread_add(&lasts, run->points[run->n_points - 1].value);
     }
     if (!areas.n) return;
-    scant__text_addf(text, "%s", strategy);
+    scant__text_add(text, strategy);
     cli_text_pad(text, 16);
     spread_print(text, &areas, job->errors ? "%.4g" : "%.2f");
     cli_text_pad(text, 34);
@@ -249,34 +215,22 @@ static void table_row(scant__text *text, const run_job *job, size_t first) {
     scant__text_addf(text, "%zu\n", areas.n);
 }
 
-int run_print_table(run_job *job) {
+void run_print_table(const run_job *job) {
+    const char *report = cli_format("%s/report.html", job->args->out);
     scant__text text = CLI_TEXT;
-    scant__text_add(&text, "strategy");
-    cli_text_pad(&text, 16);
-    scant__text_add(&text, job->errors ? "mean error" : "AUC (%)");
-    cli_text_pad(&text, 34);
-    scant__text_add(&text, job->errors ? "final error" : "final accuracy");
-    cli_text_pad(&text, 54);
-    scant__text_add(&text, "runs\n");
+    scant__text_addf(&text, "%-16s%-18s%-20sruns\n", "strategy",
+                     job->errors ? "mean error" : "AUC (%)",
+                     job->errors ? "final error" : "final accuracy");
     for (size_t i = 0; i < job->n_runs; i++) {
-        bool first = job->runs[i].strategy != NULL;
+        const char *name = job->runs[i].last.strategy;
+        bool first = name != NULL;
         for (size_t k = 0; k < i && first; k++)
-            first = !job->runs[k].strategy ||
-                    strcmp(job->runs[k].strategy, job->runs[i].strategy) != 0;
+            first = !job->runs[k].last.strategy ||
+                    strcmp(job->runs[k].last.strategy, name) != 0;
         if (first) table_row(&text, job, i);
     }
-    scant__text_addf(&text, "results in %s", job->args.out);
-    scant__text report = CLI_TEXT;
-    scant__text_addf(&report, "%s/report.html", job->args.out);
-    scant__text_bytes(&report, "", 1);
-    if (cli_exists(report.data))
-        scant__text_addf(&text, "; the report is %s", report.data);
-    scant__text_end(&report);
+    scant__text_addf(&text, "results in %s", job->args->out);
+    if (cli_exists(report)) scant__text_addf(&text, "; the report is %s", report);
     scant__text_add(&text, "\n");
-    return cli_print(&text);
-}
-
-void run_show_end(run_job *job) {
-    for (size_t i = 0; i < job->n_runs; i++) free(job->runs[i].points);
-    free(job->runs);
+    cli_print(&text);
 }

@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-/* See no-color.org: set and not empty means no. */
+/* no-color.org: no colour if NO_COLOR is set and not empty. */
 static bool wants_colour(void) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     if (no && *no) return false;
@@ -54,37 +54,37 @@ void cli_note(const char *format, ...) {
     va_end(args);
 }
 
-int cli_usage(const cli_command *command, const char *format, ...) {
+void cli_die(int status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("", "1;31", format, args);
+    va_end(args);
+    cli_exit(status);
+}
+
+void cli_usage(const cli_command *command, const char *format, ...) {
     va_list args;
     va_start(args, format);
     say("", "1;31", format, args);
     va_end(args);
     fprintf(stderr, "Try 'scant %s%s--help'.\n", command ? command->name : "",
             command ? " " : "");
-    return CLI_USAGE;
+    cli_exit(CLI_USAGE);
 }
 
-int cli_write_stdout(const void *bytes, size_t size) {
+void cli_write_stdout(const void *bytes, size_t size) {
     const char *at = bytes;
     while (size > 0) {
         ssize_t done = write(STDOUT_FILENO, at, size);
         if (done < 0 && errno == EINTR) {
-            if (cli_interrupted()) return CLI_INTERRUPTED;
+            if (cli_interrupted()) cli_exit(CLI_INTERRUPTED);
             continue;
         }
-        if (done < 0) {
-            cli_error("cannot write to standard output: %s", strerror(errno));
-            return CLI_SYSTEM;
-        }
+        if (done < 0)
+            cli_die(CLI_SYSTEM, "cannot write to standard output: %s", strerror(errno));
         at += done;
         size -= (size_t)done;
     }
-    return CLI_DONE;
 }
 
-int cli_print(scant__text *text) {
-    if (text->failed) cli_no_memory();
-    int status = cli_write_stdout(text->data, text->size);
-    scant__text_end(text);
-    return status;
-}
+void cli_print(const scant__text *text) { cli_write_stdout(text->data, text->size); }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The evidence that a strategy needs, in words: for messages, help, man page and JSON. A
+ * The evidence that a strategy needs, in words: for messages, help and man page. A
  * strategy may work from either of two sets of inputs.
  */
 #include "cli/select.h"
 
-/* The inputs of some kinds, one for each kind; returns how many. */
-static size_t inputs_of(unsigned kinds, const scant_input *out[]) {
+size_t select_inputs_of(unsigned kinds, const scant_input *out[SELECT_KINDS]) {
     size_t count, n = 0;
     const scant_input *inputs = scant_inputs(&count);
     for (size_t i = 0; i < count; i++) {
@@ -17,11 +16,9 @@ static size_t inputs_of(unsigned kinds, const scant_input *out[]) {
     return n;
 }
 
-enum { MOST = 16 }; /* kinds */
-
-void select_evidence_flags(scant__text *text, unsigned kinds) {
-    const scant_input *list[MOST];
-    size_t count = inputs_of(kinds, list);
+static void add_flags(scant__text *text, unsigned kinds) {
+    const scant_input *list[SELECT_KINDS];
+    size_t count = select_inputs_of(kinds, list);
     if (kinds & SCANT_ROWS) {
         scant__text_add(text, "any input");
         return;
@@ -36,35 +33,33 @@ void select_evidence_flags(scant__text *text, unsigned kinds) {
     }
 }
 
-void select_evidence_ways(scant__text *text, unsigned kinds, unsigned or_kinds) {
-    select_evidence_flags(text, kinds);
-    if (!or_kinds) return;
-    scant__text_add(text, kinds & (kinds - 1) ? ", or " : " or "); /* a list has commas */
-    select_evidence_flags(text, or_kinds);
+const char *select_kinds_text(unsigned kinds, unsigned or_kinds) {
+    scant__text text = CLI_TEXT;
+    add_flags(&text, kinds);
+    if (or_kinds) {
+        bool several = kinds & (kinds - 1);
+        scant__text_add(&text, several ? ", or " : " or "); /* a list needs a comma */
+        add_flags(&text, or_kinds);
+    }
+    return text.data;
 }
 
-static void add_names(scant__text *text, unsigned kinds, const char *quote) {
-    const scant_input *list[MOST];
-    size_t count = kinds & SCANT_ROWS ? 0 : inputs_of(kinds, list);
-    if (kinds & SCANT_ROWS) scant__text_addf(text, "%sany input%s", quote, quote);
+const char *select_names(unsigned kinds) {
+    const scant_input *list[SELECT_KINDS];
+    size_t count = select_inputs_of(kinds, list);
+    scant__text text = CLI_TEXT;
+    if (kinds & SCANT_ROWS) return "any input";
     for (size_t i = 0; i < count; i++)
-        scant__text_addf(text, "%s%s%s%s", i ? ", " : "", quote, list[i]->name, quote);
+        scant__text_addf(&text, "%s%s", i ? ", " : "", list[i]->name);
+    return text.data;
 }
 
-void select_evidence_names(scant__text *text, unsigned kinds) {
-    add_names(text, kinds, "");
-}
-
-void select_evidence_json(scant__text *text, unsigned kinds) {
-    scant__text_add(text, "[");
-    add_names(text, kinds, "\"");
-    scant__text_add(text, "]");
-}
-
-void select_evidence_example(scant__text *text, unsigned kinds) {
-    const scant_input *list[MOST];
-    size_t count = inputs_of(kinds & SCANT_ROWS ? SCANT_LABELS : kinds, list);
+const char *select_example(unsigned kinds) {
+    const scant_input *list[SELECT_KINDS];
+    size_t count = select_inputs_of(kinds & SCANT_ROWS ? SCANT_LABELS : kinds, list);
+    scant__text text = CLI_TEXT;
     for (size_t i = 0; i < count; i++)
-        scant__text_addf(text, " --%s %s.%s", list[i]->name, list[i]->name,
+        scant__text_addf(&text, " --%s %s.%s", list[i]->name, list[i]->name,
                          list[i]->shape ? "npy" : "json");
+    return text.data;
 }

@@ -29,25 +29,18 @@ static const scant_option flags[] = {
         "the address to listen at (default 127.0.0.1: this machine alone); another one "
         "needs --token"),
     OPT_TEXT("token", "T", NULL, AT(token), who_group,
-             "what people must know, 16 characters or more (default: SCANT_TOKEN of the "
-             "environment, which others on the machine do not see)"),
+             "the password of the page, 16 characters or more (default: the environment "
+             "variable SCANT_TOKEN, which is safer: other users can see command lines)"),
     OPT_SWITCH("no-training", NULL, AT(no_training), NET_MEANS,
                "train and pick only when the page asks for it"),
-    OPT_COUNT("threads", "T", NULL, AT(means.threads), 0, 1024, NET_MEANS,
-              "of training (default and 0: all cores but one, which is left for people)"),
-    OPT_BYTES(
-        "memory", "SIZE", AT(means.memory), NET_MEANS,
-        "cap on what training allocates, as 512M or 4G (default: half of the machine's)"),
+    OPT_COUNT(
+        "threads", "T", NULL, AT(means.threads), 0, 1024, NET_MEANS,
+        "threads for training (default and 0: all cores but one, which serves the page)"),
+    OPT_BYTES("memory", "SIZE", AT(means.memory), NET_MEANS,
+              "limit on the memory that training allocates, such as 512M or 4G (default: "
+              "half of the machine's)"),
     OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_MEANS,
                "errors only: no warnings, no notes"),
-};
-
-static const cli_example examples[] = {
-    {"Label in a browser at http://127.0.0.1:8080/:", "scant serve birds"},
-    {"For others in the house:",
-     "scant serve birds --host 0.0.0.0 --token \"$(openssl rand -hex 16)\""},
-    {"From another machine, without opening it to anybody else:",
-     "ssh -L 8080:localhost:8080 machine scant serve birds"},
 };
 
 #ifdef SCANT_HAVE_SERVE
@@ -60,7 +53,7 @@ typedef struct serve_job {
 static void ready(void *user, const char *address) {
     const serve_job *job = user;
     printf("%s\n", address);
-    fflush(stdout); /* for a reader of a pipe */
+    fflush(stdout); /* stdout may be a pipe */
     if (job->args->means.quiet) return;
     cli_note("serving %s at %s; Ctrl-C ends it", job->dir, address);
     if (job->token) cli_note("open it and enter your name and the token");
@@ -69,10 +62,7 @@ static void ready(void *user, const char *address) {
 static void log_message(void *user, scant_log_level level, const char *text) {
     const serve_job *job = user;
     if (job->args->means.quiet) return;
-    if (level == SCANT_LOG_WARNING)
-        cli_warning("%s", text);
-    else
-        cli_note("%s", text);
+    (level == SCANT_LOG_WARNING ? cli_warning : cli_note)("%s", text);
 }
 
 static int stop(void *user) {
@@ -80,11 +70,11 @@ static int stop(void *user) {
     return cli_interrupted();
 }
 
-static const char ending[] = "\nscant: ending: answers received so far are stored, and "
-                             "training stops at its next step; Ctrl-C again quits at "
-                             "once\n";
+static const char ending[] =
+    "\nscant: stopping: answers received so far are stored, training stops after this "
+    "step; Ctrl-C again quits at once\n";
 
-static int serve(const serve_args *args, const char *dir) {
+static void serve(const serve_args *args, const char *dir) {
     const char *token = args->token ? args->token : getenv("SCANT_TOKEN");
     serve_job job = {args, dir, token && *token ? token : NULL};
     serve_opts opts = {.dir = dir,
@@ -103,33 +93,26 @@ static int serve(const serve_args *args, const char *dir) {
     if (!args->means.quiet) cli_signals_say(ending);
     scant_status status = serve_run(&opts, message, sizeof message);
     cli_signals_say(NULL);
-    if (status == SCANT_OK) return CLI_DONE;
-    cli_error("%s", message);
-    return cli_exit_of(status);
+    if (status != SCANT_OK) cli_die(cli_exit_of(status), "%s", message);
 }
 
 #else
 
-static int serve(const serve_args *args, const char *dir) {
+static void serve(const serve_args *args, const char *dir) {
     (void)args, (void)dir;
-    cli_error(
-        "this scant was built without the server, because libmicrohttpd was missing "
-        "(see docs/building.md)");
-    return CLI_FAILED;
+    cli_die(CLI_FAILED,
+            "this scant was built without the server, because libmicrohttpd was missing "
+            "(see docs/building.md)");
 }
 
 #endif
 
-static int run(const cli_command *command, int argc, char **argv) {
-    serve_args args = {.port = 8080};
-    cli_parsed parsed;
-    int status = cli_parse(command, argc, argv, &args, &parsed);
-    if (status == CLI_DONE && parsed.help) return cli_print_page(command);
-    if (status != CLI_DONE) return status;
-    if (!parsed.operand)
-        return cli_usage(command, "which project? Give the folder that 'scant new' made");
-    if (args.token && !*args.token) return cli_usage(command, "--token is empty");
-    return serve(&args, parsed.operand);
+static void defaults(void *args) { ((serve_args *)args)->port = 8080; }
+
+static void run(const cli_call *call) {
+    const serve_args *args = call->args;
+    if (args->token && !*args->token) cli_usage(call->command, "--token is empty");
+    serve(args, call->operand);
 }
 
 const cli_command cli_cmd_serve = {
@@ -139,8 +122,8 @@ const cli_command cli_cmd_serve = {
     .about =
         "Serves the labelling page of a project and its dashboard. Models are trained "
         "and "
-        "items picked in the background, when as many labels are new as a round has "
-        "items; labelling never waits for that. A label is on disk before the page "
+        "items picked in the background, once there are as many new labels as a round "
+        "has items; labelling never waits for that. A label is on disk before the page "
         "confirms it: the server can be stopped, or killed, at any time.\n\n"
         "Only this machine can reach it, unless --host says otherwise; then people need "
         "the token, and others on the network can read what they send, as it is plain "
@@ -150,7 +133,16 @@ const cli_command cli_cmd_serve = {
     .operand = CLI_PROJECT,
     .project = true,
     .tables = {CLI_FLAGS(flags)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"Label in a browser at http://127.0.0.1:8080/:", "scant serve birds"},
+            {"For other people on your network:",
+             "scant serve birds --host 0.0.0.0 --token \"$(openssl rand -hex 16)\""},
+            {"From another machine, without opening it to anybody else:",
+             "ssh -L 8080:localhost:8080 machine scant serve birds"},
+        },
+    .missing = "which project? Give the folder that 'scant new' made",
+    .args_size = sizeof(serve_args),
+    .defaults = defaults,
     .run = run,
 };

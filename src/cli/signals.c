@@ -12,11 +12,11 @@
 #include "cli/ui.h"
 
 static volatile sig_atomic_t interrupted, spoken;
-static const char *volatile said; /* printed at the first signal */
+static const char *volatile said; /* message for the first signal */
 
-/* The flag is set before the message, because the next signal may follow the message at
- * once, on another thread. Only a second SIGINT quits: a closing terminal and timeout(1)
- * send their signals twice. */
+/* Sets the flag before printing, because the next signal may come at once, on another
+ * thread. Only a second SIGINT quits: closing terminals and timeout(1) send signals
+ * twice. */
 static void on_interrupt(int number) {
     static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
     int kept = errno;
@@ -44,8 +44,8 @@ static void on_bus_error(int number) {
 void cli_signals_begin(void) {
     struct sigaction action = {0}, old;
     sigemptyset(&action.sa_mask);
-    /* No SA_RESTART: a blocked write must return. Signals that the parent ignores stay
-     * ignored, as SIGINT of a background job. */
+    /* No SA_RESTART: a blocked write must return. Signals that the parent process ignores
+     * stay ignored, such as SIGINT of a background job. */
     action.sa_handler = on_interrupt;
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < CLI_COUNT_OF(ends); i++)

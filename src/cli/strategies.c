@@ -16,124 +16,95 @@ static const scant_option flags[] = {
                "for people (default) or for programs"),
 };
 
-static void json_field(scant__text *text, const char *name, const char *value) {
-    scant__text_addf(text, ", \"%s\": ", name);
-    value = value ? value : "";
-    scant__text_json(text, value);
+static void json_kinds(scant__json *json, const char *key, unsigned kinds) {
+    const scant_input *list[SELECT_KINDS];
+    size_t count = select_inputs_of(kinds, list);
+    scant__json_open(json, key, '[');
+    if (kinds & SCANT_ROWS) scant__json_string(json, NULL, "any input");
+    for (size_t i = 0; i < count; i++) scant__json_string(json, NULL, list[i]->name);
+    scant__json_close(json, ']');
 }
 
-static void json_option(scant__text *text, const scant_option *option) {
-    scant__text range = CLI_TEXT;
-    cli_option_range(&range, option);
-    scant__text_add(text, "{\"key\": ");
-    scant__text_json(text, option->key);
-    scant__text_add(text, ", \"default\": ");
-    if (option->value) {
-        cli_json_setting(text, option->kind, option->value);
-    } else {
-        scant__text_add(text, "null");
-        json_field(text, "otherwise", option->otherwise);
-    }
-    if (option->kernel_value) {
-        scant__text_add(text, ", \"with_kernel\": ");
-        cli_json_setting(text, option->kind, option->kernel_value);
-    }
-    scant__text_add(text, ", \"values\": ");
-    scant__text_json_bytes(text, range.data, range.size);
-    json_field(text, "help", option->help);
-    scant__text_add(text, "}");
-    scant__text_end(&range);
+static void json_option(scant__json *json, const scant_option *option) {
+    char expected[SCANT__EXPECTED];
+    scant__json_open(json, NULL, '{');
+    scant__json_string(json, "key", option->key);
+    cli_json_setting(json, "default", option->kind, option->value);
+    if (!option->value) scant__json_string(json, "otherwise", option->otherwise);
+    if (option->kernel_value)
+        cli_json_setting(json, "with_kernel", option->kind, option->kernel_value);
+    scant__json_string(json, "values", scant__option_expected(option, NULL, expected));
+    scant__json_string(json, "help", option->help);
+    scant__json_close(json, '}');
 }
 
-static void json_strategy(scant__text *text, const scant_strategy_info *info) {
-    scant__text_add(text, "{\"name\": ");
-    scant__text_json(text, info->name);
-    json_field(text, "summary", info->summary);
-    json_field(text, "use", info->use);
-    scant__text_add(text, ", \"needs\": ");
-    select_evidence_json(text, info->needs);
-    scant__text_add(text, ", \"or_needs\": ");
-    select_evidence_json(text, info->or_needs);
-    scant__text_add(text, ", \"uses\": ");
-    select_evidence_json(text, info->uses & ~info->needs);
-    json_field(text, "score", info->score);
-    json_field(text, "paper", info->paper);
-    scant__text_addf(text, ", \"kernel\": %s", info->kernel ? "true" : "false");
-    scant__text_add(text, ", \"options\": [");
-    for (size_t i = 0; i < info->n_options; i++) {
-        if (i) scant__text_add(text, ", ");
-        json_option(text, &info->options[i]);
-    }
-    scant__text_add(text, "], \"figures\": [");
+static void json_strategy(scant__json *json, const scant_strategy_info *info) {
+    scant__json_open(json, NULL, '{');
+    scant__json_string(json, "name", info->name);
+    scant__json_string(json, "summary", info->summary);
+    scant__json_string(json, "use", info->use ? info->use : "");
+    json_kinds(json, "needs", info->needs);
+    json_kinds(json, "or_needs", info->or_needs);
+    json_kinds(json, "uses", info->uses & ~info->needs);
+    scant__json_string(json, "score", info->score);
+    scant__json_string(json, "paper", info->paper ? info->paper : "");
+    scant__json_bool(json, "kernel", info->kernel);
+    scant__json_open(json, "options", '[');
+    for (size_t i = 0; i < info->n_options; i++) json_option(json, &info->options[i]);
+    scant__json_close(json, ']');
+    scant__json_open(json, "figures", '[');
     for (size_t i = 0; i < info->n_figures; i++) {
-        const char *name = info->figures[i].name;
-        scant__text_add(text, i ? ", {\"name\": " : "{\"name\": ");
-        scant__text_json(text, name);
-        json_field(text, "help", info->figures[i].help);
-        scant__text_add(text, "}");
+        scant__json_open(json, NULL, '{');
+        scant__json_string(json, "name", info->figures[i].name);
+        scant__json_string(json, "help", info->figures[i].help);
+        scant__json_close(json, '}');
     }
-    scant__text_add(text, "]}");
+    scant__json_close(json, ']');
+    scant__json_close(json, '}');
 }
 
-static void json_list(scant__text *text) {
+static void json_list(scant__json *json) {
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
-    scant__text_add(text, "[");
-    for (size_t i = 0; i < count; i++) {
-        if (i) scant__text_add(text, ",\n ");
-        json_strategy(text, list[i]);
-    }
-    scant__text_add(text, "]\n");
+    scant__json_open(json, NULL, '[');
+    for (size_t i = 0; i < count; i++) json_strategy(json, list[i]);
+    scant__json_close(json, ']');
 }
 
-/* Overwrites the blanks at a column of the line that starts at offset `line`. */
-static void overlay(scant__text *text, size_t line, size_t column,
-                    const scant__text *words) {
-    memcpy(text->data + line + column, words->data, words->size);
-}
-
-/* One strategy: its name, what it needs (one line for each set of inputs) and what it
- * picks. */
+/* Adds one strategy: its name, its inputs (one line per set) and what it picks. */
 static void text_row(scant__text *text, const scant_strategy_info *info, size_t needs,
-                     size_t summary) {
-    scant__text words = CLI_TEXT;
-    size_t line = text->size;
-    cli_text_pad(text, summary);
-    cli_text_wrap(text, summary, info->summary);
-    scant__text_add(&words, info->name);
-    overlay(text, line, 0, &words);
-    words.size = 0;
-    select_evidence_names(&words, info->needs);
-    overlay(text, line, needs, &words);
-    words.size = 0;
-    scant__text_add(&words, "or ");
-    select_evidence_names(&words, info->or_needs);
-    const char *end = memchr(text->data + line, '\n', text->size - line);
-    line = (size_t)(end - text->data) + 1;
-    if (info->or_needs && line < text->size) {
-        overlay(text, line, needs, &words);
-    } else if (info->or_needs) { /* the summary is one line */
-        cli_text_pad(text, needs);
-        scant__text_bytes(text, words.data, words.size);
+                     size_t column) {
+    scant__text summary = CLI_TEXT;
+    cli_text_pad(&summary, column);
+    cli_text_wrap(&summary, column, info->summary);
+    const char *line = summary.data;
+    for (size_t i = 0; *line || (i < 2 && info->or_needs); i++) {
+        line += *line ? column : 0;
+        size_t length = strcspn(line, "\n");
+        if (i == 0) scant__text_add(text, info->name);
+        if (i == 0 || (i == 1 && info->or_needs)) {
+            cli_text_pad(text, needs);
+            scant__text_addf(text, "%s%s", i ? "or " : "",
+                             select_names(i ? info->or_needs : info->needs));
+        }
+        if (length) cli_text_pad(text, column);
+        scant__text_bytes(text, line, length);
         scant__text_add(text, "\n");
+        line += length + (line[length] != 0);
     }
-    scant__text_end(&words);
 }
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static void text_list(scant__text *text) {
     size_t count, name = 4, needs = 5;
     const scant_strategy_info *const *list = scant_strategies(&count);
-    scant__text kinds = CLI_TEXT;
     for (size_t i = 0; i < count; i++) {
-        if (strlen(list[i]->name) > name) name = strlen(list[i]->name);
-        kinds.size = 0;
-        select_evidence_names(&kinds, list[i]->needs);
-        if (kinds.size > needs) needs = kinds.size;
-        kinds.size = 0;
-        select_evidence_names(&kinds, list[i]->or_needs);
-        if (list[i]->or_needs && kinds.size + 3 > needs) needs = kinds.size + 3;
+        name = larger(name, strlen(list[i]->name));
+        needs = larger(needs, strlen(select_names(list[i]->needs)));
+        if (list[i]->or_needs)
+            needs = larger(needs, strlen(select_names(list[i]->or_needs)) + 3);
     }
-    scant__text_end(&kinds);
     name += 2;
     needs += name + 2;
     scant__text_add(text, "NAME");
@@ -144,36 +115,24 @@ static void text_list(scant__text *text) {
     for (size_t i = 0; i < count; i++) text_row(text, list[i], name, needs);
 }
 
-static int run(const cli_command *command, int argc, char **argv) {
-    strategies_args args = {0};
-    cli_parsed parsed;
-    scant__text text = CLI_TEXT;
-    int status = cli_parse(command, argc, argv, &args, &parsed);
-    if (status != CLI_DONE) return status;
-    bool json = args.format && strcmp(args.format, "json") == 0;
-    if (parsed.help) {
-        cli_page_command(&text, command);
-    } else if (parsed.operand) {
-        const scant_strategy_info *info = scant_strategy_find(parsed.operand);
-        if (!info) return cli_unknown_strategy(command, parsed.operand);
-        if (json) {
-            json_strategy(&text, info);
-            scant__text_add(&text, "\n");
-        } else {
-            cli_page_strategy(&text, info);
-        }
-    } else if (json) {
-        json_list(&text);
+static void run(const cli_call *call) {
+    const strategies_args *args = call->args;
+    const scant_strategy_info *info =
+        call->operand ? cli_strategy(call->command, call->operand) : NULL;
+    scant__json json = {.text = CLI_TEXT, .lines = 1};
+    if (args->format && strcmp(args->format, "json") == 0) {
+        if (info)
+            json_strategy(&json, info);
+        else
+            json_list(&json);
+        scant__text_add(&json.text, "\n");
+    } else if (info) {
+        cli_page_strategy(&json.text, info);
     } else {
-        text_list(&text);
+        text_list(&json.text);
     }
-    return cli_print(&text);
+    cli_print(&json.text);
 }
-
-static const cli_example examples[] = {
-    {"All of them, and one with its options:",
-     "scant strategies; scant strategies badge"},
-};
 
 const cli_command cli_cmd_strategies = {
     .name = "strategies",
@@ -184,7 +143,11 @@ const cli_command cli_cmd_strategies = {
              "and figures, and its paper.",
     .operand = CLI_STRATEGY,
     .tables = {CLI_FLAGS(flags)},
-    .examples = examples,
-    .n_examples = CLI_COUNT_OF(examples),
+    .examples =
+        {
+            {"All of them, and one with its options:",
+             "scant strategies; scant strategies badge"},
+        },
+    .args_size = sizeof(strategies_args),
     .run = run,
 };

@@ -1,120 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant train` in its parts: the call and the work (train.c), the folder that it fills
- * (train_dir.c), its samples (train_samples.c) and their weights (train_weights.c),
- * learning from samples without labels (train_method.c), what people see of it
- * (train_report.c). A project's is another matter (train_project.c).
+ * The parts of `scant train`: the call and the work (train.c), the folder (train_dir.c)
+ * and its log (train_log.c), samples (train_samples.c) and their weights
+ * (train_weights.c), methods that learn from unlabelled samples (train_method.c), and the
+ * output (train_report.c). train_project.c trains a model of a project instead.
  */
 #ifndef SCANT_CLI_TRAIN_H
 #define SCANT_CLI_TRAIN_H
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/net.h"
-#include "scant/train.h"
 
 typedef struct train_args {
-    net_samples samples;
-    const char *test, *test_labels;
+    net_args net;
+    net_test test;
     size_t validation;
     const char *sample_weights, *picks;
-    bool draw;
-    net_model model;
-    scant_train_opts train; /* the settings of it */
+    scant_train_opts train; /* some options are set by flags, the others by the command */
     const char *unlabelled, *darp_target;
-    net_means means;
     const char *out, *format;
-    bool resume, overwrite;
+    bool overwrite;
 } train_args;
 
-/* One training under way. */
 typedef struct train_job {
-    net_job net; /* first: it is the callbacks' user */
+    net_job net; /* first member: the callbacks get a pointer to it */
     train_args args;
-    bool *seen;     /* which flags were given */
-    json_t *stored; /* train.json of the training that goes on: args borrow */
-    bool made;      /* DIR was not there before */
-    bool aside;     /* files of a training before are there under other names */
-    bool extended;  /* --resume, and further than it was begun to go */
-    scant_data *data, *test;
-    size_t *rows, n_rows; /* to train on */
-    float *weights;       /* theirs; NULL: 1 each */
-    size_t *valid, n_valid;
-    size_t *unlabelled, n_unlabelled; /* to train on without labels */
-    double *darp_target;              /* a class each; NULL: uniform */
-    size_t *test_rows, n_test;        /* to judge by */
+    const bool *seen; /* which flags were given */
+    size_t *rows;     /* args.train.rows, not const */
+    float *weights;   /* args.train.weights, not const */
+    scant_data *data;
     scant_net *network;
-    bool training; /* the library's own bar stays away */
-    scant_train_state state;
-    size_t first_step; /* of this call; where a resumed training began to go on */
-    bool reported;     /* a step was */
-    scant_evaluation judged;
-    bool has_judged;
-    scant_calibration scaled; /* with the temperature of the validation samples */
-    bool has_scaled;
-    size_t done_epoch, done_step; /* before this call, whole ones; as the state has it */
+    bool training;           /* scant_net_train() runs: no progress bar of the library */
+    scant_train_state state; /* final state */
+    bool reported;           /* a step was reported */
+    size_t first_step;       /* number of steps done before this call */
+    /* The output folder. */
+    bool made;     /* this call created it */
+    bool aside;    /* files of an earlier training were renamed */
+    bool cleared;  /* renaming is complete: the other files are this call's */
+    bool kept;     /* this call's files are final; the renamed ones are deleted */
+    bool extended; /* --resume with other --epochs, --steps, --until or --patience */
+    size_t done_epoch, done_step; /* position of the resumed checkpoint */
+    /* The log. */
+    FILE *log;
+    scant__text old_log;        /* log of the resumed training */
+    scant_train_state unlogged; /* last epoch, if it is not in the log */
     struct {
         size_t epoch; /* 0: none yet */
         double loss, accuracy;
-    } best; /* on the validation samples: whose weights --patience keeps */
-    FILE *log;
-    scant_train_state untold; /* the last epoch's, where the log has no line of it */
-    scant__text old_log;      /* of the training that goes on */
+    } best; /* best epoch on the validation set; --patience keeps its weights */
+    /* The evaluation on the test set. */
+    bool evaluated, calibrated;
+    scant_evaluation evaluation;
+    scant_calibration scaled; /* at the temperature fitted to the validation set */
 } train_job;
+
+/* Whether there is an accuracy: labels are classes. */
+static inline bool train_has_accuracy(const train_job *job) {
+    return !job->args.net.data_opts.regression;
+}
 
 /* ---- the folder (train_dir.c) ---- */
 
-/* DIR/name; new: free(). */
-char *train_path(const train_job *job, const char *name);
-/* Whether DIR may be used; with --resume, also what was given before and is not now. */
-int train_look(train_job *job);
-/* Makes DIR ready, with train.json in it. Where the training is finished already, says
- * so: *finished, and there is nothing more to do. */
-int train_begin_dir(train_job *job, bool *finished);
-/* The training has begun: what --overwrite set aside goes. */
-void train_forget_old(train_job *job);
-/* Takes back what train_begin_dir() made, for a training that could not begin. */
-void train_undo_dir(train_job *job);
-int train_write(train_job *job, const char *name, const scant__text *text);
-/* Opens the log for what comes from that epoch on. */
+char *train_path(const train_job *job, const char *name); /* DIR/name */
+/* Checks that DIR may be used; with --resume, fills in flags of the earlier call. */
+void train_check_dir(train_job *job);
+/* Prepares DIR and writes train.json. If the training is finished already, prints the
+ * result and ends the program. At exit restores DIR unless train_keep() was called. */
+void train_begin_dir(train_job *job);
+/* Call after the first step: deletes the files that --overwrite has renamed. */
+void train_keep(train_job *job);
+void train_write(train_job *job, const char *name, const scant__text *text);
+
+/* ---- the log (train_log.c) ---- */
+
+/* Opens the log and removes events from `epoch` on. Can be called in callbacks: on
+ * failure there is no log. */
 void train_open_log(train_job *job, size_t epoch);
-/* Events of the log. Of many short epochs some alone have a line: whether this one. */
+/* Logs an epoch; with many short epochs, only some. Returns whether it was logged. */
 bool train_log_epoch(train_job *job, const scant_train_state *state);
-void train_log_end(train_job *job, const char *error); /* error NULL: it went well */
+void train_log_end(train_job *job, const char *error); /* error NULL: success */
+const char *train_stop_name(scant_stop stop);          /* "epochs" */
 
-/* ---- samples (train_samples.c) ---- */
+/* ---- samples (train_samples.c, train_weights.c) ---- */
 
-/* Opens those of --data and --test, and holds out those of --validation. */
-int train_open_samples(train_job *job);
-
-/* ---- weights of samples (train_weights.c) ---- */
-
-/* --sample-weights of the rows, or --picks: rows and weights. */
-int train_read_weights(train_job *job);
+/* Opens --data and --test, and holds out the validation set. */
+void train_open_samples(train_job *job);
+/* Reads --sample-weights, or the rows and weights of --picks. */
+void train_read_weights(train_job *job);
 
 /* ---- methods (train_method.c) ---- */
 
-bool train_by_method(const train_job *job); /* not supervised */
-/* Whether a flag stands in this call. */
+bool train_by_method(const train_job *job); /* whether the method is not supervised */
+/* Whether the flag was given in this call. */
 bool train_given(const train_job *job, const char *name);
-/* Fills in what the method usually has, where no flag says else. */
-void train_settle_method(train_job *job);
-int train_check_method(const train_job *job);
-/* The samples that train without labels, once those with labels are known. */
-int train_open_unlabelled(train_job *job);
+/* Sets options for which no flag was given to the method's defaults. */
+void train_set_defaults(train_job *job);
+void train_check_method(const train_job *job);
+/* Lists the unlabelled training samples. Call after train_open_samples(). */
+void train_open_unlabelled(train_job *job);
 
-/* ---- people (train_report.c) ---- */
+/* ---- output (train_report.c) ---- */
 
-const char *train_stop_name(scant_stop stop); /* "epochs" */
-/* The live line; told: where there is no terminal, it is printed now. */
-void train_show(train_job *job, const scant_train_state *state, bool told);
-int train_print_result(train_job *job); /* and keeps it in DIR */
+/* Shows the live line; without a terminal, prints it only if `due`. */
+void train_show(train_job *job, const scant_train_state *state, bool due);
+/* Prints the result and writes result.json. */
+void train_print_result(train_job *job);
 
-/* ---- of a project (train_project.c) ---- */
+/* ---- projects (train_project.c) ---- */
 
-/* seen: which flags were given; those of other trainings are refused. */
-int train_project(const cli_command *command, const train_args *args, const bool *seen,
-                  const char *dir);
+/* Trains a model of the operand, a project. */
+void train_project(const cli_call *call);
 
 #endif

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant train --method`: what a method uses where no flag says else, which flags belong
- * to which, and the samples that train without labels.
+ * `scant train --method`: the options of methods that learn from unlabelled samples, and
+ * those samples.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/train.h"
-#include "scant/train.h"
 
 bool train_by_method(const train_job *job) {
     return strcmp(job->args.train.method, "supervised") != 0;
@@ -20,60 +16,54 @@ bool train_given(const train_job *job, const char *name) {
 
 /* ---- flags ------------------------------------------------------------------------- */
 
-/* Whether methods but supervised read the option; takes: of one method. */
-static bool belongs(const char *takes, const char *key) {
-    return takes && (scant__has_word(takes, key) || strcmp(key, "unlabelled") == 0);
+/* Whether the method has the option. */
+static bool takes(const scant_method_info *method, const char *key) {
+    return method->takes &&
+           (scant__has_word(method->takes, key) || strcmp(key, "unlabelled") == 0);
 }
 
-static int check_flag(const train_job *job, const cli_flag *flag) {
+static void check_flag(const train_job *job, const cli_flag *flag) {
     size_t count;
     const cli_command *command = job->net.command;
     const scant_method_info *const *methods = scant_methods(&count);
     const char *method = job->args.train.method, *key = flag->row->key;
     bool some = false;
     if (strcmp(key, "darp-target") == 0) key = "darp_target";
-    for (size_t i = 0; i < count; i++) some = some || belongs(methods[i]->takes, key);
-    if (!some) return CLI_DONE;
+    for (size_t i = 0; i < count; i++) some = some || takes(methods[i], key);
+    if (!some) return;
     if (!train_by_method(job))
-        return cli_usage(command,
-                         "--%s needs a method that learns from unlabelled samples, such "
-                         "as --method fixmatch",
-                         flag->name);
-    if (!belongs(scant_method_find(method)->takes, key))
-        return cli_usage(command, "--%s does not apply to --method %s", flag->name,
-                         method);
+        cli_usage(command,
+                  "--%s needs a method that learns from unlabelled samples, such as "
+                  "--method fixmatch",
+                  flag->name);
+    if (!takes(scant_method_find(method), key))
+        cli_usage(command, "--%s does not apply to --method %s", flag->name, method);
     if (strncmp(key, "darp_", 5) == 0 && !job->args.train.ssl.darp)
-        return cli_usage(command, "--%s needs --darp", flag->name);
-    return CLI_DONE;
+        cli_usage(command, "--%s needs --darp", flag->name);
 }
 
-int train_check_method(const train_job *job) {
+void train_check_method(const train_job *job) {
     const train_args *a = &job->args;
     cli_flag flag;
-    for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++) {
-        int status = job->seen[i] ? check_flag(job, &flag) : CLI_DONE;
-        if (status != CLI_DONE) return status;
-    }
-    if (!train_by_method(job)) return CLI_DONE;
-    if (a->samples.opts.regression)
-        return cli_usage(job->net.command, "--method %s needs classes: no --regression",
-                         a->train.method);
+    for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
+        if (job->seen[i]) check_flag(job, &flag);
+    if (!train_by_method(job)) return;
+    if (!train_has_accuracy(job))
+        cli_usage(job->net.command, "--method %s needs classes: no --regression",
+                  a->train.method);
     if (a->train.loss && strcmp(a->train.loss, "ce") != 0)
-        return cli_usage(job->net.command, "--method %s needs --loss ce",
-                         a->train.method);
-    return CLI_DONE;
+        cli_usage(job->net.command, "--method %s needs --loss ce", a->train.method);
 }
 
-/* Options that no flag gives are those of the method and the optimizer. A training that
- * is resumed has all of them in train.json. */
-void train_settle_method(train_job *job) {
+/* A resumed training has all options in train.json. */
+void train_set_defaults(train_job *job) {
     scant_train_opts *o = &job->args.train, defaults;
-    bool optimizer = train_given(job, "optimizer");
     cli_flag flag;
     size_t n;
     const scant_option *rows = scant_train_options(&n);
-    if (job->args.resume) return;
-    scant_train_defaults(o->method, optimizer ? o->optimizer : NULL, &defaults);
+    if (o->resume) return;
+    scant_train_defaults(o->method, train_given(job, "optimizer") ? o->optimizer : NULL,
+                         &defaults);
     for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
         if (!job->seen[i] && flag.row >= rows && flag.row < rows + n)
             scant__option_copy(flag.row, &defaults, o);
@@ -82,64 +72,49 @@ void train_settle_method(train_job *job) {
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-/* All samples but those to watch; FixMatch learns from the labelled ones' pictures, too.
- */
-static void take_rest(train_job *job) {
+/* Lists the samples outside the validation and training sets. FixMatch also uses the
+ * training set's images as unlabelled. */
+static size_t *list_rest(const train_job *job, size_t *n) {
+    const scant_train_opts *o = &job->args.train;
     size_t all = scant_data_count(job->data);
     bool *out = cli_calloc(all, sizeof *out);
-    bool labelled = strcmp(job->args.train.method, "fixmatch") == 0;
-    job->unlabelled = cli_calloc(all, sizeof *job->unlabelled);
-    for (size_t i = 0; i < job->n_valid; i++) out[job->valid[i]] = true;
-    for (size_t i = 0; i < job->n_rows && !labelled; i++) out[job->rows[i]] = true;
+    size_t *rest = cli_calloc(all, sizeof *rest);
+    bool labelled = strcmp(o->method, "fixmatch") == 0;
+    for (size_t i = 0; i < o->n_valid_rows; i++) out[o->valid_rows[i]] = true;
+    for (size_t i = 0; i < o->n_rows && !labelled; i++) out[job->rows[i]] = true;
     for (size_t i = 0; i < all; i++)
-        if (!out[i]) job->unlabelled[job->n_unlabelled++] = i;
-    free(out);
+        if (!out[i]) rest[(*n)++] = i;
+    return rest;
 }
 
-static int read_target(train_job *job) {
+static void read_target(train_job *job) {
     const char *path = job->args.darp_target;
-    scant_array *array;
-    if (!path) return CLI_DONE;
-    scant_status status = scant_array_open(job->net.ctx, path, &array);
-    if (status != SCANT_OK) return net_failed(&job->net, status);
-    size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
     size_t classes = scant_data_classes(job->data);
-    float *numbers = cli_calloc(n, sizeof *numbers);
-    job->darp_target = cli_calloc(n, sizeof *job->darp_target);
-    if (n == classes) status = scant_array_floats(job->net.ctx, array, 0, n, numbers);
-    for (size_t i = 0; i < n; i++) job->darp_target[i] = (double)numbers[i];
-    free(numbers);
-    scant_array_free(array);
-    if (status != SCANT_OK) return net_failed(&job->net, status);
-    if (n == classes) return CLI_DONE;
-    cli_error("%s: is no list of %zu numbers, one for each class", path, classes);
-    return CLI_BAD_INPUT;
+    if (!path) return;
+    float *numbers = net_read_floats(&job->net, path, classes, "class");
+    double *target = cli_calloc(classes, sizeof *target);
+    for (size_t i = 0; i < classes; i++) target[i] = (double)numbers[i];
+    job->args.train.ssl.darp_target = target;
 }
 
-int train_open_unlabelled(train_job *job) {
+void train_open_unlabelled(train_job *job) {
     train_args *a = &job->args;
+    scant_train_opts *o = &a->train;
     size_t shape[3];
-    int status = CLI_DONE;
-    if (!train_by_method(job)) return CLI_DONE;
-    if (a->unlabelled)
-        status = net_read_rows(&job->net, a->unlabelled, job->data, &job->unlabelled,
-                               &job->n_unlabelled);
-    else
-        take_rest(job);
-    if (status == CLI_DONE && !job->n_unlabelled) {
-        cli_error("%s: no sample is without a label, and --method %s learns from such: "
-                  "use --method supervised",
-                  a->samples.spec, a->train.method);
-        status = CLI_BAD_INPUT;
-    }
-    if (status == CLI_DONE) status = read_target(job);
-    if (status != CLI_DONE) return status;
-    if (strcmp(a->train.augment, "auto") == 0) {
-        scant_data_shape(job->data, shape);
-        a->train.augment = shape[1] * shape[2] > 1 ? "crop" : "noise";
-    }
+    if (!train_by_method(job)) return;
+    o->unlabelled = a->unlabelled ? net_read_rows(&job->net, a->unlabelled, job->data,
+                                                  &o->n_unlabelled)
+                                  : list_rest(job, &o->n_unlabelled);
+    if (!o->n_unlabelled)
+        cli_die(CLI_BAD_INPUT,
+                "%s: all samples have a label, and --method %s learns from unlabelled "
+                "ones: use --method supervised",
+                a->net.data, o->method);
+    read_target(job);
+    scant_data_shape(job->data, shape);
+    if (strcmp(o->augment, "auto") == 0)
+        o->augment = shape[1] * shape[2] > 1 ? "crop" : "noise";
     if (!job->net.ui.quiet)
-        cli_note("%zu samples train with their labels, %zu without", job->n_rows,
-                 job->n_unlabelled);
-    return CLI_DONE;
+        cli_note("%zu samples train with their labels, %zu without", o->n_rows,
+                 o->n_unlabelled);
 }

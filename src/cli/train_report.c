@@ -1,141 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What people and programs are told of a training.
+ * The live line and the result of a training.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/train.h"
-#include "scant/train.h"
 
-const char *train_stop_name(scant_stop stop) {
-    switch (stop) {
-    case SCANT_STOP_UNTIL:
-        return "until";
-    case SCANT_STOP_PATIENCE:
-        return "patience";
-    case SCANT_STOP_CANCELLED:
-        return "cancelled";
-    case SCANT_STOP_EPOCHS:
-        return "epochs";
-    }
-    return "failed";
-}
-
-static bool has_accuracy(const train_job *job) {
-    return !job->args.samples.opts.regression;
-}
-
-/* Seconds until the last step, at the pace so far. */
-static double time_left(const train_job *job, const scant_train_state *s) {
-    double done = (double)(s->step - job->first_step);
-    return s->seconds / done * (double)(s->steps - s->step);
-}
-
-void train_show(train_job *job, const scant_train_state *s, bool told) {
-    scant__text line = CLI_TEXT;
+void train_show(train_job *job, const scant_train_state *s, bool due) {
+    AUTO(scant__text_end) scant__text line = {0}; /* made at every step, so freed */
+    bool accuracy = train_has_accuracy(job);
     char left[32];
     scant__text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
-    if (has_accuracy(job)) scant__text_addf(&line, "  accuracy %.4f", s->accuracy);
+    if (accuracy) scant__text_addf(&line, "  accuracy %.4f", s->accuracy);
     if (s->unlabelled_loss >= 0)
         scant__text_addf(&line, "  unlabelled %.4f, %.0f%% count", s->unlabelled_loss,
                          100 * s->kept);
     if (s->balance >= 0) scant__text_addf(&line, ", balance %.3f", s->balance);
-    if (job->valid && s->valid_loss >= 0) {
-        if (has_accuracy(job))
-            scant__text_addf(&line, "  validation %.4f", s->valid_accuracy);
-        else
-            scant__text_addf(&line, "  validation loss %.4f", s->valid_loss);
-    }
+    if (job->args.train.valid_rows && s->valid_loss >= 0)
+        scant__text_addf(&line, "  validation %s%.4f", accuracy ? "" : "loss ",
+                         accuracy ? s->valid_accuracy : s->valid_loss);
     scant__text_addf(&line, "  %.0f samples/s", s->samples_per_second);
-    if (s->step < s->steps && !s->stopped)
-        scant__text_addf(&line, "  %s left",
-                         cli_clock(time_left(job, s), left, sizeof left));
-    scant__text_bytes(&line, "", 1);
-    cli_ui_line(&job->net.ui, line.data, told);
-    scant__text_end(&line);
+    if (s->step < s->steps && !s->stopped) {
+        double done = (double)(s->step - job->first_step);
+        double seconds = s->seconds / done * (double)(s->steps - s->step);
+        scant__text_addf(&line, "  %s left", cli_clock(seconds, left, sizeof left));
+    }
+    if (line.data) cli_ui_line(&job->net.ui, line.data, due);
 }
 
 /* ---- the result -------------------------------------------------------------------- */
 
-static void json_number(scant__text *text, const char *key, double value, bool known) {
-    scant__text_addf(text, ", \"%s\": ", key);
-    scant__text_json_number(text, known ? value : (double)NAN);
-}
+static double if_known(bool known, double value) { return known ? value : (double)NAN; }
 
-static void json_test(scant__text *text, const train_job *job) {
-    scant__text_add(text, ", \"test\": ");
-    if (!job->has_judged) {
-        scant__text_add(text, "null");
-        return;
-    }
-    scant__text_add(text, "{");
-    net_evaluation_json(text, &job->judged, job->has_scaled ? &job->scaled : NULL,
-                        !has_accuracy(job));
-    scant__text_add(text, "}");
-}
-
-/* Whether loss and accuracy are known: where only the test was left to do, no step is
- * reported, and the figures come from the state that was kept. */
+/* Whether there are training figures. If only the test was left to do, no step was
+ * reported and they come from the checkpoint. */
 static bool has_figures(const train_job *job) {
     return job->reported || job->state.epoch > 0;
 }
 
-/* What a method's training says of itself. */
-static void add_method(scant__text *text, const train_job *job,
-                       const scant_train_state *s) {
+static void json_method(scant__json *json, const train_job *job) {
+    const scant_train_state *s = &job->state;
+    const scant_train_opts *o = &job->args.train;
     bool known = has_figures(job) && s->unlabelled_loss >= 0;
-    scant__text_addf(text, ", \"method\": \"%s\", \"unlabelled\": %zu",
-                     job->args.train.method, job->n_unlabelled);
-    json_number(text, "unlabelled_loss", s->unlabelled_loss, known);
-    json_number(text, "kept", s->kept, known);
-    json_number(text, "balance", s->balance, known && s->balance >= 0);
+    scant__json_string(json, "method", o->method);
+    scant__json_size(json, "unlabelled", o->n_unlabelled);
+    scant__json_number(json, "unlabelled_loss", if_known(known, s->unlabelled_loss));
+    scant__json_number(json, "kept", if_known(known, s->kept));
+    scant__json_number(json, "balance", if_known(known && s->balance >= 0, s->balance));
 }
 
-static void result_json(scant__text *text, const train_job *job, const char *weights) {
-    const scant_train_state *s = &job->state;
-    bool known = has_figures(job), timed = job->reported,
-         valid = job->valid && s->valid_loss >= 0;
-    scant__text_addf(text, "{\"model\": \"%s\", \"parameters\": %zu, \"seed\": \"%llu\"",
-                     job->args.model.name, scant_net_parameters(job->network),
-                     (unsigned long long)job->args.means.seed);
-    scant__text_addf(text, ", \"samples\": %zu, \"epochs\": %zu, \"steps\": %zu",
-                     job->rows ? job->n_rows : scant_data_count(job->data),
-                     known ? s->epoch : s->epochs, s->step);
-    scant__text_addf(text, ", \"stopped\": \"%s\"", train_stop_name(s->stopped));
-    json_number(text, "loss", s->loss, known);
-    json_number(text, "accuracy", s->accuracy, known && has_accuracy(job));
-    if (train_by_method(job)) add_method(text, job, s);
-    json_number(text, "valid_loss", s->valid_loss, valid);
-    json_number(text, "valid_accuracy", s->valid_accuracy, valid && has_accuracy(job));
-    if (job->args.train.patience && job->best.epoch) {
-        scant__text_addf(text, ", \"best_epoch\": %zu", job->best.epoch);
-        json_number(text, "best_valid_loss", job->best.loss, true);
-        json_number(text, "best_valid_accuracy", job->best.accuracy, has_accuracy(job));
+static void json_classes(scant__json *json, const scant_net *network) {
+    size_t n;
+    const char **names = net_class_names(network, NULL, &n);
+    if (!names) {
+        scant__json_null(json, "classes");
+        return;
     }
-    json_number(text, "seconds", s->seconds, timed);
-    json_number(text, "samples_per_second", s->samples_per_second, timed);
-    json_test(text, job);
-    scant__text_add(text, ", \"classes\": ");
-    net_names_json(text, job->network);
-    scant__text_add(text, ", \"weights\": ");
-    scant__text_json(text, weights);
-    scant__text_add(text, "}\n");
+    scant__json_open(json, "classes", '[');
+    for (size_t i = 0; i < n; i++)
+        scant__json_string(json, NULL, names[i] ? names[i] : "");
+    scant__json_close(json, ']');
+}
+
+static void result_json(scant__json *json, const train_job *job, const char *weights) {
+    const scant_train_state *s = &job->state;
+    const scant_train_opts *o = &job->args.train;
+    const net_args *net = &job->args.net;
+    bool known = has_figures(job), accuracy = train_has_accuracy(job);
+    bool valid = o->valid_rows && s->valid_loss >= 0;
+    scant__json_open(json, NULL, '{');
+    scant__json_string(json, "model", net->model);
+    scant__json_size(json, "parameters", scant_net_parameters(job->network));
+    scant__json_string(json, "seed",
+                       cli_format("%llu", (unsigned long long)net->means.seed));
+    scant__json_size(json, "samples", o->n_rows);
+    scant__json_size(json, "epochs", known ? s->epoch : s->epochs);
+    scant__json_size(json, "steps", s->step);
+    scant__json_string(json, "stopped", train_stop_name(s->stopped));
+    scant__json_number(json, "loss", if_known(known, s->loss));
+    scant__json_number(json, "accuracy", if_known(known && accuracy, s->accuracy));
+    if (train_by_method(job)) json_method(json, job);
+    scant__json_number(json, "valid_loss", if_known(valid, s->valid_loss));
+    scant__json_number(json, "valid_accuracy",
+                       if_known(valid && accuracy, s->valid_accuracy));
+    if (o->patience && job->best.epoch) {
+        scant__json_size(json, "best_epoch", job->best.epoch);
+        scant__json_number(json, "best_valid_loss", job->best.loss);
+        scant__json_number(json, "best_valid_accuracy",
+                           if_known(accuracy, job->best.accuracy));
+    }
+    scant__json_number(json, "seconds", if_known(job->reported, s->seconds));
+    scant__json_number(json, "samples_per_second",
+                       if_known(job->reported, s->samples_per_second));
+    if (job->evaluated)
+        net_json_evaluation(json, "test", &job->evaluation,
+                            job->calibrated ? &job->scaled : NULL, !accuracy);
+    else
+        scant__json_null(json, "test");
+    json_classes(json, job->network);
+    scant__json_string(json, "weights", weights);
+    scant__json_close(json, '}');
+    scant__text_add(&json->text, "\n");
 }
 
 static void add_figures(scant__text *text, const train_job *job, const char *name,
                         double accuracy, double loss) {
-    scant__text_addf(text, "%s", name);
-    cli_text_pad(text, 12);
-    if (has_accuracy(job)) scant__text_addf(text, "accuracy %.4f, ", accuracy);
+    scant__text_addf(text, "%-12s", name);
+    if (train_has_accuracy(job)) scant__text_addf(text, "accuracy %.4f, ", accuracy);
     scant__text_addf(text, "loss %.4f", loss);
 }
 
-static void add_unlabelled(scant__text *text, const train_job *job) {
+static void add_training(scant__text *text, const train_job *job) {
     const scant_train_state *s = &job->state;
+    const char *stop = s->stopped == SCANT_STOP_UNTIL      ? " (--until)"
+                       : s->stopped == SCANT_STOP_PATIENCE ? " (--patience)"
+                                                           : "";
+    scant__text_addf(text, "epochs      %zu of %zu%s\n", s->epoch, s->epochs, stop);
+    add_figures(text, job, "training", s->accuracy, s->loss);
+    scant__text_add(text, "\n");
+    if (s->unlabelled_loss < 0) return;
     scant__text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
-                     s->unlabelled_loss, 100 * s->kept, job->n_unlabelled);
+                     s->unlabelled_loss, 100 * s->kept, job->args.train.n_unlabelled);
     if (s->balance >= 0)
         scant__text_addf(text, ", balance of their classes %.4f", s->balance);
     scant__text_add(text, "\n");
@@ -143,30 +128,23 @@ static void add_unlabelled(scant__text *text, const train_job *job) {
 
 static void result_text(scant__text *text, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
-    const scant_evaluation *e = &job->judged;
-    if (has_figures(job)) {
-        scant__text_addf(text, "epochs      %zu of %zu", s->epoch, s->epochs);
-        if (s->stopped == SCANT_STOP_UNTIL) scant__text_add(text, " (--until)");
-        if (s->stopped == SCANT_STOP_PATIENCE) scant__text_add(text, " (--patience)");
-        scant__text_add(text, "\n");
-        add_figures(text, job, "training", s->accuracy, s->loss);
-        scant__text_add(text, "\n");
-        if (s->unlabelled_loss >= 0) add_unlabelled(text, job);
-    }
-    if (job->valid && s->valid_loss >= 0) {
+    const scant_evaluation *e = &job->evaluation;
+    const scant_train_opts *o = &job->args.train;
+    if (has_figures(job)) add_training(text, job);
+    if (o->valid_rows && s->valid_loss >= 0) {
         add_figures(text, job, "validation", s->valid_accuracy, s->valid_loss);
-        scant__text_addf(text, " (%zu samples)\n", job->n_valid);
+        scant__text_addf(text, " (%zu samples)\n", o->n_valid_rows);
     }
-    if (job->args.train.patience && job->best.epoch) {
+    if (o->patience && job->best.epoch) {
         add_figures(text, job, "best", job->best.accuracy, job->best.loss);
         scant__text_addf(text, " (validation after epoch %zu: these weights are kept)\n",
                          job->best.epoch);
     }
-    if (job->has_judged) {
+    if (job->evaluated) {
         add_figures(text, job, "test", e->accuracy, e->loss);
-        if (has_accuracy(job))
+        if (train_has_accuracy(job))
             scant__text_addf(text, ", calibration error %.4f", e->calibration);
-        if (job->has_scaled)
+        if (job->calibrated)
             scant__text_addf(text, ", %.4f at temperature %.4g", job->scaled.error,
                              job->scaled.temperature);
         scant__text_addf(text, " (%zu samples)\n", e->samples);
@@ -174,18 +152,12 @@ static void result_text(scant__text *text, const train_job *job, const char *wei
     scant__text_addf(text, "weights     %s\n", weights);
 }
 
-int train_print_result(train_job *job) {
-    scant__text json = CLI_TEXT, text = CLI_TEXT;
-    char *weights = train_path(job, "weights.safetensors");
+void train_print_result(train_job *job) {
+    const char *weights = train_path(job, "weights.safetensors");
+    scant__json json = CLI_JSON;
+    scant__text text = CLI_TEXT;
     result_json(&json, job, weights);
     result_text(&text, job, weights);
-    free(weights);
-    int status = train_write(job, "result.json", &json);
-    bool wants_json = job->args.format && strcmp(job->args.format, "json") == 0;
-    if (status == CLI_DONE)
-        status = cli_write_stdout(wants_json ? json.data : text.data,
-                                  wants_json ? json.size : text.size);
-    scant__text_end(&json);
-    scant__text_end(&text);
-    return status;
+    train_write(job, "result.json", &json.text);
+    cli_print(net_is(job->args.format, "json") ? &json.text : &text);
 }

@@ -13,8 +13,8 @@
 #include "core/clock.h"
 
 static const double patience = 0.3; /* seconds before anything is shown */
-static const double redraw = 0.1;   /* between two states of the bar */
-static const double reprint = 2.0;  /* between two plain lines */
+static const double redraw = 0.1;   /* seconds between two updates of the bar */
+static const double reprint = 2.0;  /* seconds between two plain lines */
 
 enum { BAR = 24, LINE = 200 };
 
@@ -58,7 +58,7 @@ const char *cli_clock(double seconds, char *out, size_t size) {
     return out;
 }
 
-/* Columns that a line may take; the last one stays free, or some terminals wrap. */
+/* The last column stays free, because some terminals would wrap the line. */
 size_t cli_ui_room(void) {
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return 79;

@@ -11,28 +11,28 @@
 #include "scant/scant.h"
 
 typedef struct cli_ui {
-    bool quiet;                       /* errors only */
-    bool bar;                         /* show progress at all */
+    bool quiet;                       /* show errors only */
+    bool bar;                         /* show progress */
     bool terminal;                    /* rewrite one line instead of printing several */
-    double begun, shown, phase_begun; /* seconds; shown: the last time */
+    double begun, shown, phase_begun; /* seconds; shown: time of the last update */
     char phase[64];
-    size_t width; /* of the line shown */
-    /* removes a command's own output from the screen before a message; or NULL */
+    size_t width; /* width of the line shown */
+    /* removes the command's own live output before a message; or NULL */
     void (*clear)(void *user);
 } cli_ui;
 
 double cli_now(void); /* seconds of a monotonic clock */
 
 void cli_ui_begin(cli_ui *ui, bool quiet, bool progress);
-/* Removes the bar from the screen until the next progress. */
+/* Removes the bar from the screen until the next progress report. */
 void cli_ui_clear(cli_ui *ui);
 
 /* Shows text instead of the bar. On a terminal it is rewritten at most ten times a second
  * unless `due`; otherwise it is printed only if `due`. */
 void cli_ui_line(cli_ui *ui, const char *text, bool due);
-/* Columns that a line may take. */
+/* Returns the number of columns a line may use. */
 size_t cli_ui_room(void);
-/* "1:02", "1:00:02" */
+/* Formats seconds as "1:02" or "1:00:02". */
 const char *cli_clock(double seconds, char *out, size_t size);
 
 /* Callbacks of a scant_ctx whose user is a cli_ui, or starts with one. */
@@ -40,11 +40,11 @@ void cli_ui_log(void *user, scant_log_level level, const char *text);
 void cli_ui_progress(void *user, const char *phase, double fraction);
 int cli_ui_cancel(void *user);
 
-/* From here on the first Ctrl-C sets a flag and the second ends the program. A mapped
- * file that shrinks ends it with a message. */
+/* Installs handlers: the first Ctrl-C sets a flag, the second ends the program. If a
+ * mapped file shrinks, the program ends with a message. */
 void cli_signals_begin(void);
 bool cli_interrupted(void);
-/* The message printed at the first Ctrl-C: static text with a newline, or NULL. */
+/* Sets the message for the first Ctrl-C: static text with a newline, or NULL. */
 void cli_signals_say(const char *text);
 
 #endif

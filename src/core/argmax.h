@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* The index of the largest of n >= 1 values; of equal ones the first. */
+/* The index of the largest of n >= 1 values; on a tie, the lowest index. */
 static inline size_t scant__argmax(const float *row, size_t n) {
     size_t best = 0;
     for (size_t i = 1; i < n; i++)

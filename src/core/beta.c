@@ -29,7 +29,7 @@ static double fraction(double a, double b, double x) {
     return f;
 }
 
-/* lgamma() writes the sign to a global variable. */
+/* Thread-safe, unlike lgamma(), which writes the sign to a global variable. */
 static double log_gamma(double x) {
     int sign;
     return lgamma_r(x, &sign);

@@ -81,6 +81,16 @@ scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, .
     return status;
 }
 
+scant_status scant__refuse(scant_ctx *ctx, const char *name, const char *fmt, ...) {
+    va_list args;
+    size_t used = (size_t)snprintf(ctx->err, sizeof ctx->err, "%s: ", name);
+    va_start(args, fmt);
+    if (used < sizeof ctx->err)
+        vsnprintf(ctx->err + used, sizeof ctx->err - used, fmt, args);
+    va_end(args);
+    return SCANT_EINPUT;
+}
+
 scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
                               ...) {
     va_list args;

@@ -25,7 +25,7 @@ struct scant_ctx {
     size_t cap;               /* bytes */
     atomic_size_t used, peak; /* written under the lock, read by any thread */
     atomic_flag lock;         /* also held during the caller's allocator */
-    scant_ctx *payer;         /* a context that allocates and counts, too; or NULL */
+    scant_ctx *payer;         /* context whose memory this one uses; NULL: none */
     char err[SCANT__ERR_SIZE];
 };
 
@@ -37,8 +37,8 @@ typedef struct scant__fault {
 scant_status scant__fault_set(scant__fault *fault, scant_status status, const char *fmt,
                               ...) SCANT__PRINTF(3, 4);
 
-/* Returns the status of a call if it failed. Only where nothing needs to be freed.
- */
+/* Returns the status of a call if it failed. Variables that must then be freed are
+ * declared with AUTO() (core/mem.h). */
 #define TRY(call)                                                                        \
     do {                                                                                 \
         scant_status try_status_ = (call);                                               \
@@ -48,10 +48,12 @@ scant_status scant__fault_set(scant__fault *fault, scant_status status, const ch
 /* Sets the error text and returns status, so that a failure is one statement. */
 scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
     SCANT__PRINTF(3, 4);
+/* Refuses an input: SCANT_EINPUT with the text "NAME: ...". */
+scant_status scant__refuse(scant_ctx *ctx, const char *name, const char *fmt, ...)
+    SCANT__PRINTF(3, 4);
 void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
 void scant__note(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
-/* Reports progress and polls cancel: SCANT_OK or SCANT_ECANCELLED. total may be 0.
- */
+/* Reports progress and polls cancel (SCANT_ECANCELLED). total may be 0. */
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);
 
 #endif

@@ -11,7 +11,7 @@
 
 static const uint64_t SCANT__HASH_FIRST = 14695981039346656037u;
 
-/* Continues hash, the result for the bytes before; start with SCANT__HASH_FIRST. */
+/* Adds bytes to hash and returns the new hash; start with SCANT__HASH_FIRST. */
 static inline uint64_t scant__hash(uint64_t hash, const void *bytes, size_t size) {
     const unsigned char *at = bytes;
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 1099511628211u;

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "core/mem.h"
-#include "core/size.h"
 
 enum { POLL_NANOSECONDS = 50 * 1000 * 1000, SECOND = 1000 * 1000 * 1000 };
 
@@ -28,15 +27,15 @@ typedef struct thread {
 
 struct scant__jobpool {
     scant_ctx *ctx;
-    size_t jobs, next; /* next: to begin */
+    size_t jobs, next; /* next: the next job to start */
     scant__jobpool_fn fn;
     void *arg;
     pthread_mutex_t lock;
-    pthread_cond_t wanted, answered; /* to the starting thread; from it */
+    pthread_cond_t wanted, answered; /* signals to the starting thread; from it */
     call *first, **last;             /* queue of calls */
     unsigned working;                /* threads that have not ended */
     atomic_bool stop;
-    bool cancelled; /* by ctx; only the starting thread reads or sets it */
+    bool cancelled; /* by ctx's callback; used by the starting thread only */
 };
 
 static void *work(void *arg) {
@@ -127,8 +126,8 @@ scant_status scant__jobpool_run(scant_ctx *ctx, size_t jobs, unsigned workers,
     pthread_condattr_t monotonic;
     if (!jobs) return SCANT_OK;
     workers = (unsigned)size_min(size_max(workers, 1), jobs);
-    thread *threads = scant__alloc(ctx, workers, sizeof *threads);
-    if (!threads) return SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    thread *threads = TRY_NEW(&arena, thread, workers);
     p.last = &p.first;
     pthread_mutex_init(&p.lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -142,7 +141,6 @@ scant_status scant__jobpool_run(scant_ctx *ctx, size_t jobs, unsigned workers,
     pthread_cond_destroy(&p.wanted);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_destroy(&p.lock);
-    scant__free(ctx, threads);
     if (!started) return scant__fail(ctx, SCANT_ENOMEM, "no thread could be started");
     if (p.cancelled) return scant__fail(ctx, SCANT_ECANCELLED, "cancelled");
     return SCANT_OK;

@@ -16,15 +16,15 @@ typedef struct scant__jobpool scant__jobpool;
 typedef void (*scant__jobpool_fn)(scant__jobpool *pool, void *arg, size_t job,
                                   unsigned worker);
 
-/* Runs fn for jobs 0..jobs-1 on so many threads, begun in order. A stopped pool begins no
- * more jobs. ctx's cancel callback is polled about twenty times a second and after each
- * scant__jobpool_call(); it stops the pool, and the result is SCANT_ECANCELLED. */
+/* Runs fn for jobs 0..jobs-1, started in order, on `workers` threads. ctx's cancel
+ * callback is polled about twenty times a second and after each scant__jobpool_call();
+ * cancelling stops the pool, and the result is SCANT_ECANCELLED. */
 scant_status scant__jobpool_run(scant_ctx *ctx, size_t jobs, unsigned workers,
                                 scant__jobpool_fn fn, void *arg);
 
-/* For jobs: the thread that called scant__jobpool_run() runs fn(arg); the job waits. */
+/* For jobs: runs fn(arg) on the thread that called scant__jobpool_run(), and waits. */
 void scant__jobpool_call(scant__jobpool *pool, void (*fn)(void *arg), void *arg);
-/* No more jobs begin; running ones should poll scant__jobpool_stopped() and return. */
+/* Starts no more jobs; running ones should poll scant__jobpool_stopped() and return. */
 void scant__jobpool_stop(scant__jobpool *pool);
 bool scant__jobpool_stopped(const scant__jobpool *pool);
 

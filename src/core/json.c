@@ -8,7 +8,7 @@
 #include "core/number.h"
 #include "core/utf8.h"
 
-enum { DIGITS = 9 }; /* from here on large numbers get an exponent */
+enum { DIGITS = 9 }; /* whole numbers up to this length have no exponent */
 
 static bool is_plain(uint32_t code, const char *special) {
     if (code >= 0x80) return code != SCANT__UTF8_BAD;
@@ -65,8 +65,15 @@ void scant__text_json_number(scant__text *text, double value) {
 
 /* ---- objects and arrays ------------------------------------------------------------ */
 
+/* Starts a new line if members at this depth have a line each. */
+static void break_line(scant__json *json, unsigned indent) {
+    if (!json->depth || json->depth > json->lines) return;
+    scant__text_addf(&json->text, "\n%*s", (int)indent, "");
+}
+
 static scant__text *begin_member(scant__json *json, const char *key) {
     if (json->comma) scant__text_add(&json->text, ",");
+    break_line(json, json->depth);
     json->comma = true;
     if (key) {
         scant__text_json(&json->text, key);
@@ -78,15 +85,23 @@ static scant__text *begin_member(scant__json *json, const char *key) {
 void scant__json_open(scant__json *json, const char *key, char bracket) {
     scant__text_bytes(begin_member(json, key), &bracket, 1);
     json->comma = false;
+    json->depth++;
 }
 
 void scant__json_close(scant__json *json, char bracket) {
+    if (json->comma) break_line(json, json->depth - 1);
     scant__text_bytes(&json->text, &bracket, 1);
     json->comma = true;
+    json->depth--;
 }
 
 void scant__json_string(scant__json *json, const char *key, const char *text) {
     scant__text_json(begin_member(json, key), text);
+}
+
+void scant__json_bytes(scant__json *json, const char *key, const char *bytes,
+                       size_t size) {
+    scant__text_json_bytes(begin_member(json, key), bytes, size);
 }
 
 void scant__json_integer(scant__json *json, const char *key, int64_t value) {
@@ -116,4 +131,52 @@ void scant__json_hex64(scant__json *json, const char *key, uint64_t value) {
 void scant__json_end(scant__json *json) {
     scant__text_end(&json->text);
     json->comma = false;
+    json->depth = 0;
+}
+
+/* ---- several members --------------------------------------------------------------- */
+
+scant__member scant__member_string(const char *key, const char *value) {
+    return (scant__member){key, SCANT__JSON_STRING, .string = value};
+}
+
+scant__member scant__member_integer(const char *key, int64_t value) {
+    return (scant__member){key, SCANT__JSON_INTEGER, .integer = value};
+}
+
+scant__member scant__member_size(const char *key, size_t value) {
+    return (scant__member){key, SCANT__JSON_SIZE, .size = value};
+}
+
+scant__member scant__member_number(const char *key, double value) {
+    return (scant__member){key, SCANT__JSON_NUMBER, .number = value};
+}
+
+scant__member scant__member_bool(const char *key, bool value) {
+    return (scant__member){key, SCANT__JSON_BOOL, .yes = value};
+}
+
+scant__member scant__member_optional(const char *key, int64_t value) {
+    return value < 0 ? scant__member_string(key, NULL)
+                     : scant__member_integer(key, value);
+}
+
+void scant__json_members(scant__json *json, const scant__member *members, size_t n) {
+    for (const scant__member *m = members; m < members + n; m++) switch (m->kind) {
+        case SCANT__JSON_STRING:
+            scant__json_string(json, m->key, m->string);
+            break;
+        case SCANT__JSON_INTEGER:
+            scant__json_integer(json, m->key, m->integer);
+            break;
+        case SCANT__JSON_SIZE:
+            scant__json_size(json, m->key, m->size);
+            break;
+        case SCANT__JSON_NUMBER:
+            scant__json_number(json, m->key, m->number);
+            break;
+        case SCANT__JSON_BOOL:
+            scant__json_bool(json, m->key, m->yes);
+            break;
+        }
 }

@@ -15,17 +15,19 @@
 
 void scant__text_json(scant__text *text, const char *string); /* NULL: null */
 void scant__text_json_bytes(scant__text *text, const char *bytes, size_t size);
-/* For a <script> in HTML: <, >, & and ' are escaped, too. */
+/* For a <script> in HTML: also escapes <, >, & and '. */
 void scant__text_json_script(scant__text *text, const char *string);
 /* The shortest form that reads back as the same number; null if not finite. */
 void scant__text_json_number(scant__text *text, double value);
 
-/* ---- objects and arrays, without blanks -------------------------------------------- */
+/* ---- objects and arrays ------------------------------------------------------------ */
 
-/* {0} is an empty one in memory from malloc(); text.failed says if memory ran out. */
+/* A JSON writer. {0} is empty and uses malloc(); text.failed: memory ran out. */
 typedef struct scant__json {
     scant__text text;
-    bool comma; /* needed before the next member */
+    bool comma;     /* whether the next member needs a comma before it */
+    unsigned lines; /* members down to this depth have a line each; 0: one line for all */
+    unsigned depth; /* number of open brackets */
 } scant__json;
 
 /* A key of NULL adds an element to an array, or the outermost value. */
@@ -33,6 +35,8 @@ void scant__json_open(scant__json *json, const char *key, char bracket); /* '{' 
 void scant__json_close(scant__json *json, char bracket);                 /* '}' or ']' */
 void scant__json_string(scant__json *json, const char *key,
                         const char *text); /* or NULL */
+void scant__json_bytes(scant__json *json, const char *key, const char *bytes,
+                       size_t size);
 void scant__json_integer(scant__json *json, const char *key, int64_t value);
 void scant__json_size(scant__json *json, const char *key, size_t value);
 void scant__json_number(scant__json *json, const char *key, double value);
@@ -41,5 +45,55 @@ void scant__json_null(scant__json *json, const char *key);
 /* A string of 16 hexadecimal digits: a JSON number would lose bits. */
 void scant__json_hex64(scant__json *json, const char *key, uint64_t value);
 void scant__json_end(scant__json *json); /* frees; the writer is empty again */
+
+/* ---- several members in one call --------------------------------------------------- */
+
+typedef struct scant__member {
+    const char *key;
+    enum {
+        SCANT__JSON_STRING,
+        SCANT__JSON_INTEGER,
+        SCANT__JSON_SIZE,
+        SCANT__JSON_NUMBER,
+        SCANT__JSON_BOOL
+    } kind;
+    union {
+        const char *string; /* NULL: written as null */
+        int64_t integer;
+        size_t size;
+        double number;
+        bool yes;
+    };
+} scant__member;
+
+/* A member from a string, an int64_t, a size_t, a double or a bool. An int does not
+ * compile, because it may be meant as a bool. */
+#define MEMBER(key, value)                                                               \
+    _Generic((value), char *                                                             \
+             : scant__member_string, const char *                                        \
+             : scant__member_string, int64_t                                             \
+             : scant__member_integer, size_t                                             \
+             : scant__member_size, double                                                \
+             : scant__member_number, bool                                                \
+             : scant__member_bool)(key, value)
+scant__member scant__member_string(const char *key, const char *value);
+scant__member scant__member_integer(const char *key, int64_t value);
+scant__member scant__member_size(const char *key, size_t value);
+scant__member scant__member_number(const char *key, double value);
+scant__member scant__member_bool(const char *key, bool value);
+/* A member from an int64_t; null if it is negative. */
+#define OPTIONAL(key, value) scant__member_optional(key, value)
+scant__member scant__member_optional(const char *key, int64_t value);
+
+/* JSON_MEMBERS(json, MEMBER("a", 1.5), MEMBER("b", "x")) adds the members to the object
+ * that is open; JSON_OBJECT(json, key, ...) adds an object with the members. */
+#define JSON_MEMBERS(json, ...)                                                          \
+    scant__json_members(json, (const scant__member[]){__VA_ARGS__},                      \
+                        sizeof((const scant__member[]){__VA_ARGS__}) /                   \
+                            sizeof(scant__member))
+#define JSON_OBJECT(json, key, ...)                                                      \
+    (scant__json_open(json, key, '{'), JSON_MEMBERS(json, __VA_ARGS__),                  \
+     scant__json_close(json, '}'))
+void scant__json_members(scant__json *json, const scant__member *members, size_t n);
 
 #endif

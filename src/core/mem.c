@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A header before each block holds the allocator's pointer and the size counted, so that
+ * A header before each block holds the allocator's pointer and the counted size, so that
  * the block can be aligned to a cache line. Decoders allocate on every thread, so a spin
- * lock guards the counters and the caller's allocator. malloc() is called without it.
+ * lock guards the counters and the caller's allocator. malloc() needs no lock.
  */
 #include "core/mem.h"
 
@@ -44,7 +44,7 @@ static void unlock(scant_ctx *ctx) {
     atomic_flag_clear_explicit(&ctx->lock, memory_order_release);
 }
 
-/* On failure these write to err, of SCANT__ERR_SIZE bytes. */
+/* charge() and get() write their error text to err, of SCANT__ERR_SIZE bytes. */
 static bool charge(scant_ctx *ctx, size_t cost, char *err) {
     size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
     lock(ctx);
@@ -65,7 +65,7 @@ static void give_back(scant_ctx *ctx, size_t cost) {
     unlock(ctx);
 }
 
-/* After the allocation: failed ones are not part of the peak. */
+/* Called after the allocation, so that failed ones do not count. */
 static void note_peak(scant_ctx *ctx) {
     lock(ctx);
     if (ctx->used > ctx->peak) ctx->peak = ctx->used;
@@ -148,6 +148,14 @@ void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size) {
     return bigger;
 }
 
+void *scant__more(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size) {
+    if (n < *room) return items;
+    size_t more = size_max(16, size_add(*room, *room / 2));
+    void *grown = scant__realloc(ctx, items, n * size, size_mul(more, size));
+    if (grown) *room = more;
+    return grown;
+}
+
 void scant__free(scant_ctx *ctx, void *block) {
     if (!ctx) free(block);
     if (!ctx || !block) return;
@@ -164,7 +172,7 @@ void scant__free(scant_ctx *ctx, void *block) {
         free(h.raw);
 }
 
-/* A list of separate blocks: arenas here hold a few large ones. */
+/* A list of separate blocks, because most arenas hold few and large ones. */
 struct scant__arena_block {
     struct scant__arena_block *next;
 };
@@ -194,6 +202,19 @@ char *scant__arena_strdup(scant__arena *arena, const char *text) {
     size_t size = strlen(text) + 1;
     char *copy = scant__arena_alloc(arena, size, 1);
     return copy ? memcpy(copy, text, size) : NULL;
+}
+
+char *scant__arena_format(scant__arena *arena, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t room = (length > 0 ? (size_t)length : 0) + 1;
+    char *text = scant__arena_zalloc(arena, room, 1);
+    va_start(args, format);
+    if (text) vsnprintf(text, room, format, args);
+    va_end(args);
+    return text;
 }
 
 void scant__arena_end(scant__arena *arena) {

@@ -21,8 +21,8 @@ enum { SCANT__MEM_FLOOR = 64 << 10 };
 /* count*size bytes, aligned to 64, not zeroed; NULL with the error text set. */
 void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size); /* zeroed */
-/* A block of size bytes that begins with the first `used` bytes of block, which ends.
- * NULL: block is unchanged. With a ctx of NULL these two are realloc() and free(). */
+/* Copies the first `used` bytes of block to a new block of size bytes and frees the old
+ * one; NULL: block is unchanged. With ctx NULL these two are realloc() and free(). */
 void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size);
 void scant__free(scant_ctx *ctx, void *block); /* NULL is fine */
 /* As scant__alloc(), but on any thread: the error text goes to fault. scant__free() may
@@ -32,11 +32,10 @@ void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__faul
  * set, if they exceed the cap. */
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault);
 void scant__uncharge(scant_ctx *ctx, size_t bytes);
-/* What scant__alloc() counts for a block: its size and the bookkeeping. */
+/* The number of bytes that scant__alloc() counts for a block: its size and overhead. */
 size_t scant__alloc_cost(size_t bytes);
 
-/* Blocks that are freed together.
- */
+/* Blocks that are freed together. */
 typedef struct scant__arena {
     scant_ctx *ctx;
     struct scant__arena_block *head;
@@ -46,7 +45,55 @@ void scant__arena_init(scant__arena *arena, scant_ctx *ctx);
 void *scant__arena_alloc(scant__arena *arena, size_t count, size_t size);
 void *scant__arena_zalloc(scant__arena *arena, size_t count, size_t size);
 char *scant__arena_strdup(scant__arena *arena, const char *text);
+/* snprintf() into a new string of the right size. */
+char *scant__arena_format(scant__arena *arena, const char *format, ...)
+    SCANT__PRINTF(2, 3);
 void scant__arena_end(scant__arena *arena); /* frees all; the arena can be used again */
+
+/* Allocates an array; if memory runs out the calling function returns SCANT_ENOMEM:
+ *     float *row = TRY_NEW(arena, float, width);
+ * TRY_ZERO() zeroes it. */
+#define TRY_NEW(arena, type, count) TRY_NEW_BY(scant__arena_alloc, arena, type, count)
+#define TRY_ZERO(arena, type, count) TRY_NEW_BY(scant__arena_zalloc, arena, type, count)
+#define TRY_NEW_BY(alloc, arena, type, count)                                            \
+    __extension__({                                                                      \
+        type *try_new_ = alloc(arena, count, sizeof(type));                              \
+        if (!try_new_) return SCANT_ENOMEM;                                              \
+        try_new_;                                                                        \
+    })
+
+/* Appends a value to the array items (NULL at first, freed by scant__free()) with n
+ * elements in use and room for `room`. If memory runs out the calling function returns
+ * SCANT_ENOMEM; the array is then unchanged. */
+#define TRY_PUSH(ctx, items, n, room, ...)                                               \
+    do {                                                                                 \
+        void *try_push_ = scant__more(ctx, items, n, &(room), sizeof *(items));          \
+        if (!try_push_) return SCANT_ENOMEM;                                             \
+        (items) = try_push_;                                                             \
+        (items)[n] = __VA_ARGS__;                                                        \
+        (n)++;                                                                           \
+    } while (0)
+/* For TRY_PUSH(): returns the array, reallocated if it was full. */
+void *scant__more(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size);
+
+/* Calls fn(&variable) when the variable goes out of scope, so that TRY() can be used with
+ * things that must be freed:
+ *     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+ *     AUTO(scant_array_auto) scant_array *array = NULL;
+ * `unused` because clang warns about a variable that is only cleaned up. */
+#define AUTO(fn) __attribute__((cleanup(fn), unused))
+/* Defines NAME_auto() for AUTO(), from NAME_free(). */
+#define DEFINE_AUTO(type, name)                                                          \
+    static inline void name##_auto(type **p) { name##_free(*p); }
+
+/* Returns a pointer and sets the variable to NULL: passes ownership from an AUTO()
+ * variable to the caller. */
+#define TAKE(pointer)                                                                    \
+    __extension__({                                                                      \
+        __typeof__(pointer) taken_ = (pointer);                                          \
+        (pointer) = NULL;                                                                \
+        taken_;                                                                          \
+    })
 
 /* For sizes from files: false on overflow, with *out unchanged. */
 bool scant__mul(size_t a, size_t b, size_t *out);

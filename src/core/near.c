@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The distance between words is the number of edits (a letter inserted, deleted or
- * replaced, or two neighbours swapped). A typo has edits in at most a third of the word.
- * A name that begins with the word counts as one edit away.
+ * replaced, or two neighbours swapped). A typo of n letters has at most n / 3 edits,
+ * rounded up. A name that begins with the word counts as one edit away.
  */
 #include "core/near.h"
 
@@ -10,7 +10,7 @@
 
 #include "core/size.h"
 
-enum { LONGEST = 40 }; /* of a name; longer words are as far as can be */
+enum { LONGEST = 40 }; /* letters; longer words have distance LONGEST */
 
 /* Optimal string alignment distance; the last three rows of its table are kept. */
 static size_t edits(const char *a, const char *b) {

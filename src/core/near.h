@@ -7,10 +7,10 @@
 
 #include <stddef.h>
 
-/* name_at() gives the i-th of count names. NULL: there are none. */
+/* Returns the closest of count names, the i-th being name_at(names, i); NULL: none. */
 const char *scant__nearest(const char *word, const void *names, size_t count,
                            const char *(*name_at)(const void *names, size_t i));
-/* The same, but NULL if word is too different to be a typo of any. */
+/* The same, but NULL if word is too different from every name to be a typo. */
 const char *scant__nearest_typo(const char *word, const void *names, size_t count,
                                 const char *(*name_at)(const void *names, size_t i));
 

@@ -15,7 +15,7 @@
 enum {
     SAFE = 15,
     FULL = 17
-}; /* digits that any decimal survives; that any double does */
+}; /* a double preserves SAFE decimal digits; FULL digits preserve a double */
 
 bool scant__number_parse(const char *text, double *out) {
     bool infinite = strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0;
@@ -50,7 +50,7 @@ static const char *write_point(char *out) {
     return out;
 }
 
-/* In the program's locale. */
+/* Formats value, and parses it again, in the program's locale. */
 static bool reads_back(double value, int digits, char out[SCANT__NUMBER]) {
     snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
     return strtod(out, NULL) == value;
@@ -65,7 +65,7 @@ const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
     return scant__number_round(value, FULL, out);
 }
 
-/* Most numbers that need more than SAFE digits need FULL, so the search starts there. */
+/* Whether SAFE digits are enough decides where the search starts. */
 const char *scant__number_shortest(double value, int least, char out[SCANT__NUMBER]) {
     int digits = reads_back(value, SAFE, out) ? least : SAFE + 1;
     while (digits < FULL && !reads_back(value, digits, out)) digits++;

@@ -8,9 +8,9 @@
 
 #include "core/near.h"
 
-/* ---- values ------------------------------------------------------------------------ */
+/* ---- reading values ---------------------------------------------------------------- */
 
-/* Takes the next word off "a|b|c". */
+/* Splits the first word off "a|b|c". */
 static bool next_word(const char **choices, const char **word, size_t *size) {
     if (!*choices) return false;
     *word = *choices;
@@ -46,7 +46,7 @@ bool scant__switch_read(const char *text, bool *out) {
     return false;
 }
 
-/* Returns where the digits end; NULL where there are none or they overflow. */
+/* Returns the end of the digits; NULL if there are none or they overflow. */
 static const char *read_digits(const char *text, uint64_t *out) {
     uint64_t value = 0;
     const char *at = text;
@@ -64,7 +64,7 @@ bool scant__whole_read(const char *text, uint64_t *out) {
     return end && !*end;
 }
 
-/* "", "K", "KB", "KiB", ... in either case. */
+/* Reads "", "B", "K", "KB", "KiB", ..., in upper or lower case. */
 static bool read_unit(const char *text, uint64_t *unit) {
     static const char letters[] = "KMGT";
     *unit = 1;
@@ -80,7 +80,8 @@ static bool read_unit(const char *text, uint64_t *unit) {
     return !*text;
 }
 
-bool scant__bytes_read(const char *text, uint64_t *out) {
+/* Reads a size in bytes: 512, 1.5G, 4KiB; K, M, G and T are powers of 1024. */
+static bool read_bytes(const char *text, uint64_t *out) {
     uint64_t whole, unit;
     double fraction = 0, place = 0.1;
     const char *at = read_digits(text, &whole);
@@ -97,7 +98,7 @@ bool scant__bytes_read(const char *text, uint64_t *out) {
     return true;
 }
 
-/* Which word of "a|b|c:K" text is. */
+/* Finds text among the words "a|b|c:K"; sets the word's index and K. */
 static bool read_choice(const scant_option *o, const char *text, scant__value *out) {
     const char *choices = o->choices, *word;
     size_t size, length = strlen(text);
@@ -120,7 +121,7 @@ static bool within(const scant_option *o, double value) {
     return above && below;
 }
 
-/* inf only where the row has no largest value, and names it as one. */
+/* inf is valid only if max is infinite and not excluded by SCANT_OPEN_MAX. */
 static bool read_number(const scant_option *o, const char *text, scant__value *out) {
     if (!scant__number_parse(text, &out->number)) return false;
     return within(o, out->number) &&
@@ -130,7 +131,7 @@ static bool read_number(const scant_option *o, const char *text, scant__value *o
 static bool read_count(const scant_option *o, const char *text, scant__value *out) {
     if (!scant__whole_read(text, &out->whole)) return false;
     out->number = (double)out->whole;
-    bool word = o->choices && out->whole == SIZE_MAX; /* stands for one */
+    bool word = o->choices && out->whole == SIZE_MAX; /* SIZE_MAX stands for a word */
     return within(o, out->number) && out->whole <= SIZE_MAX && !word;
 }
 
@@ -165,13 +166,13 @@ bool scant__option_read(const scant_option *o, const char *text, scant__value *o
     case SCANT_OPTION_SEED:
         return scant__whole_read(text, &out->whole);
     case SCANT_OPTION_BYTES:
-        return scant__bytes_read(text, &out->whole);
+        return read_bytes(text, &out->whole);
     default:
         return true;
     }
 }
 
-/* ---- what is expected -------------------------------------------------------------- */
+/* ---- descriptions of valid values -------------------------------------------------- */
 
 static void add_range(const scant_option *o, char *out, size_t size) {
     bool whole = o->kind == SCANT_OPTION_COUNT;
@@ -265,17 +266,6 @@ void scant__option_store(const scant_option *o, const char *text,
     default:
         *(const char **)at = text;
     }
-}
-
-scant_status scant__option_set(scant_ctx *ctx, const char *name, const scant_option *o,
-                               const char *text, void *base) {
-    char expected[SCANT__EXPECTED];
-    scant__value value;
-    if (!scant__option_read(o, text, &value))
-        return scant__fail(ctx, SCANT_EUSAGE, "%s is '%s', expected %s", name, text,
-                           scant__option_expected(o, text, expected));
-    scant__option_store(o, text, &value, base);
-    return SCANT_OK;
 }
 
 const char *scant__option_text(const scant_option *o, const void *base,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Options by their table rows (scant_option): the one reader of option values. Flags,
- * keys of experiment files, project settings and strategy options are all read, stored
- * and printed here, so that a value is accepted or refused alike wherever it is given.
+ * Option values: read, stored and printed as table rows (scant_option) describe. Flags,
+ * keys of experiment files, project settings and strategy options all use these
+ * functions, so that the same values are valid everywhere.
  */
 #ifndef SCANT_CORE_OPTION_H
 #define SCANT_CORE_OPTION_H
@@ -47,50 +47,45 @@
 #define OPT_FILES(key, arg, at, group, help)                                             \
     OPT_ROW(key, FILES, arg, NULL, at, group, help, )
 
-/* A value as read. */
+/* A parsed value. */
 typedef struct scant__value {
-    double number;  /* a switch: 0 or 1; a choice: which word, from 0 */
+    double number;  /* a number; a switch: 0 or 1; a choice: the word's index */
     double param;   /* the K of a choice "word:K" */
     uint64_t whole; /* a count, a seed, a size in bytes */
     bool word;      /* a number was given as one of the words in choices ("auto") */
 } scant__value;
 
-/* Reads text by the row. False: it is not a value of the option. */
+/* Parses text as a value of the option. False: it is not one. */
 bool scant__option_read(const scant_option *option, const char *text, scant__value *out);
 
 enum { SCANT__EXPECTED = 400 };
-/* What a value may be: "a whole number from 1 to 5", "one of a, b". text, if not NULL, is
- * the value that was refused: the nearest name is then suggested. Returns out. */
+/* Describes the valid values: "a whole number from 1 to 5", "one of a|b". For a refused
+ * text (or NULL), the nearest name is suggested. Returns out. */
 const char *scant__option_expected(const scant_option *option, const char *text,
                                    char out[SCANT__EXPECTED]);
 
-/* Stores a value that was read at option->at of base, in the type of its kind. Strings
- * are borrowed from text. A word instead of a number is stored as NaN or SIZE_MAX. */
+/* Stores a parsed value at base + option->at, in the type of its kind. Strings are
+ * borrowed from text. A word instead of a number is stored as NaN or SIZE_MAX. */
 void scant__option_store(const scant_option *option, const char *text,
                          const scant__value *value, void *base);
 
-/* Reads and stores. On failure SCANT_EUSAGE: "NAME is 'TEXT', expected ...". */
-scant_status scant__option_set(scant_ctx *ctx, const char *name,
-                               const scant_option *option, const char *text, void *base);
-
-/* The stored value as a person would write it: borrowed from base or out. "" where a
- * string is NULL. */
+/* The stored value as text, borrowed from base or out; "" for a string that is NULL. */
 const char *scant__option_text(const scant_option *option, const void *base,
                                char out[SCANT__NUMBER]);
 
-/* Whether the values stored in base are within the rows' ranges; strings may be NULL.
- * SCANT_EUSAGE names the first that is not. */
+/* Checks that the values stored in base are valid for the rows; strings may be NULL.
+ * SCANT_EUSAGE names the first invalid one. */
 scant_status scant__options_check(scant_ctx *ctx, const scant_option *rows, size_t n,
                                   const void *base);
 
 /* Copies one option's value. */
 void scant__option_copy(const scant_option *option, const void *from, void *to);
 
-/* The row of a key, in which '-' and '_' are the same; NULL: there is none. */
+/* Finds the row of a key; '-' and '_' in keys are equal. NULL: there is none. */
 const scant_option *scant__option_find(const scant_option *rows, size_t n,
                                        const char *key);
 
-/* Whether words, with blanks between, has word. */
+/* Whether the blank-separated list words contains word. */
 bool scant__has_word(const char *words, const char *word);
 /* Whether word is one of "a|b|c". */
 bool scant__is_choice(const char *choices, const char *word);
@@ -98,7 +93,5 @@ bool scant__is_choice(const char *choices, const char *word);
 bool scant__switch_read(const char *text, bool *out);
 /* Reads a whole number in decimal digits. */
 bool scant__whole_read(const char *text, uint64_t *out);
-/* Reads a size in bytes: digits, a fraction, K, M, G or T (powers of 1024), "iB". */
-bool scant__bytes_read(const char *text, uint64_t *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers take blocks in order from one counter. They are OpenMP's, or POSIX threads if
- * SCANT_PTHREADS is defined (the thread sanitizer does not understand libgomp's
+ * Workers take blocks in order from one counter. They are OpenMP threads, or POSIX ones
+ * if SCANT_PTHREADS is defined (the thread sanitizer does not understand libgomp's
  * barriers). Inside a loop BLAS runs on one thread: OpenBLAS reads the setting of
  * omp_set_num_threads(), which belongs to the calling task.
  */
@@ -29,8 +29,8 @@ typedef struct job {
     void *arg;
     atomic_size_t next, done;
     atomic_bool stop;
-    atomic_flag lock; /* guards the three below */
-    size_t bad_block; /* lowest that failed; SIZE_MAX: none */
+    atomic_flag lock; /* guards the three members below */
+    size_t bad_block; /* lowest block that failed; SIZE_MAX: none */
     scant_status status;
     scant__fault *fault;
 } job;
@@ -145,8 +145,8 @@ void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size
     }
 }
 
-/* A container or `taskset` may allow a process few of the machine's cores; more threads
- * than that wait for each other and are very slow. */
+/* A container or `taskset` may allow a process only some cores; more threads than cores
+ * wait for each other and are very slow. */
 unsigned scant__threads_usual(void) {
     int cores = omp_get_num_procs(), most = omp_get_max_threads();
     return (unsigned)(most < cores ? most : cores);

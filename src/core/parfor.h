@@ -2,7 +2,7 @@
  *
  * Parallel loops. Only these, prefetch.h and jobpool.h start threads.
  *
- * Work is cut into blocks by the size of the problem, not by the thread count. A block
+ * The number of blocks depends on the problem, not on the thread count. A block
  * writes only to its own memory (or its worker's scratch); the caller reduces over blocks
  * in order. So the result does not depend on the thread count.
  */
@@ -18,7 +18,7 @@
 typedef scant_status (*scant__block_fn)(void *arg, size_t block, unsigned worker,
                                         scant__fault *fault);
 
-/* Runs fn for blocks 0..blocks-1. Of several failures the lowest block's is returned.
+/* Runs fn for blocks 0..blocks-1. Returns the failure of the lowest block that failed.
  * Polls cancel and reports progress under the name phase (NULL: no report). */
 scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
                            scant__block_fn fn, void *arg);
@@ -27,11 +27,11 @@ scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg);
 
-/* The default thread count: the cores this process may use, or fewer by OMP_NUM_THREADS.
+/* The default thread count: the cores this process may use, or OMP_NUM_THREADS if lower.
  */
 unsigned scant__threads_usual(void);
 
-/* Between the two, libraries with OpenMP loops of their own use ctx's thread count when
+/* Between enter() and leave(), libraries that use OpenMP run on ctx's thread count when
  * this thread calls them. leave() takes the result of enter(). */
 int scant__threads_enter(const scant_ctx *ctx);
 void scant__threads_leave(int before);

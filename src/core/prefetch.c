@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lock is enough: an item takes some hundred microseconds, a lock less than one.
+ * One lock is enough: filling an item takes some 100 microseconds, locking less than one.
  */
 #include "core/prefetch.h"
 
@@ -22,15 +22,15 @@ struct scant__prefetch {
     scant__prefetch_job job;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t next;  /* item to begin */
-    size_t taken; /* items taken; the caller uses the last of them */
+    size_t next;  /* next item to fill */
+    size_t taken; /* next item to take; the caller uses the one before */
     bool stop;
-    slot *slots;
     pthread_t ids[MOST_THREADS];
     unsigned started;
+    slot slots[];
 };
 
-/* An item's slot is free once the caller has taken the item after the one it held. */
+/* A slot is free again once the caller has taken the item after the one in it. */
 static bool may_begin(const scant__prefetch *p) {
     return p->next < p->job.last && p->next < p->taken + p->job.slots - 1;
 }
@@ -64,16 +64,11 @@ static void *work(void *arg) {
 scant_status scant__prefetch_start(scant_ctx *ctx, const scant__prefetch_job *job,
                                    scant__prefetch **out) {
     *out = NULL;
-    scant__prefetch *p = scant__zalloc(ctx, 1, sizeof *p);
-    slot *slots = scant__zalloc(ctx, job->slots, sizeof *slots);
-    if (!p || !slots) {
-        scant__free(ctx, p);
-        scant__free(ctx, slots);
-        return SCANT_ENOMEM;
-    }
+    size_t bytes = size_add(sizeof(scant__prefetch), size_mul(job->slots, sizeof(slot)));
+    scant__prefetch *p = scant__zalloc(ctx, bytes, 1);
+    if (!p) return SCANT_ENOMEM;
     p->ctx = ctx;
     p->job = *job;
-    p->slots = slots;
     p->next = p->taken = job->first;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
@@ -110,7 +105,5 @@ void scant__prefetch_end(scant__prefetch *p) {
     for (unsigned i = 0; i < p->started; i++) pthread_join(p->ids[i], NULL);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
-    scant_ctx *ctx = p->ctx;
-    scant__free(ctx, p->slots);
-    scant__free(ctx, p);
+    scant__free(p->ctx, p);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefetching: threads fill a ring of slots, item after item, while the caller uses full
- * ones. Items come out in order for any number of threads.
+ * Prefetching: threads fill a ring of slots with the next items while the caller uses
+ * filled ones. The caller gets the items in order for any number of threads.
  */
 #ifndef SCANT_CORE_PREFETCH_H
 #define SCANT_CORE_PREFETCH_H
@@ -18,16 +18,17 @@ typedef struct scant__prefetch_job {
     /* Called for one item at a time, in order, for work that depends on the item before.
      * May be NULL. */
     void (*prepare)(void *arg, size_t item, size_t slot);
-    /* Called next, for several items in parallel. */
+    /* Called after prepare(), for several items in parallel. */
     scant_status (*fill)(void *arg, size_t item, size_t slot, scant__fault *fault);
 } scant__prefetch_job;
 
-/* On SCANT_OK *out is new, and scant__prefetch_end() ends it and its threads. If no
- * thread can be started, scant__prefetch_take() does the work. */
+/* Starts the threads; scant__prefetch_end() ends them and frees *out. If no thread can be
+ * started, scant__prefetch_take() fills the slots. */
 scant_status scant__prefetch_start(scant_ctx *ctx, const scant__prefetch_job *job,
                                    scant__prefetch **out);
-/* Waits for the next item; *slot may be used until the next call. Fails as fill() did. */
+/* Waits for the next item; *slot is valid until the next call. Fails if fill() did. */
 scant_status scant__prefetch_take(scant__prefetch *prefetch, size_t *slot);
 void scant__prefetch_end(scant__prefetch *prefetch); /* NULL is fine */
+static inline void scant__prefetch_auto(scant__prefetch **p) { scant__prefetch_end(*p); }
 
 #endif

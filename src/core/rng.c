@@ -59,12 +59,12 @@ uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n) {
     for (uint32_t attempt = 0;; attempt++) {
         uint64_t x = draw(rng, index, attempt);
         if (x <= UINT64_MAX - excess)
-            return x % n; /* else: the incomplete last stretch */
+            return x % n; /* else: reject the incomplete last range */
     }
 }
 
 static double normal_radius(const scant__rng *rng, uint64_t index) {
-    return sqrt(-2 * log(1 - scant__rng_unit(rng, 2 * index))); /* of (0, 1] */
+    return sqrt(-2 * log(1 - scant__rng_unit(rng, 2 * index))); /* log of (0, 1] */
 }
 
 static double normal_angle(const scant__rng *rng, uint64_t index) {

@@ -12,18 +12,15 @@ void scant__text_init(scant__text *text, scant_ctx *ctx) {
     *text = (scant__text){.ctx = ctx};
 }
 
-/* Room for `more` bytes and a zero. */
+/* Makes room for `more` bytes and a zero. */
 static bool reserve(scant__text *text, size_t more) {
     if (text->failed) return false;
     size_t need = size_add(text->size, size_add(more, 1));
     if (text->room >= need) return true;
     size_t room = size_max(FIRST, size_max(size_mul(2, text->room), need));
-    char *data = scant__realloc(text->ctx, text->data, text->size, room);
-    if (!data) {
-        text->failed = true;
-        if (text->no_memory) text->no_memory();
-        return false;
-    }
+    char *data = text->grow ? text->grow(text->data, room)
+                            : scant__realloc(text->ctx, text->data, text->size, room);
+    if (!data) return !(text->failed = true);
     text->data = data;
     text->room = room;
     return true;
@@ -87,15 +84,15 @@ scant_status scant__text_take(scant__text *text, char **bytes, size_t *size) {
     bool failed = !reserve(text, 0);
     *bytes = failed ? NULL : text->data;
     *size = failed ? 0 : text->size;
-    if (failed)
-        scant__free(text->ctx, text->data);
-    else
+    if (!failed) {
         text->data[text->size] = 0;
-    *text = (scant__text){.ctx = text->ctx, .no_memory = text->no_memory};
+        text->data = NULL;
+    }
+    scant__text_end(text);
     return failed ? SCANT_ENOMEM : SCANT_OK; /* the allocator set the error text */
 }
 
 void scant__text_end(scant__text *text) {
-    scant__free(text->ctx, text->data);
-    *text = (scant__text){.ctx = text->ctx, .no_memory = text->no_memory};
+    if (!text->grow) scant__free(text->ctx, text->data);
+    *text = (scant__text){.ctx = text->ctx, .grow = text->grow};
 }

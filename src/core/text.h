@@ -11,11 +11,12 @@
 
 #include "core/mem.h"
 
-/* {0} is an empty one. */
+/* {0} is an empty text. */
 typedef struct scant__text {
-    scant_ctx *ctx;          /* memory under its cap; NULL: from malloc() */
-    void (*no_memory)(void); /* called when memory runs out; NULL: nothing is */
-    char *data;              /* ends in a zero that size does not count; NULL: empty */
+    scant_ctx *ctx; /* allocates under its cap; NULL: with malloc() */
+    /* If set, used instead, as realloc(); scant__text_end() does not free its memory. */
+    void *(*grow)(void *block, size_t size);
+    char *data; /* ends in a zero that size does not count; NULL: empty */
     size_t size, room;
     bool failed;
 } scant__text;
@@ -23,16 +24,16 @@ typedef struct scant__text {
 void scant__text_init(scant__text *text, scant_ctx *ctx);
 void scant__text_bytes(scant__text *text, const char *bytes, size_t count);
 void scant__text_add(scant__text *text, const char *string);
-/* Any length. The library must not use %f, %e or %g: they depend on the locale. */
+/* Text of any length. The library must not use %f, %e or %g, which depend on locale. */
 void scant__text_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
-/* Rounded to so many digits (17: it reads back the same), without zeros at the end. */
+/* Rounded to `digits` digits (17: parses to the same number), no trailing zeros. */
 void scant__text_number(scant__text *text, double value, int digits);
-/* A field of CSV, in quotes if it needs them (RFC 4180) or a reader might trim it. */
+/* A CSV field, in quotes if RFC 4180 requires it or a reader might trim it. */
 void scant__text_csv(scant__text *text, const char *string);
 void scant__text_csv_bytes(scant__text *text, const char *bytes, size_t size);
 
-/* Gives the bytes, with a zero behind them, to the caller, who ends them with
- * scant__free(); SCANT_ENOMEM if memory ran out. The text is empty again either way. */
+/* Passes the bytes, followed by a zero, to the caller, who frees them with scant__free();
+ * SCANT_ENOMEM if memory ran out. The text is empty afterwards in both cases. */
 scant_status scant__text_take(scant__text *text, char **bytes, size_t *size);
 void scant__text_end(scant__text *text); /* frees; the text is empty again */
 

@@ -4,18 +4,19 @@
  */
 #include "core/utf8.h"
 
-/* By the first byte: how many follow, its own bits, and the range of the second byte. */
+/* For first bytes first..last: the number of bytes that follow (more), the mask of the
+ * first byte's bits, and the range of the second byte. */
 typedef struct form {
     unsigned char first, last, more, bits, low, high;
 } form;
 
 static const form *find_form(unsigned char byte) {
     static const form forms[] = {{0xC2, 0xDF, 1, 0x1F, 0x80, 0xBF},
-                                 {0xE0, 0xE0, 2, 0x0F, 0xA0, 0xBF}, /* overlong */
+                                 {0xE0, 0xE0, 2, 0x0F, 0xA0, 0xBF}, /* not overlong */
                                  {0xE1, 0xEC, 2, 0x0F, 0x80, 0xBF},
-                                 {0xED, 0xED, 2, 0x0F, 0x80, 0x9F}, /* surrogates */
+                                 {0xED, 0xED, 2, 0x0F, 0x80, 0x9F}, /* no surrogates */
                                  {0xEE, 0xEF, 2, 0x0F, 0x80, 0xBF},
-                                 {0xF0, 0xF0, 3, 0x07, 0x90, 0xBF}, /* overlong */
+                                 {0xF0, 0xF0, 3, 0x07, 0x90, 0xBF}, /* not overlong */
                                  {0xF1, 0xF3, 3, 0x07, 0x80, 0xBF},
                                  {0xF4, 0xF4, 3, 0x07, 0x80, 0x8F}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)

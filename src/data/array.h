@@ -9,54 +9,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/ctx.h"
+#include "core/mem.h"
 #include "data/source.h"
 
 struct scant_array {
     scant_ctx *ctx;
-    char *name; /* used in messages: the path as the user gave it, or the name given to
-                   wrap */
+    char *name; /* for messages: the user's path, or the name passed to wrap */
     const unsigned char *data;
     scant_dtype dtype;
     bool swapped; /* stored in the non-native byte order */
     size_t item;  /* bytes per element */
     size_t ndim;
     size_t shape[SCANT_MAX_DIMS];
-    size_t count;         /* elements: product of shape; count * item does not overflow */
-    scant__source source; /* what data points into; empty if it is the caller's */
+    size_t count;         /* product of shape; count * item does not overflow */
+    scant__source source; /* owns data; empty if the caller does */
 };
 
-/* A handle with only its name set, for readers of formats other than .npy, which fill in
- * the rest. NULL with the error text set. */
+DEFINE_AUTO(scant_array, scant_array)
+DEFINE_AUTO(scant_writer, scant_writer)
+DEFINE_AUTO(scant_ids, scant_ids)
+
+/* Creates a handle with only its name set, for readers of formats other than .npy, which
+ * fill in the rest. NULL with the error text set. */
 scant_array *scant__array_create(scant_ctx *ctx, const char *name);
 /* Sets dtype, item, ndim, shape and count; SCANT_EUSAGE if they are invalid. */
 scant_status scant__array_set_shape(scant_ctx *ctx, scant_array *array, scant_dtype dtype,
                                     size_t ndim, const size_t *shape);
 
-/* ---- element types (dtype.c) ---- */
+/* ---- element types ---- */
 
 const char *scant__dtype_name(scant_dtype dtype); /* "float32" */
-bool scant__dtype_is_float(scant_dtype dtype);
 bool scant__dtype_is_integer(scant_dtype dtype);
 size_t scant__dtype_size(scant_dtype dtype);      /* bytes; 0: not a dtype */
 const char *scant__dtype_code(scant_dtype dtype); /* NumPy's code: "f4" */
-/* The dtype of NumPy's kind letter and size; 0 if there is none. */
+/* Finds the dtype of NumPy's kind letter and size; 0: there is none. */
 scant_dtype scant__dtype_find(char kind, size_t size);
-bool scant__little_endian(void); /* this machine's byte order */
+enum { SCANT__LITTLE_ENDIAN = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 
-/* Product of the dimensions; false if that many elements of item bytes cannot be
- * addressed. As in NumPy, zero dimensions are left out of the check, so the product of
+/* Sets *count to the product of the dimensions. False: so many elements of item bytes
+ * cannot be addressed. As in NumPy, the check ignores zero dimensions, so the product of
  * any subset of the dimensions does not overflow either. */
 bool scant__shape_count(size_t ndim, const size_t *shape, size_t item, size_t *count);
 
-/* ---- reading (convert.c) ---- */
+/* ---- reading ---- */
 
-/* Whether data can be used directly as elements of dtype: native byte order and aligned.
- * */
+/* Whether data can be used as elements of dtype without conversion: same dtype, native
+ * byte order, aligned. */
 bool scant__array_is_direct(const scant_array *array, scant_dtype dtype);
 
-/* Elements first..first+count-1 in C order. The conversion is exact for every type that
- * out can hold (f2, f4, u1 in float; also f8 in double). The range must lie inside. */
+/* Read elements first..first+count-1, which must exist, in C order. The conversion is
+ * exact for every type that out can hold (f2, f4, u1 in float; also f8 in double). */
 void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
                            float *out);
 void scant__array_read_f64(const scant_array *array, size_t first, size_t count,

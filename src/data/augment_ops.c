@@ -4,12 +4,12 @@
  * (Sohn et al. 2020). Results equal Pillow's ImageOps, ImageEnhance, rotate() and
  * transform() with nearest neighbours, byte for byte.
  *
- *     v: the level                 what
+ *     operation                    effect at level v
  *     Identity                     nothing
  *     AutoContrast                 each channel's range becomes 0 to 255
  *     Equalize                     each channel's histogram becomes about flat
- *     Brightness, Color,           a blend with black, with the grey image, with its
- *     Contrast, Sharpness          mean grey, with a smoothed one: .05 + .09 v is kept
+ *     Brightness, Color,           blend of .05 + .09 v of the image with black, with its
+ *     Contrast, Sharpness          grey image, with its mean grey, with a smoothed image
  *     Posterize                    the highest 4 + floor(.4 v) bits are kept
  *     Solarize                     bytes from 256 - floor(25.6 v) on become 255 - b
  *     Rotate                       3 v degrees about the centre, positive to the left
@@ -22,10 +22,10 @@
  * as for colours. With any channel count other than one or three the grey image is the
  * plain mean of the channels, not the luma.
  *
- * Each operation is one pass over the image, or two if it measures first: bytes go
- * through a table of 256, geometry through one affine map from out to in.
+ * Each operation is one pass over the image, or two if it measures first. Operations on
+ * values use a table of 256 bytes, geometric ones an affine map from out to in.
  */
-#include "data/augment_ops.h"
+#include "data/augment_views.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -55,7 +55,7 @@ static void identity(const job *j) { memcpy(j->out, j->in, j->c * plane_of(j)); 
 
 static void posterize(const job *j) {
     unsigned char table[256];
-    int gone = 4 - j->level * 4 / 10; /* of 8 bits */
+    int gone = 4 - j->level * 4 / 10; /* number of low bits cleared */
     for (int b = 0; b < 256; b++) table[b] = (unsigned char)(b >> gone << gone);
     look_up_all(j, table);
 }
@@ -67,7 +67,7 @@ static void solarize(const job *j) {
     look_up_all(j, table);
 }
 
-/* False if all bytes are equal: there is nothing to stretch. */
+/* Table for AutoContrast. False: all bytes are equal. */
 static bool stretch_table(const unsigned char *in, size_t n, unsigned char *table) {
     int low = 255, high = 0;
     for (size_t i = 0; i < n; i++) {
@@ -83,7 +83,7 @@ static bool stretch_table(const unsigned char *in, size_t n, unsigned char *tabl
     return true;
 }
 
-/* False if too few pixels lie below the largest value in use for a table step of 1. */
+/* Table for Equalize. False: fewer than 255 pixels are below the largest value. */
 static bool even_table(const unsigned char *in, size_t n, unsigned char *table) {
     size_t histogram[256] = {0}, last = 255;
     for (size_t i = 0; i < n; i++) histogram[in[i]]++;
@@ -119,7 +119,7 @@ static void equalize(const job *j) { by_channel(j, even_table); }
 
 static float kept(const job *j) { return (float)(.05 + .09 * j->level); }
 
-/* Interpolates from poor to rich; truncates instead of rounding. */
+/* Interpolates from poor (degraded) to rich; truncates as Pillow does. */
 static inline unsigned char blend(int poor, int rich, float part) {
     return (unsigned char)(int)((float)poor + part * (float)(rich - poor));
 }
@@ -170,14 +170,13 @@ static void color(const job *j) {
 static void contrast(const job *j) {
     size_t n = plane_of(j);
     uint64_t sum = 0;
-    grey_image(j, j->out); /* temporary, for its mean */
+    grey_image(j, j->out); /* temporary: only its mean is used */
     for (size_t i = 0; i < n; i++) sum += j->out[i];
     blend_all(j, n ? (int)((2 * sum + n) / (2 * n)) : 0);
 }
 
-/* Sharpens the interior of the row between above and below. The smoothed pixel is the
- * mean of the nine with the middle counted five times; adding 6 before dividing by 13
- * rounds. */
+/* Sharpens a row except its first and last pixel. A smoothed pixel is the mean of 3 x 3
+ * pixels, the centre counted five times; adding 6 before dividing by 13 rounds. */
 static void sharpen_row(const unsigned char *above, const unsigned char *row,
                         const unsigned char *below, unsigned char *out, size_t w,
                         float part) {
@@ -210,19 +209,9 @@ typedef struct affine {
 
 static int64_t fixed(double x) { return (int64_t)floor(x * 65536 + .5); }
 
-static affine affine_of(const double right[2], const double down[2],
-                        const double origin[2]) {
-    return (affine){.x = fixed(origin[0] + right[0] * .5 + down[0] * .5),
-                    .y = fixed(origin[1] + right[1] * .5 + down[1] * .5),
-                    .x_right = fixed(right[0]),
-                    .y_right = fixed(right[1]),
-                    .x_down = fixed(down[0]),
-                    .y_down = fixed(down[1])};
-}
-
 static bool inside(int64_t at, size_t size) { return at >= 0 && (size_t)at < size; }
 
-/* Row y of out where the map is a horizontal shift. */
+/* Writes row y of out if each row of out is a shifted row of in. */
 static void copy_row(const job *j, const affine *a, size_t y) {
     size_t n = plane_of(j), w = j->w;
     int64_t shift = a->x >> 16, from = a->y >> 16;
@@ -249,52 +238,54 @@ static void map_row(const job *j, const affine *a, size_t y) {
     }
 }
 
-static void map(const job *j, affine a) {
+static void map(const job *j, const double right[2], const double down[2],
+                const double origin[2]) {
+    affine a = {.x = fixed(origin[0] + right[0] * .5 + down[0] * .5),
+                .y = fixed(origin[1] + right[1] * .5 + down[1] * .5),
+                .x_right = fixed(right[0]),
+                .y_right = fixed(right[1]),
+                .x_down = fixed(down[0]),
+                .y_down = fixed(down[1])};
     bool rows = a.x_right == 65536 && a.y_right == 0;
     for (size_t y = 0; y < j->h; y++, a.x += a.x_down, a.y += a.y_down)
-        if (rows)
-            copy_row(j, &a, y);
-        else
-            map_row(j, &a, y);
+        (rows ? copy_row : map_row)(j, &a, y);
 }
 
 static void rotate(const job *j) {
     const double pi = 3.14159265358979323846;
     double angle = 3 * j->level * pi / 180, cosine = cos(angle), sine = sin(angle);
     double x = (double)j->w / 2, y = (double)j->h / 2;
-    map(j, affine_of((double[]){cosine, sine}, (double[]){-sine, cosine},
-                     (double[]){x - cosine * x + sine * y, y - sine * x - cosine * y}));
+    map(j, (double[]){cosine, sine}, (double[]){-sine, cosine},
+        (double[]){x - cosine * x + sine * y, y - sine * x - cosine * y});
 }
 
 static void shear_x(const job *j) {
-    map(j, affine_of((double[]){1, 0}, (double[]){.03 * j->level, 1}, (double[]){0, 0}));
+    map(j, (double[]){1, 0}, (double[]){.03 * j->level, 1}, (double[]){0, 0});
 }
 
 static void shear_y(const job *j) {
-    map(j, affine_of((double[]){1, .03 * j->level}, (double[]){0, 1}, (double[]){0, 0}));
+    map(j, (double[]){1, .03 * j->level}, (double[]){0, 1}, (double[]){0, 0});
 }
 
-/* Levels are below 10 and sizes are image sizes: no overflow. */
+/* Length of a translation. Cannot overflow: levels are below 10, size is an image's. */
 static double pixels(int level, size_t size) {
     int64_t way = (level < 0 ? -level : level) * (int64_t)size * 3 / 100;
     return (double)(level < 0 ? -way : way);
 }
 
 static void translate_x(const job *j) {
-    map(j, affine_of((double[]){1, 0}, (double[]){0, 1},
-                     (double[]){pixels(j->level, j->w), 0}));
+    map(j, (double[]){1, 0}, (double[]){0, 1}, (double[]){pixels(j->level, j->w), 0});
 }
 
 static void translate_y(const job *j) {
-    map(j, affine_of((double[]){1, 0}, (double[]){0, 1},
-                     (double[]){0, pixels(j->level, j->h)}));
+    map(j, (double[]){1, 0}, (double[]){0, 1}, (double[]){0, pixels(j->level, j->h)});
 }
 
-/* ---- registry ---- */
+/* ---- table of operations ---- */
 
 static const struct {
     void (*run)(const job *j);
-    bool either; /* direction */
+    bool either; /* has a direction: the level may be negative */
 } operations[SCANT__OPERATIONS] = {
     [SCANT__IDENTITY] = {identity, false},
     [SCANT__AUTOCONTRAST] = {autocontrast, false},

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * A weak view of an image is mirrored at random and shifted. Reflection excludes the
+ * edge, like NumPy's "reflect": ... 2 1 | 0 1 2 ... Images of fewer than eight pixels a
+ * side are not shifted.
+ *
  * A strong view of an image is a weak view, then two of the fourteen operations, drawn
- * with replacement, each applied with probability 1/2 at a level of 1 to 9 in a random
- * direction where it has one, then a grey square at a random pixel (Cutout; DeVries and
- * Taylor 2017). The square is half as wide as the image: FixMatch's 16 pixels for images
- * of 32. The paper covers no other sizes; a fixed 16 would hide most of a small image and
- * little of a large one.
+ * with replacement, each applied with probability 1/2 at a random level and direction,
+ * then a grey square at a random pixel (Cutout; DeVries and Taylor 2017). The square is
+ * half as wide as the image, which gives FixMatch's 16 pixels for images of 32. The paper
+ * covers no other sizes; a fixed 16 would hide most of a small image and little of a
+ * large one.
  *
  * Operations work on bytes, so a float image is quantised to 256 levels between its black
- * and white; an image that was read from bytes is unchanged, to the bit, if no operation
- * applies.
+ * and white; this leaves an image that was read from bytes bit-identical.
  *
  * Views of features go beyond the papers, which treat images only. The weak view adds
  * nearly normal noise (the sum of eight random bytes: within 4.9 deviations); the strong
@@ -17,8 +20,8 @@
  * features are not scaled up as dropout would.
  *
  * Per draw an image uses 16 random numbers: 0 to 2 for the weak view, 4 to 11 for the
- * operations, 12 and 13 for the square. Each feature uses 64 bits for noise, and 32 from
- * index 2^63 on.
+ * operations, 12 and 13 for the square. A feature uses 64 random bits for noise, and 32
+ * bits, from index 2^63 on, to decide whether it is dropped.
  *
  * Cost on one core of the development machine: 3 microseconds for a weak view of 32 x 32
  * colour pixels, 9 for a strong one, half of that for converting float to bytes and back.
@@ -28,7 +31,6 @@
 #include <string.h>
 
 #include "core/size.h"
-#include "data/augment.h"
 
 enum { NUMBERS = 16, OPERATIONS_AT = 4, CUTOUT_AT = 12, BLOCKS = 32 };
 
@@ -38,7 +40,76 @@ size_t scant__views_scratch(const scant__views *v) {
     return v->images ? size_mul(2, width_of(v)) : 0;
 }
 
-/* ---- images ---- */
+/* ---- weak views of images ---- */
+
+/* Uniform on -most..most. */
+static ptrdiff_t draw_shift(const scant__rng *rng, uint64_t index, size_t most) {
+    return (ptrdiff_t)scant__rng_below(rng, index, 2 * most + 1) - (ptrdiff_t)most;
+}
+
+/* Reflects index `at` into 0..size-1. Requires -size < at < 2 * size - 1. */
+static size_t reflect(ptrdiff_t at, size_t size) {
+    if (at < 0) at = -at;
+    if ((size_t)at >= size) at = 2 * ((ptrdiff_t)size - 1) - at;
+    return (size_t)at;
+}
+
+/* Copies pixel `from` of in to pixel x of out, or, if mirrored, to pixel w - 1 - x. size
+ * (bytes per pixel) is a compile-time constant after inlining. */
+static inline void move_pixel(const unsigned char *in, unsigned char *out, size_t w,
+                              size_t x, size_t from, bool mirrored, size_t size) {
+    memcpy(out + (mirrored ? w - 1 - x : x) * size, in + from * size, size);
+}
+
+static inline void move_row(const unsigned char *in, unsigned char *out, size_t w,
+                            ptrdiff_t shift, bool mirrored, size_t size) {
+    size_t from = shift < 0 ? (size_t)-shift : 0;
+    size_t to = shift > 0 ? w - (size_t)shift : w;
+    for (size_t x = 0; x < from; x++)
+        move_pixel(in, out, w, x, reflect((ptrdiff_t)x + shift, w), mirrored, size);
+    for (size_t x = to; x < w; x++)
+        move_pixel(in, out, w, x, reflect((ptrdiff_t)x + shift, w), mirrored, size);
+    size_t first = (size_t)((ptrdiff_t)from + shift);
+    if (!mirrored) {
+        memcpy(out + from * size, in + first * size, (to - from) * size);
+        return;
+    }
+    for (size_t i = 0; i < to - from; i++)
+        move_pixel(in, out, w, from + i, first + i, true, size);
+}
+
+static inline void move_image(const scant__move *move, const unsigned char *in,
+                              unsigned char *out, size_t c, size_t h, size_t w,
+                              size_t size) {
+    size_t row = w * size;
+    for (size_t plane = 0; plane < c; plane++, in += h * row)
+        for (size_t y = 0; y < h; y++, out += row)
+            move_row(in + reflect((ptrdiff_t)y + move->down, h) * row, out, w,
+                     move->across, move->mirrored, size);
+}
+
+void scant__augment_move(scant__move move, const float *in, float *out, size_t c,
+                         size_t h, size_t w) {
+    move_image(&move, (const unsigned char *)in, (unsigned char *)out, c, h, w,
+               sizeof *in);
+}
+
+void scant__augment_move_bytes(scant__move move, const unsigned char *in,
+                               unsigned char *out, size_t c, size_t h, size_t w) {
+    move_image(&move, in, out, c, h, w, 1);
+}
+
+scant__move scant__augment_draw(const scant__rng *rng, uint64_t draw, size_t h, size_t w,
+                                bool flip) {
+    scant__move move = {.down = draw_shift(rng, 4 * draw, h / 8),
+                        .across = draw_shift(rng, 4 * draw + 1, w / 8),
+                        .mirrored = flip && scant__rng_below(rng, 4 * draw + 2, 2)};
+    /* shifting a mirrored image is mirroring an image shifted the other way */
+    if (move.mirrored) move.across = -move.across;
+    return move;
+}
+
+/* ---- strong views of images ---- */
 
 size_t scant__strong_steps(const scant__rng *rng, uint64_t draw,
                            scant__augment_step steps[SCANT__AUGMENT_STEPS]) {
@@ -87,12 +158,6 @@ void scant__augment_strong_bytes(const scant__views *v, const scant__rng *rng,
     cut(v, rng, draw, out);
 }
 
-void scant__augment_weak_bytes(const scant__views *v, const scant__rng *rng,
-                               uint64_t draw, const unsigned char *in,
-                               unsigned char *out) {
-    scant__augment_move_bytes(draw_move(v, rng, draw), in, out, v->c, v->h, v->w);
-}
-
 static float white(const scant__views *v) {
     return v->low == 0 && v->high == 0 ? 1 : v->high;
 }
@@ -114,9 +179,9 @@ static void to_floats(const scant__views *v, const unsigned char *in, float *out
     for (size_t i = 0; i < n; i++) out[i] = (float)in[i] / 255 * range + low;
 }
 
-/* ---- features ---- */
+/* ---- views of features ---- */
 
-/* The sum of the eight bytes, centred and scaled to unit deviation. */
+/* Nearly normal: the sum of eight random bytes, centred and scaled to unit deviation. */
 static inline float bell(uint64_t bits) {
     const uint64_t every_other = 0x00ff00ff00ff00ff;
     uint64_t pairs = (bits & every_other) + (bits >> 8 & every_other);
@@ -151,7 +216,7 @@ static void drop_some(const scant__views *v, const scant__rng *rng, uint64_t dra
     }
 }
 
-/* ---- images or features ---- */
+/* ---- views of images or features ---- */
 
 void scant__augment_weak(const scant__views *v, const scant__rng *rng, uint64_t draw,
                          const float *in, float *out) {

@@ -11,12 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/mem.h"
 #include "data/dataset_int.h"
-#include "data/paths.h"
-#include "data/source.h"
+#include "data/file.h"
 #include "data/unpack.h"
-#include "scant/train.h"
 
 enum {
     SIDE = 32,
@@ -26,41 +23,27 @@ enum {
     COARSE = 20
 };
 
-typedef struct part { /* one file */
-    scant__source source;
-    size_t first, count; /* position of its records among all */
-} part;
-
 typedef struct records {
     size_t record; /* bytes per record */
-    size_t n_parts, room;
-    part *parts;
+    size_t n_files, room;
+    scant__source *files;
+    const unsigned char **pixels; /* (count): the pixels of each record */
 } records;
 
 static scant_status read_record(const scant_data *data, size_t row, float *out,
                                 scant__fault *fault) {
     const records *r = data->store;
-    size_t low = 0, high = r->n_parts;
+    const unsigned char *in = r->pixels[row];
     (void)fault;
-    while (high - low > 1) { /* the last part that begins at or before row */
-        size_t middle = low + (high - low) / 2;
-        if (r->parts[middle].first <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    const part *p = &r->parts[low];
-    const unsigned char *in =
-        p->source.bytes + (row - p->first) * r->record + (r->record - PIXELS);
     for (size_t i = 0; i < PIXELS; i++) out[i] = data->unit[in[i]];
     return SCANT_OK;
 }
 
 static void end(scant_data *data) {
     records *r = data->store;
-    for (size_t i = 0; i < r->n_parts; i++)
-        scant__source_close(data->ctx, &r->parts[i].source);
-    scant__free(data->ctx, r->parts);
+    for (size_t i = 0; i < r->n_files; i++) scant__source_close(&r->files[i]);
+    scant__free(data->ctx, r->files);
+    scant__free(data->ctx, r->pixels);
     scant__free(data->ctx, r);
 }
 
@@ -80,7 +63,7 @@ static scant_status begin(scant_data *data, const scant_data_opts *opts) {
 
 /* ---- record size ------------------------------------------------------------------- */
 
-/* The first record whose labels are out of the format's range; count if none is. */
+/* Index of the first record whose labels are out of the format's range; count: none. */
 static size_t first_misfit(const unsigned char *bytes, size_t count, size_t record) {
     for (size_t i = 0; i < count; i++, bytes += record)
         if (record == TEN ? bytes[0] >= 10 : bytes[0] >= COARSE || bytes[1] >= 100)
@@ -95,7 +78,8 @@ static bool mentions(const char *path, const char *const *words, size_t n) {
     return false;
 }
 
-/* The record size of a file whose size both divide; 0 if it is ambiguous. */
+/* For a file size that is a multiple of both record sizes: decides by the file's name,
+ * then by the range of the labels. 0: ambiguous. */
 static size_t tell_apart(const char *path, const unsigned char *bytes, size_t size) {
     static const char *const hundred[] = {"cifar100", "cifar-100", "cifar_100"};
     static const char *const ten[] = {"cifar10", "cifar-10", "cifar_10", "svhn"};
@@ -110,76 +94,68 @@ static size_t tell_apart(const char *path, const unsigned char *bytes, size_t si
 static scant_status record_size(scant_ctx *ctx, const char *path,
                                 const scant__source *source, size_t *out) {
     size_t size = source->size;
-    if (!size) return scant__fail(ctx, SCANT_EINPUT, "%s: has no records", path);
+    if (!size) return scant__refuse(ctx, path, "has no records");
     if (size % TEN && size % HUNDRED)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: %zu bytes are not a multiple of the record size, %d "
-                           "(CIFAR-10) or %d (CIFAR-100)",
-                           path, size, TEN, HUNDRED);
+        return scant__refuse(ctx, path,
+                             "%zu bytes are not a multiple of the record size, %d "
+                             "(CIFAR-10) or %d (CIFAR-100)",
+                             size, TEN, HUNDRED);
     *out = size % TEN ? HUNDRED : TEN;
     if (size % TEN == 0 && size % HUNDRED == 0)
         *out = tell_apart(path, source->bytes, size);
     if (!*out)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: its records may have %d or %d bytes: put \"cifar10\" or "
-                           "\"cifar100\" in its name",
-                           path, TEN, HUNDRED);
+        return scant__refuse(ctx, path,
+                             "its records may have %d or %d bytes: put \"cifar10\" or "
+                             "\"cifar100\" in its name",
+                             TEN, HUNDRED);
     return SCANT_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------- */
 
-static scant_status append(scant_data *data, const char *path, part *p) {
+static scant_status add_file(scant_data *data, const char *path) {
     records *r = data->store;
-    size_t record = 0, bad;
-    TRY(scant__source_open(data->ctx, path, &p->source));
-    TRY(scant__unpack_source(data->ctx, path, &p->source));
-    TRY(record_size(data->ctx, path, &p->source, &record));
+    size_t record = 0;
+    TRY_PUSH(data->ctx, r->files, r->n_files, r->room, (scant__source){0});
+    scant__source *file = &r->files[r->n_files - 1]; /* end() closes it */
+    TRY(scant__source_open(data->ctx, path, file));
+    TRY(scant__unpack_source(data->ctx, path, file));
+    TRY(record_size(data->ctx, path, file, &record));
     if (r->record && r->record != record)
-        return scant__fail(
-            data->ctx, SCANT_EINPUT,
-            "%s: has records of %zu bytes, expected %zu as in the files before it", path,
-            record, r->record);
+        return scant__refuse(
+            data->ctx, path,
+            "has records of %zu bytes, expected %zu as in the files before it", record,
+            r->record);
     r->record = record;
-    p->first = data->count;
-    p->count = p->source.size / record;
-    bad = first_misfit(p->source.bytes, p->count, record);
-    const unsigned char *at = p->source.bytes + bad * record;
-    if (bad < p->count && record == TEN)
-        return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: the label of record %zu is %d, expected 0 to 9", path,
-                           bad, at[0]);
-    if (bad < p->count)
-        return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: the labels of record %zu are %d (coarse) and %d (fine), "
-                           "expected 0 to 19 and 0 to 99",
-                           path, bad, at[0], at[1]);
-    data->count += p->count;
+    size_t count = file->size / record, bad = first_misfit(file->bytes, count, record);
+    const unsigned char *at = file->bytes + bad * record;
+    if (bad < count && record == TEN)
+        return scant__refuse(data->ctx, path,
+                             "the label of record %zu is %d, expected 0 to 9", bad,
+                             at[0]);
+    if (bad < count)
+        return scant__refuse(data->ctx, path,
+                             "the labels of record %zu are %d (coarse) and %d (fine), "
+                             "expected 0 to 19 and 0 to 99",
+                             bad, at[0], at[1]);
+    data->count += count;
     return SCANT_OK;
 }
 
-static scant_status add_file(scant_data *data, const char *path) {
-    records *r = data->store;
-    void *parts = r->parts;
-    scant_status status =
-        scant__grow(data->ctx, &parts, &r->room, r->n_parts + 1, sizeof *r->parts);
-    r->parts = parts;
-    if (status != SCANT_OK) return status;
-    r->parts[r->n_parts] = (part){0};
-    return append(data, path, &r->parts[r->n_parts++]); /* end() closes it */
-}
-
+/* Sets the pixels and labels of all records, after all files are added. */
 static scant_status set_labels(scant_data *data) {
-    const records *r = data->store;
+    records *r = data->store;
     size_t row = 0;
+    r->pixels = scant__alloc(data->ctx, data->count, sizeof *r->pixels);
     data->labels = scant__alloc(data->ctx, data->count, sizeof *data->labels);
-    if (!data->labels) return SCANT_ENOMEM;
+    if (!r->pixels || !data->labels) return SCANT_ENOMEM;
     data->classes = r->record == TEN ? 10 : 100;
-    for (size_t i = 0; i < r->n_parts; i++) {
-        const part *p = &r->parts[i];
-        for (size_t j = 0; j < p->count; j++) /* the byte before the pixels */
-            data->labels[row++] = p->source.bytes[j * r->record + r->record - PIXELS - 1];
-    }
+    for (size_t i = 0; i < r->n_files; i++)
+        for (size_t end = r->record; end <= r->files[i].size; end += r->record) {
+            r->pixels[row] = r->files[i].bytes + end - PIXELS;
+            data->labels[row] = r->pixels[row][-1];
+            row++;
+        }
     return SCANT_OK;
 }
 
@@ -192,7 +168,7 @@ scant_status scant__data_open_cifar_file(scant_data *data, const char *spec,
 
 /* ---- folders ----------------------------------------------------------------------- */
 
-/* The part of a published batch file: 0 training, 1 test, -1 neither. */
+/* The part of a file of the published archives: 0 training, 1 test, -1 neither. */
 static int part_of(const char *name) {
     if (!scant__ends_with_packed(name, ".bin")) return -1;
     size_t stem = strlen(name) - strlen(".bin");
@@ -213,17 +189,16 @@ static bool any_batch(const scant__names *files, int which) {
 }
 
 scant_status scant__is_cifar(scant_ctx *ctx, const char *folder, bool *out) {
-    scant__names files = {0};
-    scant_status status = scant__folder_list(ctx, folder, &files, NULL);
-    *out = status == SCANT_OK && any_batch(&files, -1);
-    scant__names_end(ctx, &files);
-    return status;
+    AUTO(scant__names_end) scant__names files = {0};
+    TRY(scant__folder_list(ctx, folder, &files, NULL));
+    *out = any_batch(&files, -1);
+    return SCANT_OK;
 }
 
-/* Reads the class names, which the published archives list one per line. A file that does
- * not look like that is ignored: names are optional. */
+/* Reads class names, one per line, as in the published archives. Names are optional, so a
+ * file that does not have this form is ignored. */
 static scant_status read_names(scant_data *data, const char *path) {
-    scant_ids *ids;
+    AUTO(scant_ids_auto) scant_ids *ids = NULL;
     scant_status status = scant_ids_open(data->ctx, path, &ids);
     if (status != SCANT_OK) return status == SCANT_ENOMEM ? status : SCANT_OK;
     size_t count = scant_ids_count(ids), length;
@@ -231,51 +206,38 @@ static scant_status read_names(scant_data *data, const char *path) {
         scant_ids_get(ids, count - 1, &length);
         if (length) break;
     }
-    for (size_t i = 0; count == data->classes && i < count && status == SCANT_OK; i++) {
+    for (size_t i = 0; count == data->classes && i < count; i++) {
         const char *text = scant_ids_get(ids, i, &length);
-        status = scant__names_add(data->ctx, &data->class_names, text, length);
+        TRY(scant__names_add(data->ctx, &data->class_names, text, length));
     }
-    scant_ids_free(ids);
-    return status;
+    return SCANT_OK;
 }
 
-static scant_status find_names(scant_data *data, const char *folder,
-                               const scant__names *files) {
-    const char *name = data->classes == 10 ? "batches.meta.txt" : "fine_label_names.txt";
-    if (scant__names_find(files, name) == files->count) return SCANT_OK;
-    char *path = scant__path_join(data->ctx, folder, name);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = read_names(data, path);
-    scant__free(data->ctx, path);
-    return status;
-}
-
-static scant_status add_batches(scant_data *data, const char *folder,
-                                const scant__names *files, int which) {
-    if (!any_batch(files, which))
-        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has no %s", folder,
-                           which ? "test_batch.bin or test.bin to test with"
-                                 : "data_batch_1.bin or train.bin to train with");
-    for (size_t i = 0; i < files->count; i++) {
-        const char *name = scant__names_get(files, i);
-        if (part_of(name) != which) continue;
-        char *path = scant__path_join(data->ctx, folder, name);
-        if (!path) return SCANT_ENOMEM;
-        scant_status status = add_file(data, path);
-        scant__free(data->ctx, path);
-        if (status != SCANT_OK) return status;
-    }
-    TRY(set_labels(data));
-    return find_names(data, folder, files);
+/* Calls fn with the path of a file in the folder. */
+static scant_status with_path(scant_data *data, const char *folder, const char *name,
+                              scant_status (*fn)(scant_data *data, const char *path)) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = data->ctx};
+    const char *path = scant__path_in(&arena, folder, name);
+    return path ? fn(data, path) : SCANT_ENOMEM;
 }
 
 scant_status scant__data_open_cifar(scant_data *data, const char *spec,
                                     const scant_data_opts *opts) {
-    scant__names files = {0};
+    AUTO(scant__names_end) scant__names files = {0};
+    int which = opts->test ? 1 : 0;
     TRY(begin(data, opts));
     data->parts = true;
-    scant_status status = scant__folder_list(data->ctx, spec, &files, NULL);
-    if (status == SCANT_OK) status = add_batches(data, spec, &files, opts->test ? 1 : 0);
-    scant__names_end(data->ctx, &files);
-    return status;
+    TRY(scant__folder_list(data->ctx, spec, &files, NULL));
+    if (!any_batch(&files, which))
+        return scant__refuse(data->ctx, spec, "has no %s",
+                             which ? "test_batch.bin or test.bin to test with"
+                                   : "data_batch_1.bin or train.bin to train with");
+    for (size_t i = 0; i < files.count; i++) {
+        const char *name = scant__names_get(&files, i);
+        if (part_of(name) == which) TRY(with_path(data, spec, name, add_file));
+    }
+    TRY(set_labels(data));
+    const char *names = data->classes == 10 ? "batches.meta.txt" : "fine_label_names.txt";
+    if (scant__names_find(&files, names) == files.count) return SCANT_OK;
+    return with_path(data, spec, names, read_names);
 }

@@ -9,18 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/mem.h"
-#include "data/filetype.h"
-#include "data/idx.h"
+#include "core/option.h"
+#include "data/file.h"
 #include "data/npy.h"
-#include "data/paths.h"
-#include "data/source.h"
 #include "data/unpack.h"
-#include "scant/train.h"
 
-/* ---- which reader ------------------------------------------------------------------ */
+/* ---- choice of the reader ---------------------------------------------------------- */
 
-/* The files hold only class numbers; these are the names. */
+/* Class names of Fashion-MNIST, whose files hold only class numbers. */
 static const char *const fashion[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
                                       "Coat",        "Sandal",    "Shirt",    "Sneaker",
                                       "Bag",         "Ankle boot"};
@@ -39,8 +35,7 @@ static scant_status open_fashion(scant_data *data, const char *spec,
     TRY(scant__data_open_mnist(data, folder, opts));
     if (opts->labels || opts->unlabelled || opts->regression) return SCANT_OK;
     for (size_t i = 0; i < sizeof fashion / sizeof *fashion; i++)
-        TRY(scant__names_add(data->ctx, &data->class_names, fashion[i],
-                             strlen(fashion[i])));
+        TRY(scant__names_put(data->ctx, &data->class_names, fashion[i]));
     return SCANT_OK;
 }
 
@@ -63,7 +58,7 @@ static scant_status find_folder(scant_ctx *ctx, const char *spec, scant__open_fn
     return SCANT_OK;
 }
 
-/* The first bytes, after decompression; *got may be less than want. */
+/* Reads the first bytes, after decompression; *got may be less than want. */
 static scant_status peek(scant_ctx *ctx, const char *spec, const scant__source *source,
                          unsigned char *out, size_t want, size_t *got) {
     if (!scant__is_packed(source->bytes, source->size)) {
@@ -71,39 +66,29 @@ static scant_status peek(scant_ctx *ctx, const char *spec, const scant__source *
         memcpy(out, source->bytes, *got);
         return SCANT_OK;
     }
-    scant__unpack *u;
+    AUTO(scant__unpack_auto) scant__unpack *u = NULL;
     TRY(scant__unpack_open(ctx, spec, source->bytes, source->size, &u));
-    scant_status status = scant__unpack_read(u, out, want, got);
-    scant__unpack_close(u);
-    return status;
+    return scant__unpack_read(u, out, want, got);
 }
 
 static scant_status find_file(scant_ctx *ctx, const char *spec,
                               const scant__source *source, scant__open_fn **open) {
     unsigned char first[512];
     size_t got;
-    if (source->member || scant__npy_magic(source->bytes, source->size)) {
-        *open = scant__data_open_array;
-        return SCANT_OK;
-    }
-    if (!source->size) return scant__fail(ctx, SCANT_EINPUT, "%s: is empty", spec);
-    if (scant__ends_with_packed(spec, ".bin")) {
-        *open = scant__data_open_cifar_file;
-        return SCANT_OK;
-    }
-    if (scant__ends_with_packed(spec, ".csv")) {
-        *open = scant__data_open_csv;
-        return SCANT_OK;
-    }
+    *open = scant__data_open_array;
+    if (source->member || scant__npy_magic(source->bytes, source->size)) return SCANT_OK;
+    if (!source->size) return scant__refuse(ctx, spec, "is empty");
+    *open = scant__data_open_cifar_file;
+    if (scant__ends_with_packed(spec, ".bin")) return SCANT_OK;
+    *open = scant__data_open_csv;
+    if (scant__ends_with_packed(spec, ".csv")) return SCANT_OK;
     TRY(peek(ctx, spec, source, first, sizeof first, &got));
-    if (scant__idx_magic(first, got)) {
-        *open = scant__data_open_idx;
-        return SCANT_OK;
-    }
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: expected samples (.npy, .npz, IDX, .csv or CIFAR records as "
-                       ".bin); it looks like %s",
-                       spec, scant__filetype_name(first, got));
+    *open = scant__data_open_idx;
+    if (scant__idx_magic(first, got)) return SCANT_OK;
+    return scant__refuse(ctx, spec,
+                         "expected samples (.npy, .npz, IDX, .csv or CIFAR records as "
+                         ".bin); it looks like %s",
+                         scant__filetype_name(first, got));
 }
 
 static scant_status find_reader(scant_ctx *ctx, const char *spec, scant__open_fn **open) {
@@ -113,11 +98,9 @@ static scant_status find_reader(scant_ctx *ctx, const char *spec, scant__open_fn
         if (strcmp(spec, named[i].name) == 0) return SCANT_OK;
     }
     if (stat(spec, &st) == 0 && S_ISDIR(st.st_mode)) return find_folder(ctx, spec, open);
-    scant__source source;
+    AUTO(scant__source_close) scant__source source = {0};
     TRY(scant__source_open(ctx, spec, &source));
-    scant_status status = find_file(ctx, spec, &source, open);
-    scant__source_close(ctx, &source);
-    return status;
+    return find_file(ctx, spec, &source, open);
 }
 
 /* ---- the handle -------------------------------------------------------------------- */
@@ -129,7 +112,7 @@ static void forget_labels(scant_data *data) {
     data->targets = NULL;
     data->classes = 0;
     data->own = false;
-    scant__names_end(data->ctx, &data->class_names);
+    scant__names_end(&data->class_names);
 }
 
 static scant_status fill(scant_data *data, const char *spec,
@@ -138,12 +121,10 @@ static scant_status fill(scant_data *data, const char *spec,
     size_t width;
     TRY(find_reader(data->ctx, spec, &open));
     TRY(open(data, spec, opts));
-    if (!data->count)
-        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has no samples", spec);
+    if (!data->count) return scant__refuse(data->ctx, spec, "has no samples");
     if (!scant__mul(data->shape[1], data->shape[2], &width) ||
         !scant__mul(width, data->shape[0], &width) || !width)
-        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has samples without values",
-                           spec);
+        return scant__refuse(data->ctx, spec, "has samples without values");
     if (opts->unlabelled) forget_labels(data);
     if (opts->labels && data->own)
         return scant__fail(data->ctx, SCANT_EUSAGE,
@@ -167,22 +148,19 @@ scant_status scant_data_open(scant_ctx *ctx, const char *spec,
                              const scant_data_opts *opts, scant_data **out) {
     const scant_data_opts none = {0};
     *out = NULL;
-    scant_data *data = scant__data_create(ctx, spec);
+    AUTO(scant_data_auto) scant_data *data = scant__data_create(ctx, spec);
     if (!data) return SCANT_ENOMEM;
-    scant_status status = fill(data, spec, opts ? opts : &none);
-    if (status == SCANT_OK)
-        *out = data;
-    else
-        scant_data_free(data);
-    return status;
+    TRY(fill(data, spec, opts ? opts : &none));
+    *out = TAKE(data);
+    return SCANT_OK;
 }
 
 void scant_data_free(scant_data *data) {
     if (!data) return;
     if (data->end) data->end(data);
     scant_array_free(data->array);
-    scant__names_end(data->ctx, &data->class_names);
-    scant__names_end(data->ctx, &data->sample_names);
+    scant__names_end(&data->class_names);
+    scant__names_end(&data->sample_names);
     scant__free(data->ctx, data->numbers);
     scant__free(data->ctx, data->labels);
     scant__free(data->ctx, data->targets);
@@ -230,7 +208,32 @@ scant_status scant__data_read(const scant_data *data, size_t row, float *out,
 scant_status scant__data_read_numbers(const scant_data *data, size_t row, float *out,
                                       scant__fault *fault) {
     size_t width = scant__data_width(data);
-    (void)fault; /* checked when they were filled in */
+    (void)fault; /* the numbers were checked when they were set */
     memcpy(out, data->numbers + row * width, width * sizeof *out);
     return SCANT_OK;
+}
+
+/* ---- table of options -------------------------------------------------------------- */
+
+#define AT(field) offsetof(scant_data_opts, field)
+
+static const char samples[] = "Samples";
+
+static const scant_option options[] = {
+    OPT_ARRAY("labels", "FILE", AT(labels), samples,
+              "labels of data that does not carry its own"),
+    OPT_SWITCH("no_labels", NULL, AT(unlabelled), samples,
+               "ignore the data's own labels; all columns of a CSV file are features"),
+    OPT_SWITCH("regression", NULL, AT(regression), samples,
+               "labels are numbers to predict, not classes"),
+    OPT_COUNT("size", "PIXELS", "0", AT(side), 0, 8192, samples,
+              "side that images of a folder are scaled to; 0: 224, or what the model "
+              "usually takes"),
+    OPT_COUNT("count", "N", "0", AT(count), 0, 1e12, samples,
+              "how many samples of moons, blobs, waves or heavy to draw; 0: 1000"),
+};
+
+const scant_option *scant_data_options(size_t *count) {
+    *count = sizeof options / sizeof *options;
+    return options;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples as trainers read them: any row, from any thread, as float planes. Each format's
- * reader fills in a scant_data; callers need not know the format.
+ * Data sets: any row can be read, from any thread, as float planes. Each format's reader
+ * fills in a scant_data; callers need not know the format.
  */
 #ifndef SCANT_DATA_DATASET_H
 #define SCANT_DATA_DATASET_H
 
 #include <stdbool.h>
 
+#include "core/mem.h"
 #include "core/parfor.h"
 #include "data/names.h"
 #include "scant/train.h"
+
+DEFINE_AUTO(scant_data, scant_data)
 
 /* Floats per sample: channels * height * width. */
 size_t scant__data_width(const scant_data *data);
@@ -23,7 +26,7 @@ scant_status scant__data_read(const scant_data *data, size_t row, float *out,
 
 /* Whether samples are images (can be flipped and shifted), not feature rows. */
 bool scant__data_is_image(const scant_data *data);
-/* Whether values were bytes: multiples of 1/255 from 0 to 1. */
+/* Whether all values come from bytes: multiples of 1/255 from 0 to 1. */
 bool scant__data_bytes(const scant_data *data);
 
 /* ---- data sets composed of others or of files ---- */
@@ -33,16 +36,17 @@ bool scant__data_bytes(const scant_data *data);
 scant_status scant__data_open_files(scant_ctx *ctx, const char *folder,
                                     const scant__names *names, size_t side,
                                     scant_data **out);
-/* Concatenates n parts of equal sample shape. Takes the parts, also on failure. */
+/* Concatenates n parts of equal sample shape. Takes ownership of them, also on failure.
+ */
 scant_status scant__data_join(scant_ctx *ctx, scant_data **parts, size_t n,
                               scant_data **out);
-/* Samples rows[0..n-1] of data. Takes data, also on failure; rows are copied. */
+/* Samples rows[0..n-1] of data. Takes ownership of data, also on failure; copies rows. */
 scant_status scant__data_subset(scant_ctx *ctx, scant_data *data, const size_t *rows,
                                 size_t n, scant_data **out);
 
-/* Encodes a sample for display. Image files become JPEG (PNG if a small PNG), whole and
- * upright, the longer side at most `most` pixels; other samples become PNG, scaled down
- * only if larger. *type is static; free *bytes with scant__free(). */
+/* Encodes an image for display, the longer side scaled down to at most `most` pixels.
+ * Files become upright JPEG, or PNG if they are PNG and not scaled; other samples become
+ * PNG. *type is a static string; free *bytes with scant__free(). */
 scant_status scant__data_image_file(const scant_data *data, size_t row, size_t most,
                                     void **bytes, size_t *size, const char **type);
 

@@ -2,13 +2,14 @@
  *
  * CSV data sets: one sample per row, numbers and a label column.
  *
- * Cells are those of data/csv_cells.h; blanks around a number are ignored. The first line
+ * Cells are read as in data/fields.h; blanks around a number are ignored. The first line
  * is a header if it names the label column (label, class, target or y) or if any cell but
  * the last is a word. The label column is the named one, else the last. If the caller
  * says there are no labels, every column holds numbers.
  *
- * Labels that are all whole numbers from 0 on are class numbers. Otherwise they are
- * words, numbered in byte order: two files agree only if both have every class.
+ * Labels that are all whole numbers from 0 on are class numbers; fractions are refused.
+ * Other labels are class names, numbered in byte order: two files number classes alike
+ * only if both have every class.
  *
  * Two passes over the file: one counts, one reads. The unpacked text and all numbers are
  * held in memory.
@@ -20,22 +21,17 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/mem.h"
-#include "data/csv_cells.h"
 #include "data/dataset_int.h"
-#include "data/filetype.h"
-#include "data/source.h"
+#include "data/fields.h"
 #include "data/unpack.h"
-#include "scant/train.h"
 
 enum { MAX_CLASSES = 1000000, SHOWN = 40, TICK = 4096 };
 
 typedef scant__cell cell;
 
 typedef struct table {
-    scant_data *data;
+    scant_data *data; /* data->name is the file name */
     scant_ctx *ctx;
-    const char *name;
     scant__cells cells;
     size_t rows, columns, label_column; /* SIZE_MAX: none */
     size_t width;                       /* columns of numbers */
@@ -50,7 +46,7 @@ static bool is_word(cell c, const char *word) {
     return c.length == strlen(word) && strncasecmp(c.text, word, c.length) == 0;
 }
 
-/* Spellings of a missing number; such a cell is not a column name. */
+/* Whether the cell is a spelling of a missing number, which is not a column name. */
 static bool is_missing(cell c) {
     static const char *const words[] = {"",     "?",   "na",   "nan",  "n/a",
                                         "null", "inf", "-inf", "+inf", "none"};
@@ -59,8 +55,8 @@ static bool is_missing(cell c) {
     return false;
 }
 
-/* Whether the cell can be a column name. One that begins like a number is a malformed
- * number. */
+/* Whether the cell can be a column name. A cell that begins like a number is a malformed
+ * number instead. */
 static bool is_name(cell c) {
     c = scant__cell_trim(c);
     return !is_missing(c) && !strchr("0123456789+-.", *c.text);
@@ -74,17 +70,13 @@ static bool names_label(cell c) {
 static scant_status no_number(const table *t, const cell *c, size_t column,
                               const char *what) {
     char text[SHOWN];
+    scant__printable(c->text, c->length, text, sizeof text);
     if (is_missing(*c))
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: line %zu, column %zu: a number is missing%s%s", t->name,
-                           c->line, column + 1, c->length ? ": " : "",
-                           scant__printable((const unsigned char *)c->text, c->length,
-                                            text, sizeof text));
-    return scant__fail(
-        t->ctx, SCANT_EINPUT, "%s: line %zu, column %zu: '%s' is %s", t->name, c->line,
-        column + 1,
-        scant__printable((const unsigned char *)c->text, c->length, text, sizeof text),
-        what);
+        return scant__refuse(t->ctx, t->data->name,
+                             "line %zu, column %zu: a number is missing%s%s", c->line,
+                             column + 1, c->length ? ": " : "", text);
+    return scant__refuse(t->ctx, t->data->name, "line %zu, column %zu: '%s' is %s",
+                         c->line, column + 1, text, what);
 }
 
 static scant_status read_number(const table *t, const cell *c, size_t column,
@@ -96,14 +88,14 @@ static scant_status read_number(const table *t, const cell *c, size_t column,
     return SCANT_OK;
 }
 
-/* Reports progress and checks for cancellation now and then. */
+/* Reports progress and polls cancel, every TICK rows. */
 static scant_status tick(table *t, size_t row) {
     if (row % TICK) return SCANT_OK;
     return scant__tick(t->ctx, "reading", (size_t)(t->cells.at - t->cells.start),
                        (size_t)(t->cells.end - t->cells.start));
 }
 
-/* ---- the first pass ---------------------------------------------------------------- */
+/* ---- first pass: header, columns, row count ---------------------------------------- */
 
 static scant_status read_first_row(table *t) {
     size_t named = SIZE_MAX;
@@ -120,16 +112,15 @@ static scant_status read_first_row(table *t) {
     if (t->unlabelled) t->label_column = SIZE_MAX;
     t->width = t->columns - !t->unlabelled;
     if (!t->width)
-        return scant__fail(
-            t->ctx, SCANT_EINPUT,
-            "%s: has one column, expected numbers and a label separated by commas",
-            t->name);
+        return scant__refuse(
+            t->ctx, t->data->name,
+            "has one column, expected numbers and a label separated by commas");
     return SCANT_OK;
 }
 
 static scant_status count_rows(table *t) {
     if (!scant__cells_row(&t->cells))
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: has no rows", t->name);
+        return scant__refuse(t->ctx, t->data->name, "has no rows");
     TRY(read_first_row(t));
     t->rows = t->header ? 0 : 1;
     for (; scant__cells_row(&t->cells); t->rows++) {
@@ -141,14 +132,14 @@ static scant_status count_rows(table *t) {
             cells++;
         } while (!c.last);
         if (cells != t->columns)
-            return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: line %zu has %zu cells, expected %zu as in the first",
-                               t->name, line, cells, t->columns);
+            return scant__refuse(t->ctx, t->data->name,
+                                 "line %zu has %zu cells, expected %zu as in the first",
+                                 line, cells, t->columns);
     }
     return SCANT_OK;
 }
 
-/* ---- the second -------------------------------------------------------------------- */
+/* ---- second pass: numbers and label texts ------------------------------------------ */
 
 static scant_status read_row(table *t, size_t row, bool regression) {
     float *out = t->data->numbers + row * t->width;
@@ -162,9 +153,9 @@ static scant_status read_row(table *t, size_t row, bool regression) {
         } else {
             c = scant__cell_trim(c);
             if (!c.length)
-                return scant__fail(t->ctx, SCANT_EINPUT,
-                                   "%s: line %zu, column %zu: the label is missing",
-                                   t->name, c.line, column + 1);
+                return scant__refuse(t->ctx, t->data->name,
+                                     "line %zu, column %zu: the label is missing", c.line,
+                                     column + 1);
             TRY(scant__names_add(t->ctx, &t->labels, c.text, c.length));
         }
     }
@@ -194,7 +185,7 @@ static scant_status read_rows(table *t, bool regression) {
 
 typedef enum label_kind { CLASSES, WORDS, FRACTIONS } label_kind;
 
-/* If all labels are numbers, *at is the first that is not whole. */
+/* For FRACTIONS (numbers, not all whole), *at is the index of the first fraction. */
 static label_kind kind_of_labels(const scant__names *labels, size_t *at) {
     label_kind kind = CLASSES;
     bool negative = false;
@@ -217,10 +208,10 @@ static scant_status set_classes(table *t) {
     for (size_t i = 0; i < t->rows; i++) {
         double value = strtod(scant__names_get(&t->labels, i), NULL);
         if (value >= MAX_CLASSES)
-            return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: the label of sample %zu is %.0f; classes are "
-                               "numbered from 0 to below %d",
-                               t->name, i, value, MAX_CLASSES);
+            return scant__refuse(t->ctx, t->data->name,
+                                 "the label of sample %zu is %.0f; classes are numbered "
+                                 "from 0 to below %d",
+                                 i, value, MAX_CLASSES);
         data->labels[i] = (int32_t)value;
         data->classes = size_max(data->classes, (size_t)value + 1);
     }
@@ -229,20 +220,17 @@ static scant_status set_classes(table *t) {
 
 /* The distinct labels, sorted, become the class names. */
 static scant_status collect_words(table *t) {
-    scant_data *data = t->data;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = t->ctx};
     scant__names sorted = t->labels; /* same text, other order */
-    scant_status status = SCANT_OK;
-    sorted.at = scant__alloc(t->ctx, t->rows, sizeof *sorted.at);
-    if (!sorted.at) return SCANT_ENOMEM;
+    sorted.at = TRY_NEW(&arena, size_t, t->rows);
     memcpy(sorted.at, t->labels.at, t->rows * sizeof *sorted.at);
     scant__names_sort(&sorted);
-    for (size_t i = 0; i < t->rows && status == SCANT_OK; i++) {
+    for (size_t i = 0; i < t->rows; i++) {
         const char *word = scant__names_get(&sorted, i);
         if (i && strcmp(word, scant__names_get(&sorted, i - 1)) == 0) continue;
-        status = scant__names_add(t->ctx, &data->class_names, word, strlen(word));
+        TRY(scant__names_put(t->ctx, &t->data->class_names, word));
     }
-    scant__free(t->ctx, sorted.at);
-    return status;
+    return SCANT_OK;
 }
 
 static scant_status set_words(table *t) {
@@ -250,9 +238,9 @@ static scant_status set_words(table *t) {
     TRY(collect_words(t));
     data->classes = data->class_names.count;
     if (data->classes > MAX_CLASSES)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: has %zu different labels, at most %d are allowed",
-                           t->name, data->classes, MAX_CLASSES);
+        return scant__refuse(t->ctx, t->data->name,
+                             "has %zu different labels, at most %d are allowed",
+                             data->classes, MAX_CLASSES);
     for (size_t i = 0; i < t->rows; i++)
         data->labels[i] = (int32_t)scant__names_find(&data->class_names,
                                                      scant__names_get(&t->labels, i));
@@ -263,17 +251,16 @@ static scant_status set_labels(table *t) {
     size_t at = 0;
     label_kind kind = kind_of_labels(&t->labels, &at);
     if (kind == FRACTIONS)
-        return scant__fail(
-            t->ctx, SCANT_EINPUT,
-            "%s: the label of sample %zu is %s, which is not a class: ask for regression",
-            t->name, at, scant__names_get(&t->labels, at));
+        return scant__refuse(
+            t->ctx, t->data->name,
+            "the label of sample %zu is %s, which is not a class: ask for regression", at,
+            scant__names_get(&t->labels, at));
     t->data->labels = scant__alloc(t->ctx, t->rows, sizeof *t->data->labels);
     if (!t->data->labels) return SCANT_ENOMEM;
     return kind == WORDS ? set_words(t) : set_classes(t);
 }
 
-/* ---- whole file ---------------------------------------------------------------------
- */
+/* ---- whole file -------------------------------------------------------------------- */
 
 static scant_status read_table(table *t, bool regression) {
     TRY(count_rows(t));
@@ -290,31 +277,24 @@ static scant_status read_table(table *t, bool regression) {
     return SCANT_OK;
 }
 
-/* strtod() uses the program's locale, so the C locale is set here. */
-static scant_status read_in_c_locale(table *t, bool regression) {
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c) return scant__fail(t->ctx, SCANT_ENOMEM, "no memory for a locale");
-    locale_t before = uselocale(c);
-    scant_status status = read_table(t, regression);
-    uselocale(before);
-    freelocale(c);
-    return status;
+static void end(table *t) {
+    scant__names_end(&t->labels);
+    scant__cells_end(&t->cells);
 }
 
 scant_status scant__data_open_csv(scant_data *data, const char *spec,
                                   const scant_data_opts *opts) {
-    scant__source source;
-    TRY(scant__source_open(data->ctx, spec, &source));
-    scant_status status = scant__unpack_source(data->ctx, spec, &source);
-    table t = {.data = data,
-               .ctx = data->ctx,
-               .name = spec,
-               .unlabelled = opts->unlabelled != 0};
-    if (status == SCANT_OK)
-        status = scant__cells_begin(&t.cells, data->ctx, spec, source.bytes, source.size);
-    if (status == SCANT_OK) status = read_in_c_locale(&t, opts->regression);
-    scant__names_end(data->ctx, &t.labels);
-    if (t.cells.ctx) scant__cells_end(&t.cells);
-    scant__source_close(data->ctx, &source);
+    AUTO(scant__source_close) scant__source source = {0};
+    AUTO(end) table t = {data, data->ctx, .unlabelled = opts->unlabelled != 0};
+    TRY(scant__source_open(t.ctx, spec, &source));
+    TRY(scant__unpack_source(t.ctx, spec, &source));
+    TRY(scant__cells_begin(&t.cells, t.ctx, spec, source.bytes, source.size));
+    /* scant__cell_number() needs the C locale */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c) return scant__fail(t.ctx, SCANT_ENOMEM, "no memory for a locale");
+    locale_t before = uselocale(c);
+    scant_status status = read_table(&t, opts->regression);
+    uselocale(before);
+    freelocale(c);
     return status;
 }

@@ -3,15 +3,12 @@
  * Data sets composed of others. Labels and class names stay with the parts; the composed
  * set has none.
  *
- * The part reads the sample; finding the part is a binary search. Only row lists are
+ * A sample is read by its part, which a binary search finds. Only lists of rows are
  * copied.
  */
-
 #include <string.h>
 
-#include "core/mem.h"
 #include "data/dataset_int.h"
-#include "scant/train.h"
 
 static scant_status read_part(const scant_data *data, size_t row, float *out,
                               scant__fault *fault) {
@@ -21,37 +18,31 @@ static scant_status read_part(const scant_data *data, size_t row, float *out,
 
 /* ---- a list of files --------------------------------------------------------------- */
 
-static scant_status copy_names(scant_data *data, const scant__names *names) {
-    for (size_t i = 0; i < names->count; i++) {
-        const char *name = scant__names_get(names, i);
-        TRY(scant__names_add(data->ctx, &data->sample_names, name, strlen(name)));
-    }
-    return SCANT_OK;
-}
-
 scant_status scant__data_open_files(scant_ctx *ctx, const char *folder,
                                     const scant__names *names, size_t side,
                                     scant_data **out) {
     *out = NULL;
     if (!names->count)
         return scant__fail(ctx, SCANT_EUSAGE, "%s: has no samples", folder);
-    scant_data *data = scant__data_create(ctx, folder);
+    AUTO(scant_data_auto) scant_data *data = scant__data_create(ctx, folder);
     if (!data) return SCANT_ENOMEM;
-    scant_status status = copy_names(data, names);
-    if (status == SCANT_OK) status = scant__data_set_files(data, side);
-    if (status == SCANT_OK)
-        *out = data;
-    else
-        scant_data_free(data);
-    return status;
+    for (size_t i = 0; i < names->count; i++)
+        TRY(scant__names_put(ctx, &data->sample_names, scant__names_get(names, i)));
+    TRY(scant__data_set_files(data, side));
+    *out = TAKE(data);
+    return SCANT_OK;
 }
 
 /* ---- concatenation ----------------------------------------------------------------- */
 
+typedef struct piece {
+    size_t first; /* the part's first row in the joined data */
+    scant_data *data;
+} piece;
+
 typedef struct joined {
     size_t n;
-    size_t *first; /* (n): first row of each part */
-    scant_data *parts[];
+    piece parts[];
 } joined;
 
 static const scant_data *joined_part(const scant_data *data, size_t *row) {
@@ -59,19 +50,18 @@ static const scant_data *joined_part(const scant_data *data, size_t *row) {
     size_t low = 0, high = j->n;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (j->first[middle] <= *row)
+        if (j->parts[middle].first <= *row)
             low = middle;
         else
             high = middle;
     }
-    *row -= j->first[low];
-    return j->parts[low];
+    *row -= j->parts[low].first;
+    return j->parts[low].data;
 }
 
 static void end_joined(scant_data *data) {
     joined *j = data->store;
-    for (size_t i = 0; i < j->n; i++) scant_data_free(j->parts[i]);
-    scant__free(data->ctx, j->first);
+    for (size_t i = 0; i < j->n; i++) scant_data_free(j->parts[i].data);
     scant__free(data->ctx, j);
 }
 
@@ -81,47 +71,40 @@ static scant_status check_shapes(scant_ctx *ctx, scant_data *const *parts, size_
         const scant_data *b = parts[i];
         if (memcmp(a->shape, b->shape, sizeof a->shape) == 0 && a->images == b->images)
             continue;
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: has samples of %zu x %zu x %zu, expected the shape of "
-                           "%s, %zu x %zu x %zu",
-                           b->name, b->shape[0], b->shape[1], b->shape[2], a->name,
-                           a->shape[0], a->shape[1], a->shape[2]);
+        return scant__refuse(
+            ctx, b->name,
+            "has samples of %zu x %zu x %zu, expected the shape of %s, %zu x %zu x %zu",
+            b->shape[0], b->shape[1], b->shape[2], a->name, a->shape[0], a->shape[1],
+            a->shape[2]);
     }
     return SCANT_OK;
 }
 
-/* A new handle that reads through part, with samples of the same kind as like's. */
-static scant_data *create_like(scant_ctx *ctx, const scant_data *like) {
-    scant_data *data = scant__data_create(ctx, like->name);
-    if (!data) return NULL;
+/* Creates a handle that reads through its parts, with samples of the kind of `like` and a
+ * store of `bytes` bytes. */
+static scant_data *create_like(scant_ctx *ctx, const scant_data *like, size_t bytes) {
+    AUTO(scant_data_auto) scant_data *data = scant__data_create(ctx, like->name);
+    if (!data || !(data->store = scant__alloc(ctx, bytes, 1))) return NULL;
     memcpy(data->shape, like->shape, sizeof data->shape);
     data->images = like->images;
     data->read = read_part;
-    return data;
+    return TAKE(data);
 }
 
 /* On SCANT_OK *out owns the parts. */
 static scant_status join(scant_ctx *ctx, scant_data *const *parts, size_t n,
                          scant_data **out) {
     TRY(check_shapes(ctx, parts, n));
-    scant_data *data = create_like(ctx, parts[0]);
+    size_t bytes = size_add(sizeof(joined), size_mul(n, sizeof(piece)));
+    scant_data *data = create_like(ctx, parts[0], bytes);
     if (!data) return SCANT_ENOMEM;
-    size_t bytes = size_add(sizeof(joined), size_mul(n, sizeof *parts));
-    joined *j = scant__alloc(ctx, bytes, 1);
-    if (j) j->first = scant__alloc(ctx, n, sizeof *j->first);
-    if (!j || !j->first) {
-        scant__free(ctx, j);
-        scant_data_free(data);
-        return SCANT_ENOMEM;
-    }
+    joined *j = data->store;
     j->n = n;
     for (size_t i = 0; i < n; i++) {
-        j->parts[i] = parts[i];
-        j->first[i] = data->count;
+        j->parts[i] = (piece){data->count, parts[i]};
         data->count += parts[i]->count;
         data->numeric |= !scant__data_bytes(parts[i]);
     }
-    data->store = j;
     data->part = joined_part;
     data->end = end_joined;
     *out = data;
@@ -169,19 +152,14 @@ static scant_status choose(scant_ctx *ctx, scant_data *of, const size_t *rows, s
         if (rows[i] >= of->count)
             return scant__fail(ctx, SCANT_EUSAGE, "%s: has no sample %zu, only %zu",
                                of->name, rows[i], of->count);
-    scant_data *data = create_like(ctx, of);
-    if (!data) return SCANT_ENOMEM;
     size_t bytes = size_add(sizeof(chosen), size_mul(n, sizeof *rows));
-    chosen *c = scant__alloc(ctx, bytes, 1);
-    if (!c) {
-        scant_data_free(data);
-        return SCANT_ENOMEM;
-    }
+    scant_data *data = create_like(ctx, of, bytes);
+    if (!data) return SCANT_ENOMEM;
+    chosen *c = data->store;
     c->of = of;
     memcpy(c->rows, rows, n * sizeof *rows);
     data->count = n;
     data->numeric = !scant__data_bytes(of);
-    data->store = c;
     data->part = chosen_part;
     data->end = end_chosen;
     *out = data;

@@ -3,29 +3,136 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/mem.h"
-#include "data/filetype.h"
 #include "data/unpack.h"
 
-enum { SHOWN = 80, MOST_OTHERS = 32, TICK = 4096 };
+enum { LONGEST_NUMBER = 400, SHOWN = 100, MOST_OTHERS = 32, TICK = 4096 };
+
+/* ---- cells ------------------------------------------------------------------------- */
+
+scant_status scant__cells_begin(scant__cells *cells, scant_ctx *ctx, const char *name,
+                                const void *bytes, size_t size) {
+    *cells =
+        (scant__cells){.ctx = ctx, .name = name, .start = bytes, .quoted = {.ctx = ctx}};
+    cells->end = cells->start + size;
+    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0) cells->start += 3;
+    scant__cells_rewind(cells);
+    if (size && memchr(bytes, 0, size))
+        return scant__refuse(ctx, name, "has a zero byte, so it is not text");
+    return SCANT_OK;
+}
+
+void scant__cells_end(scant__cells *cells) { scant__text_end(&cells->quoted); }
+
+/* Skips a comma or line end; true also at the end of the file. False: another byte. */
+static bool pass_separator(scant__cells *t, scant__cell *out) {
+    out->last = true;
+    if (t->at == t->end) return true;
+    if (*t->at == ',') {
+        out->last = false;
+        t->at++;
+        return true;
+    }
+    const char *p = t->at;
+    if (*p == '\r') p++;
+    if (p < t->end && *p != '\n') return false;
+    if (p < t->end) p++;
+    t->at = p;
+    t->line++;
+    return true;
+}
+
+static scant_status next_quoted(scant__cells *t, scant__cell *out) {
+    const char *from = ++t->at;
+    size_t length = 0;
+    out->quoted = true;
+    t->quoted.size = 0; /* keeps its memory */
+    for (bool copied = false;;) {
+        const char *quote = memchr(t->at, '"', (size_t)(t->end - t->at));
+        if (!quote)
+            return scant__refuse(t->ctx, t->name,
+                                 "the quote that line %zu opens is never closed",
+                                 out->line);
+        for (const char *p = t->at; p < quote; p++) t->line += *p == '\n';
+        bool doubled = quote + 1 < t->end && quote[1] == '"';
+        size_t piece = (size_t)(quote - t->at) + doubled; /* keeps one of two quotes */
+        if (doubled || copied) {
+            scant__text_bytes(&t->quoted, t->at, piece);
+            copied = true;
+        }
+        length += piece;
+        t->at = quote + 1 + doubled;
+        if (doubled) continue;
+        if (t->quoted.failed) return SCANT_ENOMEM;
+        out->text = copied ? t->quoted.data : from;
+        out->length = length;
+        if (pass_separator(t, out)) return SCANT_OK;
+        return scant__refuse(t->ctx, t->name, "line %zu has text after a closing quote",
+                             t->line);
+    }
+}
+
+scant_status scant__cells_next(scant__cells *t, scant__cell *out) {
+    *out = (scant__cell){.line = t->line, .text = t->at};
+    if (t->at < t->end && *t->at == '"') return next_quoted(t, out);
+    const char *p = t->at;
+    while (p < t->end && *p != ',' && *p != '\n') p++;
+    out->length = (size_t)(p - t->at);
+    if ((p == t->end || *p == '\n') && out->length && p[-1] == '\r') out->length--;
+    t->at = p;
+    pass_separator(t, out);
+    return SCANT_OK;
+}
+
+bool scant__cells_row(scant__cells *t) {
+    for (; t->at < t->end; t->line++) {
+        if (*t->at == '\r' && t->at + 1 < t->end && t->at[1] == '\n') t->at++;
+        if (*t->at != '\n') return true;
+        t->at++;
+    }
+    return false;
+}
+
+void scant__cells_rewind(scant__cells *t) {
+    t->at = t->start;
+    t->line = 1;
+}
+
+scant__cell scant__cell_trim(scant__cell c) {
+    while (c.length && (*c.text == ' ' || *c.text == '\t')) c.text++, c.length--;
+    while (c.length && (c.text[c.length - 1] == ' ' || c.text[c.length - 1] == '\t'))
+        c.length--;
+    return c;
+}
+
+bool scant__cell_number(scant__cell c, double *out) {
+    char text[LONGEST_NUMBER];
+    c = scant__cell_trim(c);
+    if (!c.length || c.length >= sizeof text) return false;
+    for (size_t i = 0; i < c.length; i++)
+        if (!strchr("0123456789+-.eE", c.text[i])) return false; /* no "nan", no hex */
+    memcpy(text, c.text, c.length);
+    text[c.length] = 0;
+    char *rest;
+    *out = strtod(text, &rest);
+    return !*rest;
+}
+
+/* ---- rows of CSV ------------------------------------------------------------------- */
 
 scant_status scant__fields_wrong(const scant__fields *f, const char *value,
                                  const char *what) {
-    char text[SHOWN];
-    return scant__fail(
-        f->ctx, SCANT_EINPUT, "%s: line %zu: '%s' %s", f->name, f->line,
-        scant__printable((const unsigned char *)value, strlen(value), text, sizeof text),
-        what);
+    char text[80];
+    return scant__refuse(f->ctx, f->name, "line %zu: '%s' %s", f->line,
+                         scant__printable(value, strlen(value), text, sizeof text), what);
 }
-
-/* ---- CSV --------------------------------------------------------------------------- */
 
 static scant__cell trimmed(scant__cell c) { return c.quoted ? c : scant__cell_trim(c); }
 
-/* The field named by a header cell, ignoring case; n if there is none. */
+/* The index of the field that a header cell names, ignoring case; n: none. */
 static size_t find_field(const scant__fields *f, scant__cell c) {
     size_t i = 0;
     while (i < f->n && (strlen(f->names[i]) != c.length ||
@@ -36,25 +143,18 @@ static size_t find_field(const scant__fields *f, scant__cell c) {
 
 static scant_status add_column(scant__fields *f, scant__cell c) {
     size_t field = find_field(f, c);
-    void *block = f->fields;
     for (size_t i = 0; i < f->columns && field < f->n; i++)
         if (f->fields[i] == field)
-            return scant__fail(f->ctx, SCANT_EINPUT,
-                               "%s: line %zu: two columns are called '%s'", f->name,
-                               c.line, f->names[field]);
-    scant_status status =
-        scant__grow(f->ctx, &block, &f->room, f->columns + 1, sizeof *f->fields);
-    f->fields = block;
-    if (status != SCANT_OK) return status;
-    f->fields[f->columns++] = field;
+            return scant__refuse(f->ctx, f->name, "line %zu: two columns are called '%s'",
+                                 c.line, f->names[field]);
+    TRY_PUSH(f->ctx, f->fields, f->columns, f->room, field);
     if (field < f->n) return SCANT_OK;
     return scant__names_add(f->ctx, &f->others, c.text, c.length);
 }
 
 static scant_status read_header(scant__fields *f) {
     scant__cell c = {.last = false};
-    if (!scant__cells_row(&f->cells))
-        return scant__fail(f->ctx, SCANT_EINPUT, "%s: is empty", f->name);
+    if (!scant__cells_row(&f->cells)) return scant__refuse(f->ctx, f->name, "is empty");
     f->line = f->cells.line;
     while (!c.last) {
         TRY(scant__cells_next(&f->cells, &c));
@@ -83,12 +183,91 @@ static scant_status next_cells(scant__fields *f, bool *there) {
         TRY(scant__names_add(f->ctx, &f->text, c.text, c.length));
     }
     if (column == f->columns) return SCANT_OK;
-    return scant__fail(f->ctx, SCANT_EINPUT,
-                       "%s: line %zu has %zu cell%s, expected %zu as in the header",
-                       f->name, f->line, column, column == 1 ? "" : "s", f->columns);
+    return scant__refuse(f->ctx, f->name,
+                         "line %zu has %zu cell%s, expected %zu as in the header",
+                         f->line, column, column == 1 ? "" : "s", f->columns);
 }
 
-/* ---- JSON -------------------------------------------------------------------------- */
+/* ---- rows of JSON ------------------------------------------------------------------ */
+
+static const char mark[] = "\xef\xbb\xbf";
+
+static bool has_mark(const char *bytes, size_t size) {
+    return size >= 3 && memcmp(bytes, mark, 3) == 0;
+}
+
+/* Whether c is white space in JSON. */
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+static bool looks_like_objects(const void *bytes, size_t size) {
+    const char *at = bytes, *end = at + size;
+    if (has_mark(at, size)) at += 3;
+    while (at < end && is_blank(*at)) at++;
+    return at < end && (*at == '{' || *at == '[');
+}
+
+static void pass_blanks(scant__objects *o) {
+    for (; o->at < o->end && is_blank(*o->at); o->at++) o->line += *o->at == '\n';
+}
+
+static void begin_objects(scant__objects *o, const void *bytes, size_t size) {
+    *o = (scant__objects){.at = bytes, .line = 1};
+    o->end = o->at + size;
+    if (has_mark(bytes, size)) o->at += 3;
+    pass_blanks(o);
+    o->list = o->at < o->end && *o->at == '[';
+    if (o->list) o->at++;
+}
+
+static scant_status expected(const scant__fields *f, const char *what) {
+    const scant__objects *o = &f->objects;
+    char text[SHOWN];
+    if (o->at == o->end)
+        return scant__refuse(f->ctx, f->name, "ends in line %zu, expected %s", o->line,
+                             what);
+    return scant__refuse(f->ctx, f->name, "line %zu: found '%s', expected %s", o->line,
+                         scant__printable(o->at, 1, text, sizeof text), what);
+}
+
+/* Skips the comma before the next object of a list, or the closing bracket, after which
+ * nothing may follow. */
+static scant_status pass_list(scant__fields *f) {
+    scant__objects *o = &f->objects;
+    pass_blanks(o);
+    if (o->at < o->end && *o->at == ']') {
+        o->at++;
+        o->ended = true;
+        pass_blanks(o);
+        return o->at == o->end ? SCANT_OK : expected(f, "the end");
+    }
+    if (!o->count) return SCANT_OK;
+    if (o->at == o->end || *o->at != ',') return expected(f, "',' or ']'");
+    o->at++;
+    return SCANT_OK;
+}
+
+/* Reads the next object into f->object; NULL at the end. SCANT_EINPUT if the text is not
+ * JSON, not an object, or repeats a key. */
+static scant_status read_object(scant__fields *f) {
+    scant__objects *o = &f->objects;
+    json_error_t why;
+    char text[SHOWN];
+    if (o->list && !o->ended) TRY(pass_list(f));
+    pass_blanks(o);
+    f->line = o->line;
+    if (o->ended || (!o->list && o->at == o->end)) return SCANT_OK;
+    if (o->at == o->end || *o->at != '{') return expected(f, "an object, '{'");
+    f->object = json_loadb(o->at, (size_t)(o->end - o->at),
+                           JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &why);
+    if (!f->object)
+        return scant__refuse(f->ctx, f->name, "line %zu: not valid JSON: %s",
+                             o->line + (why.line > 1 ? (size_t)why.line - 1 : 0),
+                             scant__printable(why.text, strlen(why.text), text, SHOWN));
+    const char *next = o->at + why.position; /* bytes read so far */
+    for (; o->at < next; o->at++) o->line += *o->at == '\n';
+    o->count++;
+    return SCANT_OK;
+}
 
 static bool is_known(const scant__fields *f, const char *key) {
     for (size_t i = 0; i < f->n; i++)
@@ -103,8 +282,7 @@ static scant_status note_others(scant__fields *f) {
     json_t *value;
     json_object_foreach(f->object, key, value) {
         if (f->others.count == MOST_OTHERS) return SCANT_OK;
-        if (!is_known(f, key))
-            TRY(scant__names_add(f->ctx, &f->others, key, strlen(key)));
+        if (!is_known(f, key)) TRY(scant__names_put(f->ctx, &f->others, key));
     }
     return SCANT_OK;
 }
@@ -113,7 +291,7 @@ static scant_status next_object(scant__fields *f, bool *there) {
     json_decref(f->object);
     f->object = NULL;
     if (f->objects.count % TICK == 0) TRY(scant__tick(f->ctx, "reading", 0, 0));
-    TRY(scant__objects_next(&f->objects, &f->object, &f->line));
+    TRY(read_object(f));
     *there = f->object != NULL;
     return *there ? note_others(f) : SCANT_OK;
 }
@@ -135,16 +313,16 @@ static scant_status get_value(scant__fields *f, size_t field, const char **out) 
     return SCANT_OK;
 }
 
-/* ---- both -------------------------------------------------------------------------- */
+/* ---- rows of CSV or JSON ----------------------------------------------------------- */
 
 scant_status scant__fields_open(scant__fields *f, scant_ctx *ctx, const char *path,
                                 const char *const *names, size_t n) {
     *f = (scant__fields){.ctx = ctx, .name = path, .names = names, .n = n};
     TRY(scant__source_map(ctx, path, &f->source));
     TRY(scant__unpack_source(ctx, path, &f->source));
-    f->json = scant__objects_begin_with(f->source.bytes, f->source.size);
+    f->json = looks_like_objects(f->source.bytes, f->source.size);
     if (f->json) {
-        scant__objects_begin(&f->objects, ctx, path, f->source.bytes, f->source.size);
+        begin_objects(&f->objects, f->source.bytes, f->source.size);
         return SCANT_OK;
     }
     TRY(scant__cells_begin(&f->cells, ctx, path, f->source.bytes, f->source.size));
@@ -169,9 +347,9 @@ scant_status scant__fields_get(scant__fields *f, size_t field, const char **out)
 
 void scant__fields_end(scant__fields *f) {
     json_decref(f->object);
-    if (f->cells.ctx) scant__cells_end(&f->cells);
-    scant__names_end(f->ctx, &f->others);
-    scant__names_end(f->ctx, &f->text);
+    scant__cells_end(&f->cells);
+    scant__names_end(&f->others);
+    scant__names_end(&f->text);
     scant__free(f->ctx, f->fields);
-    scant__source_close(f->ctx, &f->source);
+    scant__source_close(&f->source);
 }

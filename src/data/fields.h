@@ -9,30 +9,78 @@
 #ifndef SCANT_DATA_FIELDS_H
 #define SCANT_DATA_FIELDS_H
 
-#include "data/csv_cells.h"
-#include "data/json_objects.h"
+#include <jansson.h>
+
+#include "core/text.h"
 #include "data/names.h"
 #include "data/source.h"
 
+/* ---- cells of a CSV text (RFC 4180): commas; quotes around cells with commas, (doubled)
+ * quotes or line ends; LF or CRLF. Empty lines and a byte order mark are skipped ---- */
+
+typedef struct scant__cell {
+    const char *text; /* not terminated; valid until the next cell is read */
+    size_t length;
+    size_t line; /* line on which the cell begins */
+    bool last;   /* the last cell of its row */
+    bool quoted; /* was in quotes: blanks at its ends belong to it */
+} scant__cell;
+
+typedef struct scant__cells {
+    scant_ctx *ctx;
+    const char *name; /* file name; starts messages */
+    const char *start, *end;
+    const char *at;     /* next cell */
+    size_t line;        /* line number of at, from 1 */
+    scant__text quoted; /* buffer for a cell with doubled quotes */
+} scant__cells;
+
+/* name and bytes are borrowed. SCANT_EINPUT if there is a zero byte. */
+scant_status scant__cells_begin(scant__cells *cells, scant_ctx *ctx, const char *name,
+                                const void *bytes, size_t size);
+/* Moves to the next row; false at the end. */
+bool scant__cells_row(scant__cells *cells);
+/* Reads the next cell of the row. The previous one must not have been the last. */
+scant_status scant__cells_next(scant__cells *cells, scant__cell *out);
+void scant__cells_rewind(scant__cells *cells);
+void scant__cells_end(scant__cells *cells);
+
+/* Strips blanks and tabs at both ends. */
+scant__cell scant__cell_trim(scant__cell cell);
+/* Parses a decimal number, ignoring blanks around it; false if it is not one. The C
+ * locale must be active (uselocale()). */
+bool scant__cell_number(scant__cell cell, double *out);
+
+/* ---- rows ---- */
+
 enum { SCANT__FIELDS = 8 }; /* maximum number of names */
+
+/* Reads JSON objects one by one from a list ([{...}, {...}]) or a sequence, one per line
+ * (JSONL) or separated by any white space. */
+typedef struct scant__objects {
+    const char *at, *end;
+    size_t line;  /* line number of at, from 1 */
+    size_t count; /* objects read so far */
+    bool list;    /* a list: in brackets, with commas */
+    bool ended;   /* the closing bracket was read */
+} scant__objects;
 
 typedef struct scant__fields {
     scant_ctx *ctx;
-    const char *name;         /* of the file; borrowed */
+    const char *name;         /* file name; borrowed */
     const char *const *names; /* the fields to read; borrowed */
     size_t n;
     bool json;
-    size_t line;    /* of the current row */
-    json_t *object; /* current row, JSON only */
-    scant__names
-        others; /* field names in the file beyond names; for JSON only the first few */
+    size_t line;         /* line number of the current row */
+    json_t *object;      /* current row, JSON only */
+    scant__names others; /* other field names in the file; for JSON the first few */
     /* private to fields.c: */
     scant__source source;
     scant__cells cells;
     scant__objects objects;
     size_t columns, room, rows; /* CSV */
     size_t *fields;             /* (columns): the field of each column, or n */
-    scant__names text;          /* fields of the current row */
+    scant__names text;          /* values of the current row */
     size_t at[SCANT__FIELDS];   /* index of each field in text; SIZE_MAX: missing */
     char numbers[SCANT__FIELDS][24];
 } scant__fields;
@@ -40,13 +88,13 @@ typedef struct scant__fields {
 /* At most SCANT__FIELDS names. Call scant__fields_end() also on failure. */
 scant_status scant__fields_open(scant__fields *fields, scant_ctx *ctx, const char *path,
                                 const char *const *names, size_t n);
-/* Whether a CSV file has that column; always true for JSON. */
+/* Whether a CSV file has a column for the field; always true for JSON. */
 bool scant__fields_has(const scant__fields *fields, size_t field);
 /* Reads the next row; *there is false at the end. */
 scant_status scant__fields_next(scant__fields *fields, bool *there);
 /* A field of the current row, NULL if missing; valid until the next row. */
 scant_status scant__fields_get(scant__fields *fields, size_t field, const char **out);
-/* SCANT_EINPUT: "FILE: line 3: 'VALUE' WHAT". */
+/* Fails with SCANT_EINPUT and the text "FILE: line 3: 'VALUE' WHAT". */
 scant_status scant__fields_wrong(const scant__fields *fields, const char *value,
                                  const char *what);
 void scant__fields_end(scant__fields *fields);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files written atomically, at once or in pieces.
+ * Folders, paths, and files written atomically, at once or in pieces.
  *
- * The bytes go to a temporary file in the same directory, which is synced and then
- * renamed over the target. Symbolic links are followed, so the file is replaced and not
- * the link. An existing file keeps its mode and, if permitted, its owner; a read-only
+ * The bytes of a file go to a temporary file in the same directory, which is synced and
+ * then renamed over the target. Symbolic links are followed, so the file is replaced and
+ * not the link. An existing file keeps its mode and, if permitted, its owner; a read-only
  * file is refused although rename() could replace it. Pipes and devices are written
- * directly; if their reader goes away, SIGPIPE is the program's business.
+ * directly; the program must handle SIGPIPE.
  */
 #include "data/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
-
-#include "core/mem.h"
-#include "scant/scant.h"
 
 enum { MAX_LINKS = 40, MAX_TRIES = 1000 };
 
@@ -55,38 +54,102 @@ static scant_status make_one(scant_ctx *ctx, const char *path) {
 }
 
 scant_status scant__folder_make(scant_ctx *ctx, const char *path) {
-    size_t size = strlen(path) + 1;
-    char *part = scant__alloc(ctx, size, 1);
-    scant_status status = part ? SCANT_OK : SCANT_ENOMEM;
-    if (part) memcpy(part, path, size);
-    for (char *at = part; status == SCANT_OK && *at; at++) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    char *part = scant__arena_strdup(&arena, path);
+    if (!part) return SCANT_ENOMEM;
+    for (char *at = part; *at; at++) {
         if (*at != '/' || at == part) continue;
         *at = 0;
-        status = make_one(ctx, part);
+        TRY(make_one(ctx, part));
         *at = '/';
     }
-    if (status == SCANT_OK) status = make_one(ctx, part);
-    scant__free(ctx, part);
-    return status;
+    return make_one(ctx, part);
+}
+
+static scant_status unreadable(scant_ctx *ctx, const char *path) {
+    char why[SCANT__ERRNO_TEXT];
+    return scant__refuse(ctx, path, "the folder cannot be read: %s",
+                         scant__errno_text(errno, why));
+}
+
+/* The type of a folder's entry, following links; 0: unknown (a dangling link). */
+static mode_t kind_of(DIR *folder, const struct dirent *entry) {
+    struct stat st;
+    if (entry->d_type == DT_REG) return S_IFREG;
+    if (entry->d_type == DT_DIR) return S_IFDIR;
+    if (fstatat(dirfd(folder), entry->d_name, &st, 0) != 0) return 0;
+    return st.st_mode & S_IFMT;
+}
+
+static scant_status list_into(scant_ctx *ctx, const char *path, DIR *folder,
+                              scant__names *files, scant__names *folders) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (!entry) return errno ? unreadable(ctx, path) : SCANT_OK;
+        if (entry->d_name[0] == '.') continue;
+        mode_t kind = kind_of(folder, entry);
+        scant__names *list = kind == S_IFREG ? files : kind == S_IFDIR ? folders : NULL;
+        if (list) TRY(scant__names_put(ctx, list, entry->d_name));
+    }
+}
+
+scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *files,
+                                scant__names *folders) {
+    DIR *folder = opendir(path);
+    if (!folder) return unreadable(ctx, path);
+    scant_status status = list_into(ctx, path, folder, files, folders);
+    closedir(folder);
+    if (status != SCANT_OK) return status;
+    if (files) scant__names_sort(files);
+    if (folders) scant__names_sort(folders);
+    return SCANT_OK;
+}
+
+/* ---- paths ------------------------------------------------------------------------- */
+
+char *scant__path_in(scant__arena *arena, const char *folder, const char *name) {
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    return scant__arena_format(arena, "%.*s/%s", (int)length, folder, name);
+}
+
+bool scant__path_goes_up(const char *path) {
+    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+        if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/')) return true;
+    return false;
+}
+
+static bool ends_with(const char *name, size_t length, const char *ending) {
+    size_t size = strlen(ending);
+    return length >= size && strncasecmp(name + length - size, ending, size) == 0;
+}
+
+bool scant__ends_with(const char *name, const char *ending) {
+    return ends_with(name, strlen(name), ending);
+}
+
+bool scant__ends_with_packed(const char *name, const char *ending) {
+    size_t length = strlen(name);
+    if (ends_with(name, length, ".gz") || ends_with(name, length, ".xz")) length -= 3;
+    return ends_with(name, length, ending);
 }
 
 /* ---- files ------------------------------------------------------------------------- */
 
-/* 0 or errno. */
-static int write_all(int fd, const void *bytes, size_t size) {
-    const unsigned char *p = bytes;
-    while (size) {
-        ssize_t n = write(fd, p, size);
+int scant__write_all(int fd, const void *bytes, size_t size, size_t at) {
+    for (size_t done = 0; done < size;) {
+        const char *from = (const char *)bytes + done;
+        ssize_t n = at == SIZE_MAX ? write(fd, from, size - done)
+                                   : pwrite(fd, from, size - done, (off_t)(at + done));
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        if (n == 0) return EIO;
-        p += n;
-        size -= (size_t)n;
+        if (n <= 0) return n ? errno : ENOSPC;
+        done += (size_t)n;
     }
     return 0;
 }
 
-/* 0 or errno. File systems without fsync are accepted. */
+/* Calls fsync(); returns 0 or errno. File systems without fsync() are accepted. */
 static int sync_fd(int fd) {
     while (fsync(fd) != 0) {
         if (errno == EINTR) continue;
@@ -101,8 +164,8 @@ static size_t dir_length(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* Resolves symbolic links in the last part of path, dangling ones too, in place. 0 or
- * errno. */
+/* Resolves symbolic links in the last part of path, also dangling ones, in place. Returns
+ * 0 or errno. */
 static int follow_links(char path[PATH_MAX]) {
     char link[PATH_MAX];
     for (int i = 0; i < MAX_LINKS; i++) {
@@ -116,8 +179,8 @@ static int follow_links(char path[PATH_MAX]) {
     return ELOOP;
 }
 
-/* Creates a file beside target, its name in temp. Returns the descriptor, or -1 and
- * errno. */
+/* Creates a temporary file beside target and sets temp to its path. Returns the
+ * descriptor, or -1 and errno. */
 static int open_temp(const char *target, mode_t mode, char temp[PATH_MAX]) {
     size_t dir = dir_length(target);
     for (int i = 0; i < MAX_TRIES; i++) {
@@ -155,7 +218,7 @@ static scant_status open_straight(scant__outfile *out) {
     return SCANT_OK;
 }
 
-/* Sets out->target to the file behind links; 0 or errno. */
+/* Sets out->target to the path with links resolved; returns 0 or errno. */
 static int find_target(scant__outfile *out) {
     struct stat same;
     size_t length = strlen(out->path);
@@ -196,29 +259,21 @@ scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfil
 }
 
 scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t size) {
-    int number = write_all(out->fd, bytes, size);
-    return number ? cannot(out->ctx, out->path, "cannot be written", number) : SCANT_OK;
+    return scant__outfile_write_at(out, SIZE_MAX, bytes, size);
 }
 
 scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void *bytes,
                                      size_t size) {
-    if (out->straight)
+    if (out->straight && at != SIZE_MAX)
         return scant__fail(out->ctx, SCANT_EIO,
                            "%s: only a regular file can be written out of order",
                            out->path);
-    while (size) {
-        ssize_t n = pwrite(out->fd, bytes, size, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0)
-            return cannot(out->ctx, out->path, "cannot be written", n ? errno : ENOSPC);
-        bytes = (const char *)bytes + n;
-        at += (size_t)n;
-        size -= (size_t)n;
-    }
-    return SCANT_OK;
+    int number = scant__write_all(out->fd, bytes, size, at);
+    return number ? cannot(out->ctx, out->path, "cannot be written", number) : SCANT_OK;
 }
 
-/* Owner first: chown clears mode bits, and only root may do it. 0 or errno. */
+/* Copies owner and mode of the old file; returns 0 or errno. Owner first, because chown
+ * clears mode bits; its failure is ignored, because only root may change the owner. */
 static int keep_mode(const scant__outfile *out) {
     if (!out->there) return 0;
     if (fchown(out->fd, out->old.st_uid, out->old.st_gid) != 0) errno = 0;
@@ -249,14 +304,10 @@ void scant__outfile_abandon(scant__outfile *out) {
 
 scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,
                                       const scant__piece *pieces, size_t count) {
-    scant__outfile out;
+    AUTO(scant__outfile_abandon) scant__outfile out = {.fd = -1};
     TRY(scant__outfile_open(ctx, path, &out));
-    for (size_t i = 0; i < count; i++) {
-        scant_status status = scant__outfile_write(&out, pieces[i].bytes, pieces[i].size);
-        if (status == SCANT_OK) continue;
-        scant__outfile_abandon(&out);
-        return status;
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(scant__outfile_write(&out, pieces[i].bytes, pieces[i].size));
     return scant__outfile_commit(&out);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Atomic file writing, folders and errno texts.
+ * Atomic file writing, folders, paths and errno texts.
  */
 #ifndef SCANT_DATA_FILE_H
 #define SCANT_DATA_FILE_H
@@ -9,26 +9,45 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "core/ctx.h"
+#include "core/mem.h"
+#include "data/names.h"
 
 enum { SCANT__ERRNO_TEXT = 128 };
 
 /* Thread-safe strerror() into the caller's buffer. */
 const char *scant__errno_text(int number, char out[SCANT__ERRNO_TEXT]);
 
+/* Writes all bytes at offset `at` (SIZE_MAX: at the current position). Returns 0 or
+ * errno. */
+int scant__write_all(int fd, const void *bytes, size_t size, size_t at);
+
 /* Creates a folder and its missing parents. */
 scant_status scant__folder_make(scant_ctx *ctx, const char *path);
-/* Whether both exist and are the same file. */
+/* Appends the names of files and folders in path, each in byte order. Links are followed;
+ * hidden entries (starting with a dot) and special files are skipped. Either list may be
+ * NULL. */
+scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *files,
+                                scant__names *folders);
+
+/* Returns "folder/name" in the arena; NULL with the error text set. */
+char *scant__path_in(scant__arena *arena, const char *folder, const char *name);
+/* Whether a component of the path is "..". */
+bool scant__path_goes_up(const char *path);
+/* Whether name ends with ending, ignoring case. */
+bool scant__ends_with(const char *name, const char *ending);
+/* The same, but .gz or .xz may follow ending. */
+bool scant__ends_with_packed(const char *name, const char *ending);
+/* Whether both paths exist and are the same file. */
 bool scant__same_file(const char *a, const char *b);
 
-/* A file written in pieces that appears when it is committed. */
+/* A file written in pieces that appears at its path when it is committed. */
 typedef struct scant__outfile {
     scant_ctx *ctx;
-    const char *path; /* the caller's, for messages */
+    const char *path; /* borrowed, for messages */
     int fd;
-    bool straight; /* a pipe or device: written directly */
-    bool passing;  /* temporary: not synced to disk */
-    bool there;    /* old describes the file to replace */
+    bool straight; /* pipe or device: written directly */
+    bool passing;  /* temporary file: not synced to disk */
+    bool there;    /* a file is replaced; old describes it */
     struct stat old;
     char target[PATH_MAX], temp[PATH_MAX];
 } scant__outfile;
@@ -39,7 +58,7 @@ scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t
 /* Writes at an offset. */
 scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void *bytes,
                                      size_t size);
-/* Closes it and puts it in place; on failure the file does not appear. */
+/* Closes the file and renames it into place; on failure it does not appear. */
 scant_status scant__outfile_commit(scant__outfile *out);
 void scant__outfile_abandon(scant__outfile *out);
 

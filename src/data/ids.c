@@ -4,14 +4,12 @@
  *
  * Text: one id per line, LF or CRLF, final line end optional; an empty line is an empty
  * id, so rows keep their positions; a byte order mark is skipped. Strings: S as is, U as
- * UTF-8, both without zero padding. Embedded zero bytes are refused. Unconverted ids stay
- * in the mapping: 16 bytes per id.
+ * UTF-8, both without zero padding. Embedded zero bytes are refused. Ids that need no
+ * conversion stay in the mapped file and take 16 bytes of memory each.
  */
 #include <string.h>
 
-#include "core/mem.h"
 #include "data/npy.h"
-#include "data/source.h"
 
 typedef struct span {
     const char *text;
@@ -28,7 +26,7 @@ struct scant_ids {
 
 /* ---- text -------------------------------------------------------------------------- */
 
-/* The line at *at without its end; moves *at past it. */
+/* Returns the line at *at without its line end; moves *at to the next line. */
 static span next_line(const char **at, const char *end) {
     const char *start = *at, *lf = memchr(start, '\n', (size_t)(end - start));
     const char *stop = lf ? lf : end;
@@ -44,10 +42,10 @@ static scant_status read_text(scant_ids *ids, const char *name) {
     for (const char *at = start; at < end; count++) {
         span line = next_line(&at, end);
         if (memchr(line.text, 0, line.length))
-            return scant__fail(ids->ctx, SCANT_EINPUT,
-                               "%s: line %zu has a zero byte, expected text with one id "
-                               "per line or a .npy of strings",
-                               name, count + 1);
+            return scant__refuse(ids->ctx, name,
+                                 "line %zu has a zero byte, expected text with one id "
+                                 "per line or a .npy of strings",
+                                 count + 1);
     }
     ids->spans = scant__alloc(ids->ctx, count, sizeof *ids->spans);
     if (!ids->spans) return SCANT_ENOMEM;
@@ -59,8 +57,7 @@ static scant_status read_text(scant_ids *ids, const char *name) {
 /* ---- strings ----------------------------------------------------------------------- */
 
 static scant_status zero_inside(scant_ids *ids, const char *name, size_t row) {
-    return scant__fail(ids->ctx, SCANT_EINPUT,
-                       "%s: the string of row %zu contains a zero", name, row);
+    return scant__refuse(ids->ctx, name, "the string of row %zu contains a zero", row);
 }
 
 static scant_status read_bytes(scant_ids *ids, const char *name, const scant__npy *h) {
@@ -74,14 +71,14 @@ static scant_status read_bytes(scant_ids *ids, const char *name, const scant__np
     return SCANT_OK;
 }
 
-/* UTF-32 in the file's byte order, possibly unaligned. */
+/* Reads a UTF-32 code point in the file's byte order, possibly unaligned. */
 static uint32_t code_point(const unsigned char *p, bool swapped) {
     uint32_t c;
     memcpy(&c, p, sizeof c);
     return swapped ? __builtin_bswap32(c) : c;
 }
 
-/* Bytes of a code point in UTF-8; 0 if invalid. */
+/* The size of a code point in UTF-8; 0: invalid. */
 static size_t utf8_size(uint32_t c) {
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return 0;
     return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -95,7 +92,7 @@ static size_t utf8_put(uint32_t c, char *out) {
     return n;
 }
 
-/* Code points of a string without trailing zeros. */
+/* The number of code points of a string, without trailing zeros. */
 static size_t utf32_length(const unsigned char *at, size_t item) {
     size_t n = item / 4;
     while (n && code_point(at + 4 * (n - 1), false) == 0) n--;
@@ -114,11 +111,11 @@ static scant_status check_utf32(scant_ids *ids, const char *name, const scant__n
             size_t size = utf8_size(c);
             if (!c) return zero_inside(ids, name, row);
             if (!size)
-                return scant__fail(
-                    ids->ctx, SCANT_EINPUT,
-                    "%s: the string of row %zu contains 0x%x, which is not a character",
-                    name, row, (unsigned)c);
-            *total += size; /* no overflow: at most 4 bytes for 4 in the file */
+                return scant__refuse(
+                    ids->ctx, name,
+                    "the string of row %zu contains 0x%x, which is not a character", row,
+                    (unsigned)c);
+            *total += size; /* cannot overflow: at most 4 bytes, as in the file */
         }
     }
     return SCANT_OK;
@@ -138,7 +135,7 @@ static scant_status read_utf32(scant_ids *ids, const char *name, const scant__np
             out += utf8_put(code_point(at + 4 * i, h->swapped), out);
         ids->spans[row].length = (size_t)(out - ids->spans[row].text);
     }
-    scant__source_close(ids->ctx, &ids->source);
+    scant__source_close(&ids->source);
     return SCANT_OK;
 }
 
@@ -147,9 +144,9 @@ static scant_status read_npy(scant_ids *ids, const char *name) {
     TRY(scant__npy_parse(ids->ctx, name, ids->source.bytes, ids->source.size,
                          SCANT__NPY_STRINGS, &h));
     if (h.ndim != 1)
-        return scant__fail(ids->ctx, SCANT_EINPUT,
-                           "%s: has %zu dimensions, expected 1 for a list of strings",
-                           name, h.ndim);
+        return scant__refuse(ids->ctx, name,
+                             "has %zu dimensions, expected 1 for a list of strings",
+                             h.ndim);
     ids->spans = scant__alloc(ids->ctx, h.count, sizeof *ids->spans);
     if (!ids->spans) return SCANT_ENOMEM;
     ids->count = h.count;
@@ -160,25 +157,20 @@ static scant_status read_npy(scant_ids *ids, const char *name) {
 
 scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out) {
     *out = NULL;
-    scant_ids *ids = scant__zalloc(ctx, 1, sizeof *ids);
+    AUTO(scant_ids_auto) scant_ids *ids = scant__zalloc(ctx, 1, sizeof *ids);
     if (!ids) return SCANT_ENOMEM;
     ids->ctx = ctx;
-    scant_status status = scant__source_open(ctx, spec, &ids->source);
-    if (status == SCANT_OK) {
-        bool npy =
-            ids->source.member || scant__npy_magic(ids->source.bytes, ids->source.size);
-        status = npy ? read_npy(ids, spec) : read_text(ids, spec);
-    }
-    if (status == SCANT_OK)
-        *out = ids;
-    else
-        scant_ids_free(ids);
-    return status;
+    TRY(scant__source_open(ctx, spec, &ids->source));
+    bool npy =
+        ids->source.member || scant__npy_magic(ids->source.bytes, ids->source.size);
+    TRY(npy ? read_npy(ids, spec) : read_text(ids, spec));
+    *out = TAKE(ids);
+    return SCANT_OK;
 }
 
 void scant_ids_free(scant_ids *ids) {
     if (!ids) return;
-    scant__source_close(ids->ctx, &ids->source);
+    scant__source_close(&ids->source);
     scant__free(ids->ctx, ids->spans);
     scant__free(ids->ctx, ids->utf8);
     scant__free(ids->ctx, ids);

@@ -6,16 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/mem.h"
 #include "data/dataset_int.h"
-#include "data/decode.h"
-#include "data/paths.h"
-#include "data/resize.h"
-#include "scant/train.h"
+#include "data/file.h"
+#include "data/images.h"
 
 enum { DEFAULT_SIDE = 224, MAX_SIDE = 4096, MAX_DEPTH = 16 };
 
-/* ---- reading one ------------------------------------------------------------------- */
+/* ---- reading an image -------------------------------------------------------------- */
 
 typedef struct sink {
     const scant_data *data;
@@ -24,7 +21,7 @@ typedef struct sink {
     scant__resize resize;
 } sink;
 
-/* Converts bytes to planes of floats. */
+/* Writes row y of the result to planes of floats. */
 static void on_result(void *self, size_t y, const unsigned char *rgb) {
     const sink *s = self;
     size_t side = s->data->shape[1];
@@ -45,22 +42,6 @@ static void on_row(void *self, const unsigned char *rgb) {
     scant__resize_row(&((sink *)self)->resize, rgb);
 }
 
-static scant_status decode(const scant_data *data, const char *path,
-                           const scant__map *map, float *out, scant__fault *fault) {
-    sink s = {.data = data, .fault = fault, .out = out, .resize.ctx = data->ctx};
-    const scant__decode job = {.ctx = data->ctx,
-                               .name = path,
-                               .bytes = map->bytes,
-                               .size = map->size,
-                               .fault = fault,
-                               .begin = on_begin,
-                               .row = on_row,
-                               .self = &s};
-    scant_status status = scant__decode_upright(&job);
-    scant__resize_end(&s.resize);
-    return status;
-}
-
 scant_status scant__data_map_file(const scant_data *data, size_t row, char path[PATH_MAX],
                                   scant__map *map, scant__fault *fault) {
     const char *name = scant__names_get(&data->sample_names, row);
@@ -76,10 +57,18 @@ scant_status scant__data_map_file(const scant_data *data, size_t row, char path[
 static scant_status read_image(const scant_data *data, size_t row, float *out,
                                scant__fault *fault) {
     char path[PATH_MAX];
-    scant__map map;
+    AUTO(scant__map_close) scant__map map = {0};
+    sink s = {.data = data, .fault = fault, .out = out, .resize.ctx = data->ctx};
     TRY(scant__data_map_file(data, row, path, &map, fault));
-    scant_status status = decode(data, path, &map, out, fault);
-    scant__map_close(&map);
+    scant_status status = scant__decode_upright(&(scant__decode){.ctx = data->ctx,
+                                                                 .name = path,
+                                                                 .bytes = map.bytes,
+                                                                 .size = map.size,
+                                                                 .fault = fault,
+                                                                 .begin = on_begin,
+                                                                 .row = on_row,
+                                                                 .self = &s});
+    scant__resize_end(&s.resize);
     return status;
 }
 
@@ -97,15 +86,15 @@ scant_status scant__data_set_files(scant_data *data, size_t side) {
     return SCANT_OK;
 }
 
-/* ---- search ------------------------------------------------------------------------ */
+/* ---- listing images ---------------------------------------------------------------- */
 
 typedef struct walk {
     scant_ctx *ctx;
     const char *root;     /* start folder */
-    scant__names *images; /* found so far, relative to root */
-    int32_t *labels;      /* for class folders */
-    size_t room;          /* for labels */
-    size_t ignored;       /* files that are not images */
+    scant__names *images; /* paths found so far, relative to root */
+    int32_t *labels;      /* label of each image, for class folders */
+    size_t n_labels, room;
+    size_t ignored; /* files that are not images */
 } walk;
 
 static bool is_image(const char *name) {
@@ -114,70 +103,51 @@ static bool is_image(const char *name) {
 }
 
 static scant_status add_image(walk *w, const char *name, int32_t label) {
-    TRY(scant__names_add(w->ctx, w->images, name, strlen(name)));
-    if (label < 0) return SCANT_OK;
-    void *labels = w->labels;
-    scant_status status =
-        scant__grow(w->ctx, &labels, &w->room, w->images->count, sizeof *w->labels);
-    w->labels = labels;
-    if (status == SCANT_OK) w->labels[w->images->count - 1] = label;
-    return status;
+    TRY(scant__names_put(w->ctx, w->images, name));
+    if (label >= 0) TRY_PUSH(w->ctx, w->labels, w->n_labels, w->room, label);
+    return SCANT_OK;
 }
 
 static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth);
 
-static scant_status walk_one(walk *w, const char *name, bool file, int32_t label,
-                             int depth) {
-    if (file) return add_image(w, name, label);
-    return walk_folder(w, name, label, depth + 1);
+/* Adds the file, or the files in the folder, `name` of the folder `below`. */
+static scant_status walk_entry(walk *w, const char *below, const char *name, bool file,
+                               int32_t label, int depth) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = w->ctx};
+    w->ignored += file && !is_image(name);
+    if (file && !is_image(name)) return SCANT_OK;
+    const char *path =
+        scant__arena_format(&arena, "%s%s%s", below, *below ? "/" : "", name);
+    if (!path) return SCANT_ENOMEM;
+    return file ? add_image(w, path, label) : walk_folder(w, path, label, depth + 1);
 }
 
-/* names are entries of the folder below, relative to root; NULL: root itself. */
-static scant_status walk_names(walk *w, const char *below, const scant__names *files,
-                               const scant__names *folders, int32_t label, int depth) {
-    scant_status status = SCANT_OK;
-    for (size_t i = 0; i < files->count + folders->count && status == SCANT_OK; i++) {
-        bool file = i < files->count;
-        const char *name = file ? scant__names_get(files, i)
-                                : scant__names_get(folders, i - files->count);
-        if (file && !is_image(name)) {
-            w->ignored++;
-            continue;
-        }
-        char *path = below ? scant__path_join(w->ctx, below, name) : NULL;
-        if (below && !path) return SCANT_ENOMEM;
-        status = walk_one(w, path ? path : name, file, label, depth);
-        scant__free(w->ctx, path);
-    }
-    return status;
-}
-
+/* Adds all images in a folder. below: its path relative to root; "": root itself. */
 static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth) {
     scant_ctx *ctx = w->ctx;
-    scant__names files = {0}, folders = {0};
+    AUTO(scant__names_end) scant__names files = {0}, folders = {0};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     if (depth > MAX_DEPTH)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: %s is more than %d folders deep (a link to itself?)",
-                           w->root, below, MAX_DEPTH);
+        return scant__refuse(ctx, w->root,
+                             "%s is more than %d folders deep (a link to itself?)", below,
+                             MAX_DEPTH);
     TRY(scant__tick(ctx, NULL, 0, 0)); /* allow cancellation */
-    char *path = below ? scant__path_join(ctx, w->root, below) : NULL;
-    if (below && !path) return SCANT_ENOMEM;
-    scant_status status =
-        scant__folder_list(ctx, path ? path : w->root, &files, &folders);
-    if (status == SCANT_OK) status = walk_names(w, below, &files, &folders, label, depth);
-    scant__names_end(ctx, &files);
-    scant__names_end(ctx, &folders);
-    scant__free(ctx, path);
-    return status;
+    const char *path = *below ? scant__path_in(&arena, w->root, below) : w->root;
+    if (!path) return SCANT_ENOMEM;
+    TRY(scant__folder_list(ctx, path, &files, &folders));
+    for (size_t i = 0; i < files.count; i++)
+        TRY(walk_entry(w, below, scant__names_get(&files, i), true, label, depth));
+    for (size_t i = 0; i < folders.count; i++)
+        TRY(walk_entry(w, below, scant__names_get(&folders, i), false, label, depth));
+    return SCANT_OK;
 }
 
 scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names *names) {
     walk w = {.ctx = ctx, .root = folder, .images = names};
-    TRY(walk_folder(&w, NULL, -1, 0));
+    TRY(walk_folder(&w, "", -1, 0));
     if (!names->count)
-        return scant__fail(
-            ctx, SCANT_EINPUT,
-            "%s: has no images (.png, .jpg, .jpeg), also not in its folders", folder);
+        return scant__refuse(
+            ctx, folder, "has no images (.png, .jpg, .jpeg), also not in its folders");
     if (w.ignored)
         scant__warn(ctx, "%s: %zu file%s not used: not an image (.png, .jpg, .jpeg)",
                     folder, w.ignored, w.ignored == 1 ? " is" : "s are");
@@ -186,13 +156,13 @@ scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names
 }
 
 /* Every class folder is a class, even without images, so that training and test folders
- * number classes alike. */
+ * have the same class numbers. */
 static scant_status walk_classes(walk *w, scant_data *data, const scant__names *folders) {
     size_t bare = 0;
     for (size_t i = 0; i < folders->count; i++) {
         const char *name = scant__names_get(folders, i);
         size_t before = data->sample_names.count;
-        TRY(scant__names_add(data->ctx, &data->class_names, name, strlen(name)));
+        TRY(scant__names_put(data->ctx, &data->class_names, name));
         TRY(walk_folder(w, name, (int32_t)i, 1));
         bare += data->sample_names.count == before;
     }
@@ -210,20 +180,14 @@ static scant_status walk_root(walk *w, scant_data *data, const scant__names *fil
         data->classes = folders->count;
         w->ignored += files->count;
     } else {
-        scant__names_end(data->ctx, &data->class_names);
-        for (size_t i = 0; i < files->count; i++) {
-            const char *name = scant__names_get(files, i);
-            if (is_image(name))
-                TRY(add_image(w, name, -1));
-            else
-                w->ignored++;
-        }
+        scant__names_end(&data->class_names);
+        for (size_t i = 0; i < files->count; i++)
+            TRY(walk_entry(w, "", scant__names_get(files, i), true, -1, 0));
     }
     if (!data->sample_names.count)
-        return scant__fail(data->ctx, SCANT_EINPUT,
-                           "%s: has no images (.png, .jpg, .jpeg), neither in class "
-                           "folders nor directly",
-                           data->name);
+        return scant__refuse(
+            data->ctx, data->name,
+            "has no images (.png, .jpg, .jpeg), neither in class folders nor directly");
     if (w->ignored)
         scant__warn(data->ctx,
                     "%s: %zu file%s not used: not an image (.png, .jpg, .jpeg) or not in "
@@ -234,16 +198,14 @@ static scant_status walk_root(walk *w, scant_data *data, const scant__names *fil
 
 scant_status scant__data_open_folder(scant_data *data, const char *spec,
                                      const scant_data_opts *opts) {
-    scant__names files = {0}, folders = {0};
+    AUTO(scant__names_end) scant__names files = {0}, folders = {0};
     walk w = {.ctx = data->ctx, .root = data->name, .images = &data->sample_names};
     TRY(scant__data_set_files(data, opts->side));
-    scant_status status = scant__folder_list(data->ctx, spec, &files, &folders);
-    if (status == SCANT_OK) status = walk_root(&w, data, &files, &folders);
+    TRY(scant__folder_list(data->ctx, spec, &files, &folders));
+    scant_status status = walk_root(&w, data, &files, &folders);
     data->labels = w.labels;
     data->count = data->sample_names.count;
-    scant__names_end(data->ctx, &files);
-    scant__names_end(data->ctx, &folders);
-    if (status != SCANT_OK) return status;
+    TRY(status);
     if (opts->regression && data->own)
         return scant__fail(data->ctx, SCANT_EUSAGE,
                            "%s: has class folders, not regression targets", spec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inih splits lines. It gets them one by one, so that messages can name the line, and
- * lines that it would cut in two are refused.
+ * inih parses the lines. It gets them one by one, so that messages can name the line;
+ * lines that are too long for its buffer are refused.
  */
 #include "data/ini.h"
 
@@ -21,8 +21,8 @@ typedef struct reader {
     const char *at, *end;
     size_t line;
     scant_status status;
-    char section[64], key[64]; /* of the value below; key "": there is none */
-    scant__text value;         /* its lines so far */
+    char section[64], key[64]; /* section and key of value; key "": there is none */
+    scant__text value;         /* lines of the value so far */
     size_t value_line;
     bool continued; /* the current line begins with a blank */
     bool valued;    /* the current section has a key */
@@ -38,7 +38,7 @@ static bool is_assignment(const char *line, const char *end) {
     return line < end && *line == '=';
 }
 
-/* inih reports values only, so sections without a key are found here. */
+/* Reports a section to on_section(): inih does not report sections without a key. */
 static scant_status find_section(reader *r, const char *line, const char *end) {
     static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark of UTF-8 */
     char name[64];
@@ -83,7 +83,7 @@ static char *next_line(char *out, int size, void *stream) {
     return out;
 }
 
-/* Hands over the value that is complete, if there is one. */
+/* Passes the complete value, if there is one, to on_value(). */
 static scant_status flush(reader *r) {
     char *value;
     size_t size;
@@ -96,7 +96,7 @@ static scant_status flush(reader *r) {
     return status;
 }
 
-/* Adds a line of a value, up to a comment. */
+/* Appends a line to the value, up to a comment. */
 static void gather(reader *r, const char *piece) {
     size_t length = 0;
     while (piece[length] && !((piece[length] == '#' || piece[length] == ';') &&
@@ -136,11 +136,10 @@ scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes
                              size_t size, const scant__ini *ini) {
     const char *text = bytes;
     if (size > MOST_BYTES)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu bytes, expected at most %d",
-                           name, size, MOST_BYTES);
+        return scant__refuse(ctx, name, "has %zu bytes, expected at most %d", size,
+                             MOST_BYTES);
     if (size && memchr(text, 0, size))
-        return scant__fail(ctx, SCANT_EINPUT, "%s: is not a text: it has a zero byte",
-                           name);
+        return scant__refuse(ctx, name, "is not a text: it has a zero byte");
     reader r = {.ctx = ctx, .ini = ini, .name = name, .at = text, .end = text + size};
     scant__text_init(&r.value, ctx);
     scant_status status = read_lines(&r);
@@ -150,14 +149,14 @@ scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* Where to break a value: the next line of at most WRAP bytes must be read as its
- * continuation, and no UTF-8 character is cut. 0: nowhere. */
+/* The length of the first line of a long value, at most WRAP: the next line must be read
+ * as its continuation, and no UTF-8 character is cut. 0: there is no such place. */
 static size_t break_at(const char *value, size_t length) {
     for (size_t i = WRAP; i > 1; i--) {
         const char *end = value + i + size_min(length - i, WRAP);
         bool blank = value[i] == ' ' || value[i - 1] == ' ';
         bool comment = value[i] == '#' || value[i] == ';';
-        bool within = ((unsigned char)value[i] & 0xC0) == 0x80; /* a character */
+        bool within = ((unsigned char)value[i] & 0xC0) == 0x80; /* in a character */
         if (!blank && !comment && !within && !is_assignment(value + i, end)) return i;
     }
     return 0;
@@ -188,7 +187,7 @@ void scant__ini_write(scant__text *text, const char *key, const char *value) {
     size_t length = strlen(value);
     scant__text_addf(text, "%s =%s", key, length ? " " : "");
     while (length > WRAP) {
-        size_t piece = break_at(value, length); /* there is one: the value fits */
+        size_t piece = break_at(value, length); /* not 0: scant__ini_fits() */
         scant__text_bytes(text, value, piece);
         scant__text_add(text, "\n    ");
         value += piece;

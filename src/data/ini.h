@@ -9,11 +9,11 @@
 
 #include "core/text.h"
 
-/* What a reader calls. A status other than SCANT_OK stops the reading and is returned. */
+/* Callbacks. A status other than SCANT_OK stops the reading and is returned. */
 typedef struct scant__ini {
-    /* At each "[section]", also an empty one; may be NULL. */
+    /* Called for each "[section]", also an empty one; may be NULL. */
     scant_status (*on_section)(void *user, const char *section, size_t line);
-    /* At each key, in the order of the file. line: where the key stands. */
+    /* Called for each key, in the order of the file. line: the key's line number. */
     scant_status (*on_value)(void *user, const char *section, const char *key,
                              const char *value, size_t line);
     void *user;
@@ -25,8 +25,8 @@ typedef struct scant__ini {
 scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes,
                              size_t size, const scant__ini *ini);
 
-/* Whether scant__ini_write() can write a value so that it is read as the same: no control
- * characters, no comment marks, no blanks at its ends, and places to break a long one. */
+/* Whether a value survives writing and reading: no control characters, no comment marks,
+ * no blanks at its ends, and places to break a long value. */
 bool scant__ini_fits(const char *value);
 /* Adds "key = value", a long value on several lines. */
 void scant__ini_write(scant__text *text, const char *key, const char *value);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG by libjpeg with the slow, exact transform, at full size unless a smaller one is
- * allowed: the same pixels as PIL.
+ * JPEG by libjpeg with the slow, exact transform: at full size, the same pixels as PIL.
  *
- * libjpeg takes its memory from the system. The amount follows from the header and is
- * charged before decoding starts: some rows, and for a progressive image all
- * coefficients.
+ * libjpeg allocates with malloc(), so its memory is charged to the context in advance.
+ * For decoding the amount follows from the header: some rows, and for a progressive image
+ * all coefficients. For encoding it is an estimate.
  */
 #include <setjmp.h>
 #include <stddef.h> /* before jpeglib.h, which needs FILE and size_t */
@@ -15,55 +14,73 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "core/mem.h"
-#include "data/decode.h"
+#include "core/text.h"
+#include "data/images.h"
 
 enum {
     EXIF = JPEG_APP0 + 1,
     MAX_SCANS = 500, /* a progressive image has about ten; each costs a pass */
-    ROWS_HELD = 64,  /* rows of samples in libjpeg's buffers */
-    FIXED = 1 << 18  /* its tables */
+    ROWS_HELD = 64,  /* rows in libjpeg's buffers when decoding */
+    ROWS_MADE = 128, /* bytes per column and channel when encoding */
+    FIXED = 1 << 18, /* bytes of libjpeg's tables */
+    PIECE = 16384    /* size of the output buffer */
 };
 
-typedef struct reader {
+/* Data of libjpeg's callbacks (client_data). */
+typedef struct state {
     struct jpeg_error_mgr errors;
-    struct jpeg_progress_mgr progress;
-    struct jpeg_decompress_struct jpeg;
     jmp_buf back;
-    const scant__decode *job;
-    unsigned char *row; /* as decoded */
-    unsigned char *rgb; /* for CMYK; else NULL */
-    size_t charged;
+    scant__fault *fault;
+    const char *name, *trouble; /* the beginning of messages */
     scant_status status;
-} reader;
+} state;
 
 static void on_error(j_common_ptr jpeg) {
-    reader *r = jpeg->client_data;
+    state *s = jpeg->client_data;
     char text[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, text);
     bool memory = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
-    r->status = scant__fault_set(r->job->fault, memory ? SCANT_ENOMEM : SCANT_EINPUT,
-                                 "%s: the JPEG image is damaged: %s", r->job->name, text);
-    longjmp(r->back, 1);
+    s->status = scant__fault_set(s->fault, memory ? SCANT_ENOMEM : SCANT_EINPUT,
+                                 "%s%s: %s", s->name, s->trouble, text);
+    longjmp(s->back, 1);
 }
 
-/* A libjpeg warning (level -1) means invented pixels, so it is an error, except for
- * skipped bytes between markers, which are harmless. */
+static void no_output(j_common_ptr jpeg) { (void)jpeg; }
+
+static struct jpeg_error_mgr *begin_errors(state *s) {
+    jpeg_std_error(&s->errors);
+    s->errors.error_exit = on_error;
+    s->errors.output_message = no_output;
+    return &s->errors;
+}
+
+/* ---- decoding ---------------------------------------------------------------------- */
+
+typedef struct reader {
+    state state; /* first: libjpeg's callbacks get a reader */
+    struct jpeg_progress_mgr progress;
+    struct jpeg_decompress_struct jpeg;
+    const scant__decode *job;
+    unsigned char *row; /* a row as decoded */
+    unsigned char *rgb; /* the row converted from CMYK; else NULL */
+    size_t charged;
+} reader;
+
+/* After a warning (level -1) libjpeg makes up pixels, so warnings are errors, except for
+ * extra bytes between markers and an unknown JFIF version, which are harmless. */
 static void on_message(j_common_ptr jpeg, int level) {
     int code = jpeg->err->msg_code;
     if (level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR) return;
     on_error(jpeg);
 }
 
-static void no_output(j_common_ptr jpeg) { (void)jpeg; }
-
 static void on_progress(j_common_ptr jpeg) {
     reader *r = jpeg->client_data;
     if (!jpeg->is_decompressor || r->jpeg.input_scan_number <= MAX_SCANS) return;
-    r->status = scant__fault_set(r->job->fault, SCANT_EINPUT,
-                                 "%s: the JPEG image has more than %d scans",
-                                 r->job->name, MAX_SCANS);
-    longjmp(r->back, 1);
+    r->state.status = scant__fault_set(r->job->fault, SCANT_EINPUT,
+                                       "%s: the JPEG image has more than %d scans",
+                                       r->job->name, MAX_SCANS);
+    longjmp(r->state.back, 1);
 }
 
 static int orientation(const struct jpeg_decompress_struct *jpeg) {
@@ -76,7 +93,7 @@ static int orientation(const struct jpeg_decompress_struct *jpeg) {
     return 1;
 }
 
-/* The bytes that libjpeg will hold. */
+/* The number of bytes that libjpeg will allocate. */
 static size_t memory_needed(struct jpeg_decompress_struct *jpeg) {
     size_t parts = (size_t)jpeg->num_components, bytes = FIXED;
     bytes += size_mul(jpeg->image_width, parts * ROWS_HELD);
@@ -92,25 +109,18 @@ static size_t memory_needed(struct jpeg_decompress_struct *jpeg) {
 
 static scant_status choose_colours(reader *r) {
     struct jpeg_decompress_struct *jpeg = &r->jpeg;
-    switch (jpeg->jpeg_color_space) {
-    case JCS_GRAYSCALE:
-    case JCS_RGB:
-    case JCS_YCbCr:
-        jpeg->out_color_space = JCS_RGB;
+    J_COLOR_SPACE space = jpeg->jpeg_color_space;
+    bool cmyk = space == JCS_CMYK || space == JCS_YCCK;
+    jpeg->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
+    if (cmyk || space == JCS_GRAYSCALE || space == JCS_RGB || space == JCS_YCbCr)
         return SCANT_OK;
-    case JCS_CMYK:
-    case JCS_YCCK:
-        jpeg->out_color_space = JCS_CMYK;
-        return SCANT_OK;
-    default:
-        return scant__fault_set(
-            r->job->fault, SCANT_EINPUT,
-            "%s: the JPEG image has %d components in an unknown colour space",
-            r->job->name, jpeg->num_components);
-    }
+    return scant__fault_set(
+        r->job->fault, SCANT_EINPUT,
+        "%s: the JPEG image has %d components in an unknown colour space", r->job->name,
+        jpeg->num_components);
 }
 
-/* Inverted CMYK, as Adobe's programs write it: c, m, y are each multiplied by black. */
+/* Converts Adobe's inverted CMYK: c, m and y are each multiplied by black. */
 static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *out) {
     for (size_t i = 0; i < width; i++, in += 4, out += 3)
         for (size_t j = 0; j < 3; j++) {
@@ -119,7 +129,7 @@ static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *ou
         }
 }
 
-/* Chooses the smallest scale that is no smaller than requested. */
+/* Chooses the smallest scale whose longer side has at least job->least pixels. */
 static void choose_size(reader *r) {
     size_t longer = size_max(r->jpeg.image_width, r->jpeg.image_height);
     unsigned part = 1;
@@ -147,15 +157,14 @@ static scant_status prepare(reader *r) {
 }
 
 /* Everything that may longjmp(). */
-static void read_all(reader *r) {
+static scant_status read_all(reader *r) {
     const scant__decode *job = r->job;
     jpeg_create_decompress(&r->jpeg);
     r->jpeg.progress = &r->progress;
     jpeg_mem_src(&r->jpeg, job->bytes, (unsigned long)job->size);
     jpeg_save_markers(&r->jpeg, EXIF, 0xffff);
     jpeg_read_header(&r->jpeg, TRUE);
-    r->status = prepare(r);
-    if (r->status != SCANT_OK) return;
+    TRY(prepare(r));
     jpeg_start_decompress(&r->jpeg);
     while (r->jpeg.output_scanline < r->jpeg.output_height) {
         JSAMPROW rows[] = {r->row};
@@ -164,25 +173,114 @@ static void read_all(reader *r) {
         job->row(job->self, r->rgb ? r->rgb : r->row);
     }
     jpeg_finish_decompress(&r->jpeg);
+    return SCANT_OK;
 }
 
-/* setjmp() has a function of its own because its locals may be clobbered. */
-static void guarded(reader *r) {
-    if (setjmp(r->back) == 0) read_all(r);
+/* A separate function, because setjmp() may clobber the locals of its caller. */
+static void read_guarded(reader *r) {
+    if (setjmp(r->state.back) == 0) r->state.status = read_all(r);
 }
 
 scant_status scant__decode_jpeg(const scant__decode *job) {
-    reader r = {.job = job};
-    r.jpeg.err = jpeg_std_error(&r.errors);
+    reader r = {.job = job, .progress.progress_monitor = on_progress};
+    r.state.fault = job->fault;
+    r.state.name = job->name;
+    r.state.trouble = ": the JPEG image is damaged";
+    r.jpeg.err = begin_errors(&r.state);
+    r.jpeg.err->emit_message = on_message;
     r.jpeg.client_data = &r;
-    r.errors.error_exit = on_error;
-    r.errors.emit_message = on_message;
-    r.errors.output_message = no_output;
-    r.progress.progress_monitor = on_progress;
-    guarded(&r);
+    read_guarded(&r);
     jpeg_destroy_decompress(&r.jpeg);
     scant__uncharge(job->ctx, r.charged);
     scant__free(job->ctx, r.row);
     scant__free(job->ctx, r.rgb);
-    return r.status;
+    return r.state.status;
+}
+
+/* ---- encoding ---------------------------------------------------------------------- */
+
+typedef struct writer {
+    state state; /* first: libjpeg's callbacks get a writer */
+    struct jpeg_destination_mgr destination;
+    struct jpeg_compress_struct jpeg;
+    const unsigned char *rgb;
+    size_t width, height;
+    int quality;
+    scant__text out;
+    unsigned char piece[PIECE];
+} writer;
+
+static void begin_piece(j_compress_ptr jpeg) {
+    writer *w = jpeg->client_data;
+    w->destination.next_output_byte = w->piece;
+    w->destination.free_in_buffer = PIECE;
+}
+
+/* libjpeg calls this when the whole buffer is full; free_in_buffer is not valid then. */
+static boolean on_full(j_compress_ptr jpeg) {
+    writer *w = jpeg->client_data;
+    scant__text_bytes(&w->out, (const char *)w->piece, PIECE);
+    begin_piece(jpeg);
+    return TRUE;
+}
+
+static void on_end(j_compress_ptr jpeg) {
+    writer *w = jpeg->client_data;
+    scant__text_bytes(&w->out, (const char *)w->piece,
+                      PIECE - w->destination.free_in_buffer);
+}
+
+/* Everything that may longjmp(). */
+static void write_all(writer *w) {
+    struct jpeg_compress_struct *jpeg = &w->jpeg;
+    jpeg_create_compress(jpeg);
+    w->destination.init_destination = begin_piece;
+    w->destination.empty_output_buffer = on_full;
+    w->destination.term_destination = on_end;
+    jpeg->dest = &w->destination;
+    jpeg->image_width = (JDIMENSION)w->width;
+    jpeg->image_height = (JDIMENSION)w->height;
+    jpeg->input_components = 3;
+    jpeg->in_color_space = JCS_RGB;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, w->quality, TRUE);
+    jpeg_start_compress(jpeg, TRUE);
+    while (jpeg->next_scanline < jpeg->image_height) {
+        /* libjpeg does not write to the row */
+        JSAMPROW row = (JSAMPROW)(uintptr_t)(w->rgb + jpeg->next_scanline * 3 * w->width);
+        jpeg_write_scanlines(jpeg, &row, 1);
+    }
+    jpeg_finish_compress(jpeg);
+}
+
+static void write_guarded(writer *w) {
+    if (setjmp(w->state.back) == 0) write_all(w);
+}
+
+scant_status scant__encode_jpeg(scant_ctx *ctx, const unsigned char *rgb, size_t width,
+                                size_t height, int quality, void **bytes, size_t *size) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    scant__fault fault;
+    char name[100];
+    size_t charge = size_add(FIXED, size_mul(width, 3 * ROWS_MADE));
+    *bytes = NULL;
+    writer *w = TRY_ZERO(&arena, writer, 1);
+    w->rgb = rgb;
+    w->width = width;
+    w->height = height;
+    w->quality = quality;
+    w->out.ctx = ctx;
+    snprintf(name, sizeof name, "cannot encode a JPEG of %zu x %zu pixels", width,
+             height);
+    w->state.fault = &fault;
+    w->state.name = name;
+    w->state.trouble = "";
+    w->jpeg.err = begin_errors(&w->state);
+    w->jpeg.client_data = w;
+    if (!scant__charge(ctx, charge, &fault))
+        return scant__fail(ctx, SCANT_ENOMEM, "%s", fault.text);
+    write_guarded(w);
+    jpeg_destroy_compress(&w->jpeg);
+    scant__uncharge(ctx, charge);
+    return scant__encoded(ctx, w->state.status, &fault, &w->out, bytes, size);
 }

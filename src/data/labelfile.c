@@ -3,17 +3,17 @@
  * CSV has a header with id and label, and optionally answer, annotator and time. A JSON
  * object, in a list or a line of JSONL, is one of:
  *
- * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]}; the
- *   keys label, choice, choices, class and sentiment (names in its templates) are tried
- * in this order, and created_at is accepted as time. In JSON-MIN (which has
- * annotation_id) id is Label Studio's task number; the item is then ref, else an id that
- * is a string, else image, else text, and answer is user data;
- * - a row with the key answers, a list of {label, answer, annotator, time}, as our export
- *   writes it: this list counts, not the label beside it;
+ * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]}; its
+ *   key is the first of label, choice, choices, class and sentiment (names in Label
+ *   Studio's templates). created_at is accepted as time. In JSON-MIN (which has
+ *   annotation_id) id is Label Studio's task number; the item is then ref, else an id
+ *   that is a string, else image, else text, and answer is ignored as user data;
+ * - a row with the key answers, a list of {label, answer, annotator, time}, as `scant
+ *   export` writes it: the list is read, and the row's own label ignored;
  * - a Label Studio task with a list annotations (or completions). The item is data.id,
- *   else data.ref, else data.image, else data.text. The first result with choices of an
- *   annotation counts; cancelled annotations are skipped. The annotator is annotator (as
- *   we write it), else completed_by.
+ *   else data.ref, else data.image, else data.text. The label is the annotation's first
+ *   result with choices; cancelled annotations are skipped. The annotator is annotator
+ *   (written by `scant export`), else completed_by.
  *
  * answer is label (the default), skip or unsure; the last two have no label. An annotator
  * is a string, a number, or an object with email, username or id.
@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "data/fields.h"
-#include "data/filetype.h"
+#include "data/source.h"
 #include "data/timestamp.h"
 #include "scant/project.h"
 
@@ -42,12 +42,12 @@ typedef struct reader {
     void *user;
     size_t labels; /* labels found so far */
     size_t objects;
-    char id[NUMBER], label[NUMBER], person[NUMBER]; /* text of those that are numbers */
+    char id[NUMBER], label[NUMBER], person[NUMBER]; /* buffers for numbers as text */
 } reader;
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-/* "line 3", or in a list "task 3". */
+/* The position for messages: "line 3", or in a list "task 3". */
 static size_t where(const reader *r, const char **word) {
     bool list = r->fields.json && r->fields.objects.list;
     *word = list ? "task" : "line";
@@ -58,25 +58,22 @@ static scant_status wrong(const reader *r, const char *value, const char *what) 
     char text[SHOWN];
     const char *word;
     size_t number = where(r, &word);
-    return scant__fail(
-        r->ctx, SCANT_EINPUT, "%s: %s %zu: '%s' %s", r->fields.name, word, number,
-        scant__printable((const unsigned char *)value, strlen(value), text, sizeof text),
-        what);
+    return scant__refuse(r->ctx, r->fields.name, "%s %zu: '%s' %s", word, number,
+                         scant__printable(value, strlen(value), text, SHOWN), what);
 }
 
 static scant_status wrong_row(const reader *r, const char *what) {
     const char *word;
     size_t number = where(r, &word);
-    return scant__fail(r->ctx, SCANT_EINPUT, "%s: %s %zu %s", r->fields.name, word,
-                       number, what);
+    return scant__refuse(r->ctx, r->fields.name, "%s %zu %s", word, number, what);
 }
 
-/* ---- a label ----------------------------------------------------------------------- */
+/* ---- an answer --------------------------------------------------------------------- */
 
 static const char no_time[] =
     "is not a time: expected ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970";
 
-/* An answer as in the file; missing strings are NULL. */
+/* An answer as written in the file; missing strings are NULL. */
 typedef struct said {
     const char *label, *answer, *person;
     int64_t at;
@@ -124,7 +121,7 @@ static scant_status read_cells(reader *r) {
 
 /* ---- values of JSON ---------------------------------------------------------------- */
 
-/* A non-empty string, or a whole number printed to room; else NULL. */
+/* Returns a non-empty string, or a whole number printed to room; else NULL. */
 static const char *plain(const json_t *value, char room[NUMBER]) {
     if (json_is_integer(value)) {
         snprintf(room, NUMBER, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
@@ -160,7 +157,7 @@ static scant_status get_person(reader *r, const json_t *value, const char **out)
         "is neither a string, a number, nor an object with email, username or id");
 }
 
-/* A class: a string, a number, a list of one of them, or {"choices": such a list}. */
+/* Reads a class: a string, a number, a list with one of them, or {"choices": LIST}. */
 static scant_status get_label(reader *r, const json_t *value, const char **out) {
     if (json_is_object(value)) value = json_object_get(value, "choices");
     *out = NULL;
@@ -175,7 +172,7 @@ static scant_status get_label(reader *r, const json_t *value, const char **out) 
     return *out ? SCANT_OK : wrong(r, "label", "is neither a string nor a whole number");
 }
 
-/* answer NULL: a label, if there is one. */
+/* Reports an answer. If answer is NULL it is a label; without a label, nothing. */
 static scant_status give_object(reader *r, const char *id, const json_t *label,
                                 const json_t *answer, const json_t *person,
                                 const json_t *time) {
@@ -190,7 +187,7 @@ static scant_status give_object(reader *r, const char *id, const json_t *label,
     return give(r, id, &s);
 }
 
-/* The first of n keys with a value. */
+/* The value of the first of n keys that has one. */
 static const json_t *first_of(const json_t *object, const char *const *keys, size_t n) {
     const json_t *value = NULL;
     for (size_t i = 0; i < n && is_nothing(value); i++)
@@ -265,41 +262,36 @@ static scant_status read_object(reader *r) {
                        json_object_get(o, "annotator"), first_of(o, times, 2));
 }
 
-/* ---- whole file ---------------------------------------------------------------------
- */
+/* ---- whole file -------------------------------------------------------------------- */
+
+static void end(reader *r) { scant__fields_end(&r->fields); }
 
 static scant_status check_columns(const reader *r) {
     bool id = scant__fields_has(&r->fields, ID);
     if (id &&
         (scant__fields_has(&r->fields, LABEL) || scant__fields_has(&r->fields, ANSWER)))
         return SCANT_OK;
-    return scant__fail(r->ctx, SCANT_EINPUT,
-                       "%s: line %zu, its header, has no column '%s': expected id and "
-                       "label, optionally answer, annotator and time",
-                       r->fields.name, r->fields.line, names[id ? LABEL : ID]);
-}
-
-static scant_status read_all(reader *r) {
-    bool there;
-    TRY(check_columns(r));
-    for (;;) {
-        TRY(scant__fields_next(&r->fields, &there));
-        if (!there) break;
-        TRY(r->fields.json ? read_object(r) : read_cells(r));
-    }
-    if (!r->labels)
-        scant__warn(r->ctx, "%s: has no labels%s", r->fields.name,
-                    r->objects ? ": neither annotations with choices nor the keys id and "
-                                 "label were found"
-                               : "");
-    return SCANT_OK;
+    return scant__refuse(r->ctx, r->fields.name,
+                         "line %zu, its header, has no column '%s': expected id and "
+                         "label, optionally answer, annotator and time",
+                         r->fields.line, names[id ? LABEL : ID]);
 }
 
 scant_status scant__labelfile_read(scant_ctx *ctx, const char *path, label_fn *fn,
                                    void *user) {
-    reader r = {.ctx = ctx, .fn = fn, .user = user};
-    scant_status status = scant__fields_open(&r.fields, ctx, path, names, FIELDS);
-    if (status == SCANT_OK) status = read_all(&r);
-    scant__fields_end(&r.fields);
-    return status;
+    AUTO(end) reader r = {.ctx = ctx, .fn = fn, .user = user};
+    bool there;
+    TRY(scant__fields_open(&r.fields, ctx, path, names, FIELDS));
+    TRY(check_columns(&r));
+    for (;;) {
+        TRY(scant__fields_next(&r.fields, &there));
+        if (!there) break;
+        TRY(r.fields.json ? read_object(&r) : read_cells(&r));
+    }
+    if (!r.labels)
+        scant__warn(ctx, "%s: has no labels%s", path,
+                    r.objects ? ": neither annotations with choices nor the keys id and "
+                                "label were found"
+                              : "");
+    return SCANT_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads labels given elsewhere: CSV (id, label; answer, annotator, time), JSONL (the same
- * keys) or Label Studio's JSON (tasks with annotations, or JSON-MIN), recognised by
- * content. Includes the files that `scant export` writes.
+ * Reads labels from other tools and from `scant export`: CSV (id, label; answer,
+ * annotator, time), JSONL (the same keys) or Label Studio's JSON (tasks with annotations,
+ * or JSON-MIN), recognised by content.
  *
- * An answer is a label, "skipped", or "unsure".
+ * An answer is a label, "skip" or "unsure".
  */
 #ifndef SCANT_DATA_LABELFILE_H
 #define SCANT_DATA_LABELFILE_H
@@ -13,8 +13,8 @@
 #include "scant/project.h"
 
 typedef struct scant__label_line {
-    size_t line;    /* in the file; for JSON the task number; from 1 */
-    const char *id; /* of the item */
+    size_t line;    /* line number; in a JSON list the task number; from 1 */
+    const char *id; /* the item's id */
     scant_answer_kind answer;
     const char *label;  /* class name; NULL if the answer is not a label */
     const char *person; /* NULL: unknown */

@@ -5,34 +5,26 @@
 
 #include "core/mem.h"
 
-scant_status scant__grow(scant_ctx *ctx, void **block, size_t *room, size_t need,
-                         size_t size) {
-    if (need <= *room) return SCANT_OK;
-    size_t more = size_max(size_max(need, 16), size_add(*room, *room / 2));
-    void *grown = scant__alloc(ctx, more, size);
-    if (!grown) return SCANT_ENOMEM;
-    if (*room) memcpy(grown, *block, *room * size);
-    scant__free(ctx, *block);
-    *block = grown;
-    *room = more;
+scant_status scant__names_add(scant_ctx *ctx, scant__names *names, const char *text,
+                              size_t length) {
+    size_t need = size_add(names->used, size_add(length, 1));
+    names->ctx = ctx;
+    if (need > names->room) {
+        size_t room = size_max(need, size_add(names->room, names->room / 2));
+        char *grown = scant__realloc(ctx, names->text, names->used, room);
+        if (!grown) return SCANT_ENOMEM;
+        names->text = grown;
+        names->room = room;
+    }
+    TRY_PUSH(ctx, names->at, names->count, names->at_room, names->used);
+    if (length) memcpy(names->text + names->used, text, length);
+    names->text[names->used + length] = 0;
+    names->used = need;
     return SCANT_OK;
 }
 
-scant_status scant__names_add(scant_ctx *ctx, scant__names *names, const char *text,
-                              size_t length) {
-    void *block = names->text, *at = names->at;
-    scant_status status = scant__grow(ctx, &block, &names->room,
-                                      size_add(names->used, size_add(length, 1)), 1);
-    names->text = block;
-    if (status == SCANT_OK)
-        status = scant__grow(ctx, &at, &names->at_room, names->count + 1, sizeof(size_t));
-    names->at = at;
-    if (status != SCANT_OK) return status;
-    if (length) memcpy(names->text + names->used, text, length);
-    names->text[names->used + length] = 0;
-    names->at[names->count++] = names->used;
-    names->used += length + 1;
-    return SCANT_OK;
+scant_status scant__names_put(scant_ctx *ctx, scant__names *names, const char *text) {
+    return scant__names_add(ctx, names, text, strlen(text));
 }
 
 const char *scant__names_get(const scant__names *names, size_t i) {
@@ -49,8 +41,8 @@ typedef struct range {
     size_t depth; /* length of the common prefix */
 } range;
 
-/* Partitions a range by the byte at its depth: below, equal to and above the middle
- * name's. */
+/* Partitions a range by the byte at its depth: below, equal to and above that of the
+ * middle name. */
 static void split(scant__names *names, range r, range out[3]) {
     const char *text = names->text + r.depth;
     size_t *at = names->at, below = r.low, i = r.low, above = r.low + r.n;
@@ -69,8 +61,8 @@ static void split(scant__names *names, range r, range out[3]) {
         }
     }
     out[0] = (range){r.low, below - r.low, r.depth};
-    out[1] =
-        (range){below, pivot ? above - below : 0, r.depth + 1}; /* 0: all have ended */
+    out[1] = (range){below, pivot ? above - below : 0,
+                     r.depth + 1}; /* pivot 0: all names end here */
     out[2] = (range){above, r.low + r.n - above, r.depth};
 }
 
@@ -108,8 +100,8 @@ size_t scant__names_find(const scant__names *names, const char *text) {
     return names->count;
 }
 
-void scant__names_end(scant_ctx *ctx, scant__names *names) {
-    scant__free(ctx, names->text);
-    scant__free(ctx, names->at);
+void scant__names_end(scant__names *names) {
+    scant__free(names->ctx, names->text);
+    scant__free(names->ctx, names->at);
     *names = (scant__names){0};
 }

@@ -11,27 +11,24 @@
 #include "core/ctx.h"
 
 typedef struct scant__names {
-    char *text; /* each string is terminated */
+    scant_ctx *ctx; /* set by the first scant__names_add() */
+    char *text;     /* each string is terminated */
     size_t used, room;
     size_t *at;
     size_t count, at_room;
 } scant__names;
 
-/* Appends a copy of length bytes. A zeroed list is empty. */
+/* Append a copy of length bytes, or of a string. A zeroed list is empty. */
 scant_status scant__names_add(scant_ctx *ctx, scant__names *names, const char *text,
                               size_t length);
+scant_status scant__names_put(scant_ctx *ctx, scant__names *names, const char *text);
 const char *scant__names_get(const scant__names *names, size_t i);
-/* For any i; NULL if out of range or empty. */
+/* The i-th string; NULL if i is out of range or the string is empty. */
 const char *scant__names_name(const scant__names *names, size_t i);
-/* In byte order. */
+/* Sorts the list in byte order. */
 void scant__names_sort(scant__names *names);
-/* Index of text in a sorted list, or count. */
+/* The index of text in a sorted list; count: not found. */
 size_t scant__names_find(const scant__names *names, const char *text);
-void scant__names_end(scant_ctx *ctx, scant__names *names);
-
-/* Makes room for need items of size bytes in *block, whose capacity is *room; keeps the
- * contents. Grows by half. */
-scant_status scant__grow(scant_ctx *ctx, void **block, size_t *room, size_t need,
-                         size_t size);
+void scant__names_end(scant__names *names);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy: checks on a header before its elements are used, and the header we write.
+ * Reads, checks and writes .npy headers.
  *
  * The bytes are untrusted. Accepted as in NumPy: bytes after the elements, '=' or no sign
  * for the native byte order, and Fortran order if it equals C order (at most one
@@ -11,18 +11,184 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/mem.h"
-#include "data/filetype.h"
-
 static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 bool scant__npy_magic(const unsigned char *bytes, size_t size) {
     return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
 }
 
+/* ---- the dict literal -------------------------------------------------------------- */
+
+/* Accepts what NumPy does: keys in any order, either quote, any white space, trailing
+ * commas, and Python 2's L after integers. Stricter in one point: repeated keys are
+ * refused. Linear in the header's size, no recursion, no allocation. */
+
+typedef struct cursor {
+    const unsigned char *at, *end;
+    const char *why;
+} cursor;
+
+static bool wrong(cursor *c, const char *why) {
+    c->why = why;
+    return false;
+}
+
+static void skip_space(cursor *c) {
+    while (c->at < c->end && *c->at && strchr(" \t\n\r\f\v", *c->at)) c->at++;
+}
+
+/* Consumes ch, after white space, if it is next. */
+static bool accept(cursor *c, char ch) {
+    skip_space(c);
+    if (c->at == c->end || *c->at != (unsigned char)ch) return false;
+    c->at++;
+    return true;
+}
+
+static bool accept_word(cursor *c, const char *word) {
+    size_t length = strlen(word);
+    skip_space(c);
+    if ((size_t)(c->end - c->at) < length || memcmp(c->at, word, length) != 0)
+        return false;
+    c->at += length;
+    return true;
+}
+
+/* Reads a quoted string; *text is the part between the quotes, escapes not decoded. */
+static bool string(cursor *c, const unsigned char **text, size_t *length) {
+    skip_space(c);
+    if (c->at == c->end || (*c->at != '\'' && *c->at != '"'))
+        return wrong(c, "a quoted string was expected");
+    unsigned char quote = *c->at++;
+    *text = c->at;
+    while (c->at < c->end && *c->at != quote && *c->at != '\n') {
+        if (*c->at == '\\' && c->end - c->at > 1) c->at++;
+        c->at++;
+    }
+    if (c->at == c->end || *c->at != quote) return wrong(c, "a string does not end");
+    *length = (size_t)(c->at++ - *text);
+    return true;
+}
+
+/* Skips a list or tuple, including nested ones. */
+static bool skip_brackets(cursor *c) {
+    size_t depth = 0;
+    do {
+        const unsigned char *text;
+        size_t length;
+        skip_space(c);
+        if (c->at == c->end) return wrong(c, "a list does not end");
+        if (*c->at == '\'' || *c->at == '"') {
+            if (!string(c, &text, &length)) return false;
+            continue;
+        }
+        if (*c->at == '[' || *c->at == '(') depth++;
+        if (*c->at == ']' || *c->at == ')') depth--;
+        c->at++;
+    } while (depth);
+    return true;
+}
+
+static bool descr(cursor *c, scant__npy *out) {
+    const unsigned char *text;
+    size_t length;
+    skip_space(c);
+    if (c->at < c->end && (*c->at == '[' || *c->at == '(')) {
+        text = c->at;
+        if (!skip_brackets(c)) return false;
+        length = (size_t)(c->at - text);
+    } else if (!string(c, &text, &length)) {
+        return false;
+    }
+    scant__printable(text, length, out->descr, sizeof out->descr);
+    return true;
+}
+
+static bool order(cursor *c, scant__npy *out) {
+    out->fortran = accept_word(c, "True");
+    return out->fortran || accept_word(c, "False") ||
+           wrong(c, "fortran_order is neither True nor False");
+}
+
+static bool dimension(cursor *c, size_t *out) {
+    size_t n = 0;
+    skip_space(c);
+    if (c->at == c->end || *c->at < '0' || *c->at > '9')
+        return wrong(c, "a dimension that is a whole number from 0 was expected");
+    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
+        if (!scant__mul(n, 10, &n) || !scant__add(n, (size_t)(*c->at - '0'), &n))
+            return wrong(c, "a dimension is too large");
+    if (c->at < c->end && (*c->at == 'L' || *c->at == 'l')) c->at++;
+    *out = n;
+    return true;
+}
+
+static bool shape(cursor *c, scant__npy *out) {
+    bool comma = true;
+    if (!accept(c, '(')) return wrong(c, "shape is not a tuple");
+    while (!accept(c, ')')) {
+        if (!comma) return wrong(c, "a comma or ')' was expected");
+        if (out->ndim == SCANT_MAX_DIMS)
+            return wrong(c, "shape has more than 32 dimensions");
+        if (!dimension(c, &out->shape[out->ndim++])) return false;
+        comma = accept(c, ',');
+    }
+    /* in Python (3) is a number, not a tuple */
+    if (out->ndim == 1 && !comma) return wrong(c, "shape is not a tuple");
+    return true;
+}
+
+static const struct {
+    const char *key, *missing, *twice;
+    bool (*read)(cursor *c, scant__npy *out);
+} fields[] = {
+    {"descr", "it lacks 'descr'", "it has 'descr' twice", descr},
+    {"fortran_order", "it lacks 'fortran_order'", "it has 'fortran_order' twice", order},
+    {"shape", "it lacks 'shape'", "it has 'shape' twice", shape},
+};
+
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+static bool field(cursor *c, scant__npy *out, bool seen[FIELDS]) {
+    const unsigned char *key;
+    size_t length, i = 0;
+    if (!string(c, &key, &length)) return false;
+    while (i < FIELDS &&
+           (strlen(fields[i].key) != length || memcmp(fields[i].key, key, length) != 0))
+        i++;
+    if (i == FIELDS) return wrong(c, "a key is not descr, fortran_order or shape");
+    if (seen[i]) return wrong(c, fields[i].twice);
+    seen[i] = true;
+    if (!accept(c, ':')) return wrong(c, "a ':' was expected");
+    return fields[i].read(c, out);
+}
+
+static bool dict(cursor *c, scant__npy *out) {
+    bool seen[FIELDS] = {false}, comma = true;
+    if (!accept(c, '{')) return wrong(c, "a '{' was expected");
+    while (!accept(c, '}')) {
+        if (!comma) return wrong(c, "a comma or '}' was expected");
+        if (!field(c, out, seen)) return false;
+        comma = accept(c, ',');
+    }
+    for (size_t i = 0; i < FIELDS; i++)
+        if (!seen[i]) return wrong(c, fields[i].missing);
+    skip_space(c);
+    return c->at == c->end || wrong(c, "there is text after the '}'");
+}
+
+bool scant__npy_dict(const unsigned char *text, size_t size, scant__npy *out,
+                     const char **why, size_t *at) {
+    cursor c = {.at = text, .end = text + size};
+    bool ok = dict(&c, out);
+    *why = c.why;
+    *at = (size_t)(c.at - text);
+    return ok;
+}
+
 /* ---- dtype ------------------------------------------------------------------------- */
 
-/* Describes a kind, and what to do where numbers or strings were expected. */
+/* Texts for messages: a kind's name, and advice if numbers or strings were expected. */
 static const struct {
     char kind;
     const char *what, *as_numbers, *as_strings;
@@ -51,7 +217,7 @@ static bool read_descr(scant__npy *h) {
     }
     if (*p && strchr("<>=|", *p)) sign = *p++;
     h->kind = *p ? *p++ : 0;
-    if (h->kind == 'a') h->kind = 'S'; /* as NumPy before 1.0 wrote it */
+    if (h->kind == 'a') h->kind = 'S'; /* NumPy before 1.0 wrote 'a' */
     size_t n = 0;
     for (; *p >= '0' && *p <= '9'; p++)
         if (!scant__mul(n, 10, &n) || !scant__add(n, (size_t)(*p - '0'), &n))
@@ -59,7 +225,7 @@ static bool read_descr(scant__npy *h) {
     if (*p && h->kind != 'M' && h->kind != 'm') return false; /* dates have a unit */
     if (h->kind == 'U' && !scant__mul(n, 4, &n)) return false;
     h->item = n;
-    h->swapped = sign == (scant__little_endian() ? '>' : '<') && n > 1;
+    h->swapped = sign == (SCANT__LITTLE_ENDIAN ? '>' : '<') && n > 1;
     return true;
 }
 
@@ -73,12 +239,11 @@ static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_wan
         numbers ? "numbers (f2 f4 f8, i1 to i8, u1 to u8)" : "strings (U or S)";
     for (size_t i = 0; known && i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].kind == h->kind)
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "%s: has dtype '%s' (%s), expected %s: %s", name, h->descr,
-                               kinds[i].what, expected,
-                               numbers ? kinds[i].as_numbers : kinds[i].as_strings);
-    return scant__fail(ctx, SCANT_EINPUT, "%s: has the unknown dtype '%s', expected %s",
-                       name, h->descr, expected);
+            return scant__refuse(ctx, name, "has dtype '%s' (%s), expected %s: %s",
+                                 h->descr, kinds[i].what, expected,
+                                 numbers ? kinds[i].as_numbers : kinds[i].as_strings);
+    return scant__refuse(ctx, name, "has the unknown dtype '%s', expected %s", h->descr,
+                         expected);
 }
 
 /* ---- shape and size ---------------------------------------------------------------- */
@@ -97,14 +262,13 @@ static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h)
     size_t wide = 0;
     print_shape(h->shape, h->ndim, text, sizeof text);
     if (!scant__shape_count(h->ndim, h->shape, h->item, &h->count))
-        return scant__fail(ctx, SCANT_EINPUT, "%s: its shape %s is too large to address",
-                           name, text);
+        return scant__refuse(ctx, name, "its shape %s is too large to address", text);
     for (size_t i = 0; i < h->ndim; i++) wide += h->shape[i] > 1;
     if (h->fortran && wide > 1 && h->count)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is in Fortran order (shape %s), expected C order: save "
-                           "np.ascontiguousarray(arr)",
-                           name, text);
+        return scant__refuse(ctx, name,
+                             "is in Fortran order (shape %s), expected C order: save "
+                             "np.ascontiguousarray(arr)",
+                             text);
     return SCANT_OK;
 }
 
@@ -112,13 +276,12 @@ static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h)
 
 static scant_status not_npy(scant_ctx *ctx, const char *name, const unsigned char *bytes,
                             size_t size) {
-    if (!size)
-        return scant__fail(ctx, SCANT_EINPUT, "%s: is empty, not a .npy file", name);
-    return scant__fail(ctx, SCANT_EINPUT, "%s: is not a .npy file; it looks like %s",
-                       name, scant__filetype_name(bytes, size));
+    if (!size) return scant__refuse(ctx, name, "is empty, not a .npy file");
+    return scant__refuse(ctx, name, "is not a .npy file; it looks like %s",
+                         scant__filetype_name(bytes, size));
 }
 
-/* Finds the dict: *at and *length. */
+/* Finds the dict literal: its offset *at and its length. */
 static scant_status find_dict(scant_ctx *ctx, const char *name,
                               const unsigned char *bytes, size_t size, size_t *at,
                               size_t *length) {
@@ -127,22 +290,19 @@ static scant_status find_dict(scant_ctx *ctx, const char *name,
         return not_npy(ctx, name, bytes, size);
     size_t major = size > 6 ? bytes[6] : 1, minor = size > 7 ? bytes[7] : 0;
     if (major < 1 || major > 3 || minor != 0)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is .npy version %zu.%zu, expected 1.0, 2.0 or 3.0", name,
-                           major, minor);
+        return scant__refuse(
+            ctx, name, "is .npy version %zu.%zu, expected 1.0, 2.0 or 3.0", major, minor);
     *at = major == 1 ? 10 : 12;
     if (size < *at)
-        return scant__fail(
-            ctx, SCANT_EINPUT,
-            "%s: is cut short: a .npy file starts with %zu bytes, %zu found", name, *at,
-            size);
+        return scant__refuse(ctx, name,
+                             "is cut short: a .npy file starts with %zu bytes, %zu found",
+                             *at, size);
     *length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (major > 1) *length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (*length > size - *at)
-        return scant__fail(
-            ctx, SCANT_EINPUT,
-            "%s: is cut short: its header should have %zu bytes, %zu found", name,
-            *length, size - *at);
+        return scant__refuse(ctx, name,
+                             "is cut short: its header should have %zu bytes, %zu found",
+                             *length, size - *at);
     return SCANT_OK;
 }
 
@@ -154,28 +314,27 @@ scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
     *out = (scant__npy){0};
     TRY(find_dict(ctx, name, bytes, size, &at, &length));
     if (!scant__npy_dict(bytes + at, length, out, &why, &wrong_at))
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: its .npy header is wrong at byte %zu: %s", name,
-                           at + wrong_at, why);
+        return scant__refuse(ctx, name, "its .npy header is wrong at byte %zu: %s",
+                             at + wrong_at, why);
     out->offset = at + length;
     TRY(check_dtype(ctx, name, want, out));
     TRY(check_shape(ctx, name, out));
     size_t expected = out->count * out->item, found = size - out->offset;
     if (found < expected)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is cut short: %zu bytes of elements expected, %zu found",
-                           name, expected, found);
+        return scant__refuse(ctx, name,
+                             "is cut short: %zu bytes of elements expected, %zu found",
+                             expected, found);
     return SCANT_OK;
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* Prints the dict literal and returns its length, including the blanks NumPy leaves for
- * shape[0] to grow in place. */
+/* Prints the dict literal, with the blanks that NumPy reserves for a larger shape[0], and
+ * returns its length. */
 static size_t print_dict(const scant_array *array, char *text, size_t size) {
     enum { GROWN = 21 };
     char sign = '|';
-    if (array->item > 1) sign = scant__little_endian() != array->swapped ? '<' : '>';
+    if (array->item > 1) sign = SCANT__LITTLE_ENDIAN != array->swapped ? '<' : '>';
     int n = snprintf(text, size, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                      sign, scant__dtype_code(array->dtype));
     int spare = 0;

@@ -13,14 +13,14 @@ enum { SCANT__NPY_DESCR = 40 };
 
 typedef struct scant__npy {
     char descr[SCANT__NPY_DESCR]; /* the dtype as written, truncated and printable */
-    char kind;    /* NumPy's dtype.kind: f i u, S U, or an unsupported one */
+    char kind;    /* NumPy's dtype.kind: f, i, u, S, U, or an unsupported one */
     bool swapped; /* stored in the non-native byte order */
     bool fortran;
     size_t item; /* bytes per element; may be 0 for strings */
     size_t ndim;
     size_t shape[SCANT_MAX_DIMS];
-    size_t count;  /* elements */
-    size_t offset; /* of the first element, from the start of the file */
+    size_t count;  /* number of elements */
+    size_t offset; /* offset of the first element in the file */
 } scant__npy;
 
 typedef enum scant__npy_want {

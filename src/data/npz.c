@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Untrusted zip archives.
+ * Reads untrusted zip archives.
  *
- * Parsed from the end: the end record (followed by a comment of up to 64 KB), its zip64
- * form if sizes do not fit, the central directory, the member's local header. Sizes come
+ * They are parsed from the end: the end record (followed by a comment of up to 64 KB),
+ * its zip64 form if needed, the central directory, the member's local header. Sizes come
  * from the central directory, so data descriptors do not matter. Every offset is checked
  * against the file and the directory before use; overlapping members are refused. Refused
  * with a message: encryption, methods other than stored and deflate, multi-part archives,
  * archives with a prefix.
  */
-#include "data/npz.h"
+#include "data/unpack.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "data/filetype.h"
+#include "data/source.h"
 
 enum {
     LOCAL_SIZE = 30,
@@ -37,7 +37,9 @@ typedef struct archive {
     const char *name;
     const unsigned char *bytes;
     size_t size;
-    size_t dir, dir_end; /* the central directory */
+    size_t dir, dir_end; /* offsets of the central directory */
+    struct entry *entries;
+    size_t n, room;
 } archive;
 
 /* One record of the central directory. */
@@ -64,8 +66,7 @@ static bool is(const unsigned char *p, const unsigned char magic[4]) {
 }
 
 static scant_status damaged(const archive *a, const char *what) {
-    return scant__fail(a->ctx, SCANT_EINPUT, "%s: the archive is damaged: %s", a->name,
-                       what);
+    return scant__refuse(a->ctx, a->name, "the archive is damaged: %s", what);
 }
 
 bool scant__npz_magic(const unsigned char *bytes, size_t size) {
@@ -104,8 +105,7 @@ static scant_status find_dir(archive *a) {
         parts = u32(end + 16) || u32(end + 20);
     }
     if (parts)
-        return scant__fail(a->ctx, SCANT_EINPUT,
-                           "%s: multi-part archives are not supported", a->name);
+        return scant__refuse(a->ctx, a->name, "multi-part archives are not supported");
     if (dir > at || size > at - dir)
         return damaged(a, "its directory lies outside of the file");
     a->dir = (size_t)dir;
@@ -113,7 +113,8 @@ static scant_status find_dir(archive *a) {
     return SCANT_OK;
 }
 
-/* Sizes and offset that do not fit in 32 bits are in extra field 1, in this order. */
+/* Reads the sizes and the offset that do not fit in 32 bits; they are in extra field 1,
+ * in this order: size, packed, offset. */
 static bool read_zip64(const unsigned char *extra, size_t left, entry *e) {
     uint64_t *wide[3];
     size_t n = 0;
@@ -134,10 +135,8 @@ static bool read_zip64(const unsigned char *extra, size_t left, entry *e) {
     return true; /* 0xffffffff may be the true size */
 }
 
-/* Reads the record at *at and advances *at. *more is false after the last. */
-static scant_status next_entry(const archive *a, size_t *at, entry *e, bool *more) {
-    *more = *at < a->dir_end;
-    if (!*more) return SCANT_OK;
+/* Reads the record at *at and advances *at. */
+static scant_status read_entry(archive *a, size_t *at) {
     const unsigned char *p = a->bytes + *at;
     size_t left = a->dir_end - *at;
     if (left < CENTRAL_SIZE || !is(p, central_magic))
@@ -145,17 +144,18 @@ static scant_status next_entry(const archive *a, size_t *at, entry *e, bool *mor
     size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
     size_t total = CENTRAL_SIZE + name + extra + comment;
     if (total > left) return damaged(a, "its directory ends within a record");
-    *e = (entry){.name = p + CENTRAL_SIZE,
-                 .name_size = name,
-                 .flags = u16(p + 8),
-                 .method = u16(p + 10),
-                 .crc = u32(p + 16),
-                 .packed = u32(p + 20),
-                 .size = u32(p + 24),
-                 .offset = u32(p + 42)};
-    if (!read_zip64(p + CENTRAL_SIZE + name, extra, e))
+    entry e = {.name = p + CENTRAL_SIZE,
+               .name_size = name,
+               .flags = u16(p + 8),
+               .method = u16(p + 10),
+               .crc = u32(p + 16),
+               .packed = u32(p + 20),
+               .size = u32(p + 24),
+               .offset = u32(p + 42)};
+    if (!read_zip64(p + CENTRAL_SIZE + name, extra, &e))
         return damaged(a, "its directory has a zip64 field that is cut short");
     *at += total;
+    TRY_PUSH(a->ctx, a->entries, a->n, a->room, e);
     return SCANT_OK;
 }
 
@@ -173,14 +173,11 @@ static bool matches(const entry *e, const char *key) {
 
 static scant_status list_keys(const archive *a, const char *what) {
     char list[SCANT__ERR_SIZE / 2] = "", key[64];
-    size_t at = a->dir, used = 0, listed = 0;
-    entry e;
-    bool more;
-    for (;;) {
-        TRY(next_entry(a, &at, &e, &more));
-        if (!more) break;
-        if (!is_npy(&e)) continue;
-        scant__printable(e.name, e.name_size - 4, key, sizeof key);
+    size_t used = 0, listed = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const entry *e = &a->entries[i];
+        if (!is_npy(e)) continue;
+        scant__printable(e->name, e->name_size - 4, key, sizeof key);
         if (listed == MAX_LISTED || used + strlen(key) + 8 > sizeof list) {
             snprintf(list + used, sizeof list - used, ", ...");
             break;
@@ -191,25 +188,18 @@ static scant_status list_keys(const archive *a, const char *what) {
         listed++;
     }
     if (!listed)
-        return scant__fail(a->ctx, SCANT_EINPUT,
-                           "%s: the archive has no .npy member (write it with np.savez)",
-                           a->name);
-    return scant__fail(a->ctx, SCANT_EINPUT, "%s: %s; its keys are: %s", a->name, what,
-                       list);
+        return scant__refuse(a->ctx, a->name,
+                             "the archive has no .npy member (write it with np.savez)");
+    return scant__refuse(a->ctx, a->name, "%s; its keys are: %s", what, list);
 }
 
-static scant_status find_entry(const archive *a, const char *key, entry *found) {
-    size_t at = a->dir, hits = 0;
-    entry e;
-    bool more;
-    for (;;) {
-        TRY(next_entry(a, &at, &e, &more));
-        if (!more) break;
-        if (key ? matches(&e, key) : is_npy(&e)) {
-            *found = e;
+static scant_status find_entry(const archive *a, const char *key, const entry **found) {
+    size_t hits = 0;
+    for (size_t i = 0; i < a->n; i++)
+        if (key ? matches(&a->entries[i], key) : is_npy(&a->entries[i])) {
+            *found = &a->entries[i];
             hits++;
         }
-    }
     if (key && !hits) return list_keys(a, "there is no such key in the archive");
     if (!key && hits != 1)
         return list_keys(a, "the archive has several arrays, choose one as FILE.npz:KEY");
@@ -218,27 +208,14 @@ static scant_status find_entry(const archive *a, const char *key, entry *found) 
 
 /* ---- the member -------------------------------------------------------------------- */
 
-/* Like Python, refuses overlapping members: they are how zip bombs work. */
-static scant_status check_overlap(const archive *a, const entry *mine, uint64_t end) {
-    size_t at = a->dir;
-    entry e;
-    bool more;
-    for (;;) {
-        TRY(next_entry(a, &at, &e, &more));
-        if (!more) return SCANT_OK;
-        if (e.offset > mine->offset && e.offset < end)
-            return damaged(a, "the member overlaps another");
-    }
-}
-
 static scant_status check_method(const archive *a, const entry *e) {
     if (e->flags & (1u | 1u << 6 | 1u << 13))
-        return scant__fail(a->ctx, SCANT_EINPUT, "%s: the member is encrypted", a->name);
+        return scant__refuse(a->ctx, a->name, "the member is encrypted");
     if (e->method != 0 && e->method != 8)
-        return scant__fail(a->ctx, SCANT_EINPUT,
-                           "%s: the member uses zip method %u; expected stored or "
-                           "deflated (np.savez, np.savez_compressed)",
-                           a->name, e->method);
+        return scant__refuse(a->ctx, a->name,
+                             "the member uses zip method %u; expected stored or deflated "
+                             "(np.savez, np.savez_compressed)",
+                             e->method);
     if (e->method == 0 && e->packed != e->size)
         return damaged(a, "a stored member has two sizes");
     return SCANT_OK;
@@ -260,7 +237,10 @@ static scant_status locate(const archive *a, const entry *e, scant__npz_member *
     /* deflate cannot exceed 1032:1: do not allocate an impossible size */
     if (e->method == 8 && e->size / 1032 > e->packed)
         return damaged(a, "the member claims to be larger than it can be");
-    TRY(check_overlap(a, e, start + e->packed));
+    /* as in Python, overlapping members are refused: they are how zip bombs work */
+    for (size_t i = 0; i < a->n; i++)
+        if (a->entries[i].offset > e->offset && a->entries[i].offset < start + e->packed)
+            return damaged(a, "the member overlaps another");
     *out = (scant__npz_member){.bytes = a->bytes + start,
                                .packed = (size_t)e->packed,
                                .size = (size_t)e->size,
@@ -269,12 +249,15 @@ static scant_status locate(const archive *a, const entry *e, scant__npz_member *
     return SCANT_OK;
 }
 
+static void end(archive *a) { scant__free(a->ctx, a->entries); }
+
 scant_status scant__npz_find(scant_ctx *ctx, const char *name, const char *key,
                              const unsigned char *bytes, size_t size,
                              scant__npz_member *out) {
-    archive a = {.ctx = ctx, .name = name, .bytes = bytes, .size = size};
-    entry e = {0};
+    AUTO(end) archive a = {.ctx = ctx, .name = name, .bytes = bytes, .size = size};
+    const entry *e = NULL;
     TRY(find_dir(&a));
+    for (size_t at = a.dir; at < a.dir_end;) TRY(read_entry(&a, &at));
     TRY(find_entry(&a, key, &e));
-    return locate(&a, &e, out);
+    return locate(&a, e, out);
 }

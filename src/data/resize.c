@@ -3,12 +3,12 @@
  * The triangle filter, widened when shrinking, in two passes: horizontally on each row as
  * it arrives, then vertically, with bytes in between.
  *
- * For results equal to PIL's to the bit, weights are computed in double, normalised, and
- * rounded to 22 fraction bits; sums start at one half and are shifted. Only the kept
- * columns and rows are computed. Cost: rows * columns kept * taps + pixels kept * taps
+ * To equal PIL's results exactly, weights are computed in double, normalised, and rounded
+ * to 22 fraction bits; sums start at one half and are shifted. Only the cropped columns
+ * and rows are computed. Cost: rows * cropped columns * taps + cropped pixels * taps
  * multiplications, and memory for taps rows.
  */
-#include "data/resize.h"
+#include "data/images.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static size_t crop_at(size_t size, size_t side) {
 
 /* The resized length of a side; shorter is the length of the shorter side. */
 static size_t resized(size_t length, size_t shorter, size_t side) {
-    size_t target = (side * 16 + 7) / 14; /* for the shorter: side * 8 / 7, rounded */
+    size_t target = (side * 16 + 7) / 14; /* side * 8 / 7, rounded */
     if (length == shorter) return target;
     return (size_t)((double)(target * length) / (double)shorter);
 }
@@ -64,7 +64,7 @@ static double triangle(double x) {
     return x < 1 ? 1 - x : 0;
 }
 
-/* Computes the weights of result `at` of out results from in pixels. */
+/* Sets taps i: the weights of pixel `at` if `in` pixels are resized to `out` pixels. */
 static void weigh(scant__taps *taps, size_t i, size_t at, size_t in, size_t out) {
     double scale = (double)in / (double)out, wide = reach(in, out), shrink = 1 / wide;
     double centre = ((double)at + .5) * scale, sum = 0;
@@ -89,16 +89,12 @@ static unsigned char clip(int32_t sum) {
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-/* Takes room for count items of size bytes from the block, aligned to eight. */
+/* Returns space for count items of size bytes at *at and moves *at past it, aligned to
+ * eight bytes. */
 static void *take(unsigned char **at, size_t count, size_t size) {
     void *room = *at;
     *at += (count * size + 7) / 8 * 8;
     return room;
-}
-
-static void fill_taps(scant__taps *taps, size_t in, size_t out, size_t skip,
-                      size_t results) {
-    for (size_t i = 0; i < results; i++) weigh(taps, i, skip + i, in, out);
 }
 
 static size_t taps_bytes(const scant__taps *taps, size_t results) {
@@ -135,8 +131,10 @@ scant_status scant__resize_begin(scant__resize *r, scant_ctx *ctx, size_t width,
     r->sum = take(&at, 3 * r->width, sizeof(int32_t));
     r->ring = take(&at, r->down.most * r->width, 3);
     r->line = take(&at, r->width, 3);
-    fill_taps(&r->across, width, fit->wide, fit->left, r->width);
-    fill_taps(&r->down, height, fit->high, fit->top, r->height);
+    for (size_t i = 0; i < r->width; i++)
+        weigh(&r->across, i, fit->left + i, width, fit->wide);
+    for (size_t i = 0; i < r->height; i++)
+        weigh(&r->down, i, fit->top + i, height, fit->high);
     return SCANT_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header reserves blanks for the row count, as NumPy's does, so its length is fixed
- * and rows never move: processes that have the file mapped keep a valid view.
+ * and rows never move: mappings in other processes stay valid.
  *
  * Rows are synced before the header that counts them. After a crash in between, the next
  * open truncates the uncounted rows. A damaged file is replaced by a new inode, so that
@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/mem.h"
 #include "data/file.h"
 #include "data/npy.h"
 
@@ -31,9 +30,8 @@ struct scant__rowcache {
 
 static scant_status cannot(const scant__rowcache *g, const char *what) {
     char why[SCANT__ERRNO_TEXT];
-    int number = errno;
     return scant__fail(g->ctx, SCANT_EIO, "%s: %s: %s", g->path, what,
-                       scant__errno_text(number, why));
+                       scant__errno_text(errno, why));
 }
 
 static size_t format_header(const scant__rowcache *g, size_t rows,
@@ -46,17 +44,8 @@ static size_t format_header(const scant__rowcache *g, size_t rows,
 
 static scant_status write_at(const scant__rowcache *g, const void *bytes, size_t size,
                              size_t at) {
-    const unsigned char *from = bytes;
-    while (size) {
-        ssize_t n = pwrite(g->fd, from, size, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = ENOSPC;
-        if (n <= 0) return cannot(g, "cannot be written");
-        from += n;
-        at += (size_t)n;
-        size -= (size_t)n;
-    }
-    return SCANT_OK;
+    errno = scant__write_all(g->fd, bytes, size, at);
+    return errno ? cannot(g, "cannot be written") : SCANT_OK;
 }
 
 static scant_status write_header(const scant__rowcache *g, size_t rows) {
@@ -64,8 +53,8 @@ static scant_status write_header(const scant__rowcache *g, size_t rows) {
     return write_at(g, bytes, format_header(g, rows, bytes), 0);
 }
 
-/* Whether the file has our exact header, this width and all the rows it counts; sets
- * rows. */
+/* Whether the file has exactly the expected header, this width and all the rows that the
+ * header counts; sets rows. */
 static bool is_valid(scant__rowcache *g) {
     unsigned char found[SCANT__NPY_HEADER], want[SCANT__NPY_HEADER];
     scant__npy npy = {.ndim = 0};
@@ -85,8 +74,8 @@ static bool is_valid(scant__rowcache *g) {
     return true;
 }
 
-/* Opens or creates the file and locks it. Retries if another process replaced it between
- * the two steps. */
+/* Opens or creates the file and locks it. Retries if another process replaced the file
+ * before it was locked. */
 static scant_status open_locked(scant__rowcache *g) {
     for (int i = 0; i < TRIES; i++) {
         struct stat mine, there;
@@ -107,8 +96,8 @@ static scant_status open_locked(scant__rowcache *g) {
                        g->path);
 }
 
-/* Keeps the lock on the old file until the new one is locked, so that two processes that
- * find the same damage are serialised. */
+/* Replaces the file. Keeps the lock on the old file until the new one is locked, so that
+ * two processes do not replace the same damaged file. */
 static scant_status recreate(scant__rowcache *g) {
     struct stat st;
     int old = g->fd;
@@ -136,18 +125,15 @@ scant_status scant__rowcache_open(scant_ctx *ctx, const char *path, size_t width
     if (!width || !scant__mul(width, sizeof(float), &row))
         return scant__fail(ctx, SCANT_EUSAGE, "%s: rows of %zu numbers cannot be stored",
                            path, width);
+    AUTO(scant__rowcache_auto)
     scant__rowcache *g = scant__alloc(ctx, sizeof *g + length, 1);
     if (!g) return SCANT_ENOMEM;
     *g = (scant__rowcache){.ctx = ctx, .fd = -1, .width = width};
     memcpy(g->path, path, length);
     g->header = format_header(g, 0, bytes);
-    scant_status status = open_file(g);
-    if (status != SCANT_OK) {
-        scant__rowcache_close(g);
-        return status;
-    }
-    *out = g;
+    TRY(open_file(g));
     *rows = g->rows;
+    *out = TAKE(g);
     return SCANT_OK;
 }
 
@@ -164,7 +150,7 @@ scant_status scant__rowcache_append(scant__rowcache *g, const float *rows, size_
     return SCANT_OK;
 }
 
-void scant__rowcache_close(scant__rowcache *g) {
+void scant__rowcache_free(scant__rowcache *g) {
     if (!g) return;
     if (g->fd >= 0) close(g->fd);
     scant__free(g->ctx, g);

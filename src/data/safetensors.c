@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads untrusted safetensors files.
+ * Reads untrusted safetensors files, and writes them.
  *
  * The file is mapped and its header parsed once; names, shapes and metadata are copied
- * out of the JSON tree. Costs the header only; no byte of the data is touched. Refused
- * beyond what the format forbids: more than SCANT__TENSOR_DIMS dimensions, floats below
- * sixteen bits, a header above SCANT__TENSOR_HEADER. Unknown keys of a tensor are
- * ignored, like the reference reader does.
+ * from the JSON tree. Opening reads the header only. Valid files are refused if they have
+ * more than SCANT__TENSOR_DIMS dimensions, floats below sixteen bits, or a header above
+ * SCANT__TENSOR_HEADER. Unknown keys of a tensor are ignored, as in the reference reader.
  */
 #include "data/safetensors.h"
 
@@ -16,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/mem.h"
+#include "core/json.h"
+#include "core/utf8.h"
 #include "data/array.h"
-#include "data/filetype.h"
+#include "data/file.h"
 #include "data/source.h"
 
-enum { LENGTH_SIZE = 8, SHOWN = 80 };
+enum { LENGTH_SIZE = 8, ALIGNMENT = 8, SHOWN = 80 };
 
 static const char meta_name[] = "__metadata__";
 
@@ -54,10 +54,10 @@ typedef struct entry {
 
 struct scant__tensors {
     scant_ctx *ctx;
-    const char *path; /* only while parsing the header */
+    const char *path; /* set only while the header is parsed */
     scant__source source;
     scant__arena arena;
-    char *text;     /* next free byte; has room for all strings of the header */
+    char *text;     /* next free byte of a buffer for all strings of the header */
     entry *entries; /* in file order */
     const scant__tensor **by_name;
     size_t count;
@@ -80,13 +80,12 @@ size_t scant__tensor_item(scant_dtype dtype) {
 /* ---- the header -------------------------------------------------------------------- */
 
 static const char *shown(const char *text, char out[SHOWN]) {
-    return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
+    return scant__printable(text, strlen(text), out, SHOWN);
 }
 
 static scant_status wrong(const scant__tensors *t, const char *name, const char *why) {
     char text[SHOWN];
-    return scant__fail(t->ctx, SCANT_EINPUT, "%s: tensor '%s': %s", t->path,
-                       shown(name, text), why);
+    return scant__refuse(t->ctx, t->path, "tensor '%s': %s", shown(name, text), why);
 }
 
 static const char *keep_text(scant__tensors *t, const char *text) {
@@ -114,10 +113,10 @@ static scant_status read_dtype(const scant__tensors *t, const json_t *value,
             out->dtype = dtypes[i].dtype;
             return SCANT_OK;
         }
-    return scant__fail(t->ctx, SCANT_EINPUT,
-                       "%s: tensor '%s': dtype '%s' cannot be read; floats (F16, BF16, "
-                       "F32, F64) and whole numbers can",
-                       t->path, shown(out->name, name), shown(text, dtype));
+    return scant__refuse(t->ctx, t->path,
+                         "tensor '%s': dtype '%s' cannot be read; floats (F16, BF16, "
+                         "F32, F64) and whole numbers can",
+                         shown(out->name, name), shown(text, dtype));
 }
 
 static scant_status read_shape(const scant__tensors *t, const json_t *list,
@@ -149,15 +148,15 @@ static scant_status read_entry(scant__tensors *t, const char *name, const json_t
         !size_value(json_array_get(offsets, 1), &out->end))
         return wrong(t, name, "'data_offsets' are not two whole numbers");
     if (out->begin > out->end || out->end > data_size)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: tensor '%s': claims bytes %zu to %zu of %zu; the file is "
-                           "cut short or damaged",
-                           t->path, shown(name, text), out->begin, out->end, data_size);
+        return scant__refuse(t->ctx, t->path,
+                             "tensor '%s': claims bytes %zu to %zu of %zu; the file is "
+                             "cut short or damaged",
+                             shown(name, text), out->begin, out->end, data_size);
     size_t needed = out->tensor.count * scant__tensor_item(out->tensor.dtype);
     if (out->end - out->begin != needed)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: tensor '%s': has %zu bytes, but its shape needs %zu",
-                           t->path, shown(name, text), out->end - out->begin, needed);
+        return scant__refuse(t->ctx, t->path,
+                             "tensor '%s': has %zu bytes, but its shape needs %zu",
+                             shown(name, text), out->end - out->begin, needed);
     return SCANT_OK;
 }
 
@@ -166,22 +165,19 @@ static scant_status read_meta(scant__tensors *t, json_t *object) {
     json_t *value;
     char text[SHOWN];
     if (!json_is_object(object))
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s' is not an object", t->path,
-                           meta_name);
-    t->meta = scant__arena_alloc(&t->arena, size_max(json_object_size(object), 1),
-                                 sizeof *t->meta);
-    if (!t->meta) return SCANT_ENOMEM;
+        return scant__refuse(t->ctx, t->path, "'%s' is not an object", meta_name);
+    t->meta = TRY_NEW(&t->arena, scant_setting, size_max(json_object_size(object), 1));
     json_object_foreach(object, key, value) {
         if (!json_is_string(value))
-            return scant__fail(t->ctx, SCANT_EINPUT, "%s: '%s': '%s' is not a string",
-                               t->path, meta_name, shown(key, text));
+            return scant__refuse(t->ctx, t->path, "'%s': '%s' is not a string", meta_name,
+                                 shown(key, text));
         t->meta[t->n_meta].key = keep_text(t, key);
         t->meta[t->n_meta++].value = keep_text(t, json_string_value(value));
     }
     return SCANT_OK;
 }
 
-/* By offset; empty tensors by name, for a deterministic order. */
+/* Orders by offset; empty tensors by name, for a deterministic order. */
 static int by_bytes(const void *a, const void *b) {
     const entry *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -205,9 +201,9 @@ static scant_status check_cover(const scant__tensors *t, size_t data_size) {
         at = e->end;
     }
     if (at != data_size)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: the last %zu of %zu bytes of data belong to no tensor",
-                           t->path, data_size - at, data_size);
+        return scant__refuse(t->ctx, t->path,
+                             "the last %zu of %zu bytes of data belong to no tensor",
+                             data_size - at, data_size);
     return SCANT_OK;
 }
 
@@ -217,14 +213,10 @@ static scant_status read_tree(scant__tensors *t, json_t *root, size_t text_size,
     json_t *info;
     size_t most = size_max(json_object_size(root), 1);
     if (!json_is_object(root))
-        return scant__fail(t->ctx, SCANT_EINPUT, "%s: the header is not a JSON object",
-                           t->path);
-    t->text = scant__arena_alloc(&t->arena, text_size, 1);
-    if (!t->text) return SCANT_ENOMEM;
-    t->entries = scant__arena_zalloc(&t->arena, most, sizeof *t->entries);
-    if (!t->entries) return SCANT_ENOMEM;
-    t->by_name = scant__arena_alloc(&t->arena, most, sizeof *t->by_name);
-    if (!t->by_name) return SCANT_ENOMEM;
+        return scant__refuse(t->ctx, t->path, "the header is not a JSON object");
+    t->text = TRY_NEW(&t->arena, char, text_size);
+    t->entries = TRY_ZERO(&t->arena, entry, most);
+    t->by_name = TRY_NEW(&t->arena, const scant__tensor *, most);
     json_object_foreach(root, name, info) {
         if (strcmp(name, meta_name) == 0)
             TRY(read_meta(t, info));
@@ -247,56 +239,41 @@ static scant_status read_header(scant__tensors *t, const char *header, size_t si
         return scant__fail(t->ctx, SCANT_ENOMEM, "%s: no memory to read its header",
                            t->path);
     if (!root)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: the header is not JSON: at byte %d: %s", t->path,
-                           why.position, shown(why.text, text));
+        return scant__refuse(t->ctx, t->path, "the header is not JSON: at byte %d: %s",
+                             why.position, shown(why.text, text));
     scant_status status = read_tree(t, root, size, data_size);
     json_decref(root);
     return status;
 }
 
-scant_status scant__tensors_check(scant_ctx *ctx, const char *path, const char *header,
-                                  size_t size, size_t data_size) {
-    scant__tensors t = {.ctx = ctx, .path = path};
-    scant__arena_init(&t.arena, ctx);
-    scant_status status = read_header(&t, header, size, data_size);
-    scant__arena_end(&t.arena);
-    return status;
-}
-
 /* ---- the file ---------------------------------------------------------------------- */
 
-static uint64_t header_length(const unsigned char bytes[LENGTH_SIZE]) {
-    uint64_t length = 0;
-    for (size_t i = LENGTH_SIZE; i-- > 0;) length = length << 8 | bytes[i];
-    return length;
-}
-
-/* The type name may end with a hint about arrays, which does not apply here. */
+/* Fails with the file's type. Its name may end with advice about arrays, cut off here. */
 static scant_status not_safetensors(const scant__tensors *t) {
     const char *what = scant__filetype_name(t->source.bytes, t->source.size);
     const char *hint = strstr(what, " (save");
-    return scant__fail(t->ctx, SCANT_EINPUT,
-                       "%s: is not a safetensors file; it looks like %.*s (save PyTorch "
-                       "weights with safetensors.torch.save_file)",
-                       t->path, (int)(hint ? (size_t)(hint - what) : strlen(what)), what);
+    return scant__refuse(t->ctx, t->path,
+                         "is not a safetensors file; it looks like %.*s (save PyTorch "
+                         "weights with safetensors.torch.save_file)",
+                         (int)(hint ? (size_t)(hint - what) : strlen(what)), what);
 }
 
 static scant_status read_file(scant__tensors *t) {
     const unsigned char *bytes = t->source.bytes;
     size_t size = t->source.size;
-    if (!size) return scant__fail(t->ctx, SCANT_EINPUT, "%s: is empty", t->path);
+    if (!size) return scant__refuse(t->ctx, t->path, "is empty");
     if (size <= LENGTH_SIZE || bytes[LENGTH_SIZE] != '{') return not_safetensors(t);
-    uint64_t length = header_length(bytes);
+    uint64_t length = 0;
+    for (size_t i = LENGTH_SIZE; i-- > 0;) length = length << 8 | bytes[i];
     if (length > size - LENGTH_SIZE)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: its header claims %llu bytes, but %zu are left; the file "
-                           "is cut short or not a safetensors file",
-                           t->path, (unsigned long long)length, size - LENGTH_SIZE);
+        return scant__refuse(t->ctx, t->path,
+                             "its header claims %llu bytes, but %zu are left; the file "
+                             "is cut short or not a safetensors file",
+                             (unsigned long long)length, size - LENGTH_SIZE);
     if (length > SCANT__TENSOR_HEADER)
-        return scant__fail(t->ctx, SCANT_EINPUT,
-                           "%s: its header has %llu bytes, at most %d are allowed",
-                           t->path, (unsigned long long)length, SCANT__TENSOR_HEADER);
+        return scant__refuse(t->ctx, t->path,
+                             "its header has %llu bytes, at most %d are allowed",
+                             (unsigned long long)length, SCANT__TENSOR_HEADER);
     const unsigned char *data = bytes + LENGTH_SIZE + length;
     TRY(read_header(t, (const char *)bytes + LENGTH_SIZE, (size_t)length,
                     size - LENGTH_SIZE - (size_t)length));
@@ -307,27 +284,21 @@ static scant_status read_file(scant__tensors *t) {
 
 scant_status scant__tensors_open(scant_ctx *ctx, const char *path, scant__tensors **out) {
     *out = NULL;
-    scant__tensors *t = scant__zalloc(ctx, 1, sizeof *t);
+    AUTO(scant__tensors_auto) scant__tensors *t = scant__alloc(ctx, 1, sizeof *t);
     if (!t) return SCANT_ENOMEM;
-    t->ctx = ctx;
-    t->path = path;
-    scant__arena_init(&t->arena, ctx);
-    scant_status status = scant__source_map(ctx, path, &t->source);
-    if (status == SCANT_OK) status = read_file(t);
+    *t = (scant__tensors){.ctx = ctx, .path = path, .arena.ctx = ctx};
+    TRY(scant__source_map(ctx, path, &t->source));
+    TRY(read_file(t));
     t->path = NULL;
-    if (status == SCANT_OK)
-        *out = t;
-    else
-        scant__tensors_close(t);
-    return status;
+    *out = TAKE(t);
+    return SCANT_OK;
 }
 
 void scant__tensors_close(scant__tensors *tensors) {
     if (!tensors) return;
-    scant_ctx *ctx = tensors->ctx;
     scant__arena_end(&tensors->arena);
-    scant__source_close(ctx, &tensors->source);
-    scant__free(ctx, tensors);
+    scant__source_close(&tensors->source);
+    scant__free(tensors->ctx, tensors);
 }
 
 /* ---- contents ---------------------------------------------------------------------- */
@@ -369,9 +340,114 @@ void scant__tensor_floats(const scant__tensor *tensor, float *out) {
     } else {
         scant_array array = {.data = bytes,
                              .dtype = tensor->dtype,
-                             .swapped = !scant__little_endian(),
+                             .swapped = !SCANT__LITTLE_ENDIAN,
                              .item = scant__tensor_item(tensor->dtype),
                              .count = tensor->count};
         scant__array_read_f32(&array, 0, tensor->count, out);
     }
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+/* Checks the header as a reader would, before anything is written: a file that could not
+ * be read again is not written. */
+static scant_status check_header(scant_ctx *ctx, const char *path, const char *header,
+                                 size_t size, size_t data_size) {
+    scant__tensors t = {.ctx = ctx, .path = path, .arena.ctx = ctx};
+    scant_status status = read_header(&t, header, size, data_size);
+    scant__arena_end(&t.arena);
+    return status;
+}
+
+static void add_meta(scant__json *out, const scant_setting *meta, size_t n_meta) {
+    scant__json_open(out, meta_name, '{');
+    for (size_t i = 0; i < n_meta; i++)
+        scant__json_string(out, meta[i].key, meta[i].value);
+    scant__json_close(out, '}');
+}
+
+static void add_tensor(scant__json *out, const scant__tensor *item, size_t begin,
+                       size_t end) {
+    scant__json_open(out, item->name, '{');
+    scant__json_string(out, "dtype", scant__tensor_dtype_name(item->dtype));
+    scant__json_open(out, "shape", '[');
+    for (size_t i = 0; i < item->ndim; i++) scant__json_size(out, NULL, item->shape[i]);
+    scant__json_close(out, ']');
+    scant__json_open(out, "data_offsets", '[');
+    scant__json_size(out, NULL, begin);
+    scant__json_size(out, NULL, end);
+    scant__json_close(out, ']');
+    scant__json_close(out, '}');
+}
+
+/* Writes the header as JSON; pieces[1], pieces[2], ... are the tensors' bytes. */
+static void add_header(scant__json *out, const scant__tensor *items,
+                       const scant__piece *pieces, size_t count,
+                       const scant_setting *meta, size_t n_meta) {
+    size_t at = 0;
+    scant__json_open(out, NULL, '{');
+    if (n_meta) add_meta(out, meta, n_meta);
+    for (size_t i = 0; i < count; i++) {
+        add_tensor(out, &items[i], at, at + pieces[i + 1].size);
+        at += pieces[i + 1].size;
+    }
+    scant__json_close(out, '}');
+    while (out->text.size % ALIGNMENT) scant__text_add(&out->text, " ");
+}
+
+/* Refuses malformed UTF-8: JSON would replace it, and the tensor could not be found. */
+static scant_status check_names(scant_ctx *ctx, const char *path,
+                                const scant__tensor *items, size_t count,
+                                const scant_setting *meta, size_t n_meta) {
+    for (size_t i = 0; i < count; i++)
+        if (!scant__utf8_valid(items[i].name))
+            return scant__refuse(ctx, path, "the name of tensor %zu is not UTF-8", i);
+    for (size_t i = 0; i < n_meta; i++)
+        if (!scant__utf8_valid(meta[i].key) || !scant__utf8_valid(meta[i].value))
+            return scant__refuse(ctx, path, "entry %zu of the metadata is not UTF-8", i);
+    return SCANT_OK;
+}
+
+static scant_status measure(scant_ctx *ctx, const char *path, const scant__tensor *items,
+                            size_t count, scant__piece *pieces, size_t *total) {
+    *total = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t item = scant__tensor_item(items[i].dtype), elements;
+        if (!item || items[i].ndim > SCANT__TENSOR_DIMS)
+            return scant__fail(
+                ctx, SCANT_EUSAGE,
+                "%s: tensor %zu: its dtype or number of dimensions is invalid", path, i);
+        if (!scant__shape_count(items[i].ndim, items[i].shape, item, &elements) ||
+            !scant__add(*total, elements * item, total) || *total > PTRDIFF_MAX)
+            return scant__fail(ctx, SCANT_EUSAGE,
+                               "%s: tensor %zu: more bytes than can be addressed", path,
+                               i);
+        pieces[i + 1] = (scant__piece){items[i].bytes, elements * item};
+    }
+    return SCANT_OK;
+}
+
+scant_status scant__tensors_write(scant_ctx *ctx, const char *path,
+                                  const scant__tensor *items, size_t count,
+                                  const scant_setting *meta, size_t n_meta) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    AUTO(scant__json_end) scant__json header = {.text = {.ctx = ctx}};
+    scant__piece *pieces = TRY_NEW(&arena, scant__piece, size_add(count, 1));
+    size_t data_size;
+    TRY(measure(ctx, path, items, count, pieces, &data_size));
+    TRY(check_names(ctx, path, items, count, meta, n_meta));
+    scant__text_bytes(&header.text, (const char[LENGTH_SIZE]){0}, LENGTH_SIZE);
+    add_header(&header, items, pieces, count, meta, n_meta);
+    if (header.text.failed) return SCANT_ENOMEM;
+    char *block = header.text.data;
+    size_t size = header.text.size - LENGTH_SIZE;
+    for (size_t i = 0; i < LENGTH_SIZE; i++)
+        block[i] = (char)(unsigned char)((uint64_t)size >> (8 * i));
+    if (size > SCANT__TENSOR_HEADER)
+        return scant__refuse(ctx, path,
+                             "the header has %zu bytes, at most %d are allowed", size,
+                             SCANT__TENSOR_HEADER);
+    TRY(check_header(ctx, path, block + LENGTH_SIZE, size, data_size));
+    pieces[0] = (scant__piece){block, header.text.size};
+    return scant__file_write_pieces(ctx, path, pieces, count + 1);
 }

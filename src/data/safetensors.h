@@ -7,8 +7,6 @@
 #ifndef SCANT_DATA_SAFETENSORS_H
 #define SCANT_DATA_SAFETENSORS_H
 
-#include <stddef.h>
-
 #include "core/ctx.h"
 
 enum {
@@ -18,16 +16,15 @@ enum {
     SCANT__TENSOR_HEADER = 4 << 20
 };
 
-/* Tensor types beyond scant_dtype's. */
+/* Tensor types that scant_dtype lacks. */
 enum { SCANT__BF16 = 64, SCANT__BOOL };
 
 typedef struct scant__tensor {
     const char *name;
     scant_dtype dtype; /* or SCANT__BF16, SCANT__BOOL */
     size_t ndim, shape[SCANT__TENSOR_DIMS];
-    size_t count; /* elements: product of shape */
-    const unsigned char
-        *bytes; /* elements as in the file: little endian, possibly unaligned */
+    size_t count;               /* number of elements: product of shape */
+    const unsigned char *bytes; /* as in the file: little endian, possibly unaligned */
 } scant__tensor;
 
 typedef struct scant__tensors scant__tensors;
@@ -38,8 +35,9 @@ typedef struct scant__tensors scant__tensors;
  * *out is NULL. The file must not shrink while open. */
 scant_status scant__tensors_open(scant_ctx *ctx, const char *path, scant__tensors **out);
 void scant__tensors_close(scant__tensors *tensors); /* NULL is fine */
+static inline void scant__tensors_auto(scant__tensors **p) { scant__tensors_close(*p); }
 
-/* The following are borrowed: valid until close. */
+/* The functions below return borrowed pointers, valid until the file is closed. */
 size_t scant__tensors_count(const scant__tensors *tensors);
 /* The i-th tensor in file order; i < count. */
 const scant__tensor *scant__tensors_get(const scant__tensors *tensors, size_t i);
@@ -51,16 +49,12 @@ const char *scant__tensors_meta(const scant__tensors *tensors,
 /* Converts all elements of any dtype to floats. Thread-safe, allocates nothing. */
 void scant__tensor_floats(const scant__tensor *tensor, float *out);
 
-/* Writes a file atomically, tensors in the given order; item.count is ignored. The data
+/* Writes a file atomically, tensors in the given order; their count is ignored. The data
  * starts at a multiple of eight bytes. SCANT_EINPUT if open would refuse the file (a
  * repeated or non-UTF-8 name, a shape too large); SCANT_EIO if it cannot be written. */
 scant_status scant__tensors_write(scant_ctx *ctx, const char *path,
                                   const scant__tensor *items, size_t count,
                                   const scant_setting *meta, size_t n_meta);
-
-/* The checks of open for a header that is followed by data_size bytes. */
-scant_status scant__tensors_check(scant_ctx *ctx, const char *path, const char *header,
-                                  size_t size, size_t data_size);
 
 const char *scant__tensor_dtype_name(scant_dtype dtype); /* "BF16"; NULL: unknown */
 size_t scant__tensor_item(scant_dtype dtype); /* bytes per element; 0: unknown */

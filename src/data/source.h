@@ -8,13 +8,25 @@
 #include <stdbool.h>
 
 #include "core/ctx.h"
-#include "data/map.h"
+
+/* A memory-mapped regular file. */
+typedef struct scant__map {
+    const unsigned char *bytes; /* never NULL after opening, even for an empty file */
+    size_t size;
+    void *map; /* NULL for an empty file */
+} scant__map;
+
+/* Maps a file; thread-safe. On failure (SCANT_EINPUT or SCANT_ENOMEM) sets fault, whose
+ * text starts with name. The file must not shrink while mapped. */
+scant_status scant__map_open(const char *path, const char *name, scant__map *out,
+                             scant__fault *fault);
+void scant__map_close(scant__map *map);
 
 typedef struct scant__source {
-    const unsigned char
-        *bytes; /* of the file or member; borrowed from map or owned; never NULL */
+    scant_ctx *ctx;
+    const unsigned char *bytes; /* the file or member, in map or owned; not NULL */
     size_t size;
-    bool member; /* of an archive */
+    bool member; /* is a member of an archive */
     scant__map map;
     void *owned; /* inflated bytes, from scant__alloc() */
 } scant__source;
@@ -25,6 +37,15 @@ typedef struct scant__source {
 scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source *out);
 /* Maps the file at path without interpreting its name or content. */
 scant_status scant__source_map(scant_ctx *ctx, const char *path, scant__source *out);
-void scant__source_close(scant_ctx *ctx, scant__source *source);
+void scant__source_close(scant__source *source); /* {0} is fine */
+
+/* ---- messages about unexpected input ---- */
+
+/* The type of a file by its first bytes: "a gzip file", "text", ...; a static string. */
+const char *scant__filetype_name(const unsigned char *bytes, size_t size);
+
+/* Copies text of length bytes to out for a message: truncated to fit, control characters
+ * replaced by "?". Returns out. */
+const char *scant__printable(const void *text, size_t length, char *out, size_t size);
 
 #endif

@@ -9,8 +9,8 @@
  * circle of radius 4, rotated by the seed. The test part is another draw from the same
  * distribution: the corners are the same.
  *
- * The other two lie in the unit ball, as the theory of importance sampling assumes, and
- * without noise are 0 at 0.
+ * waves and heavy have x in the unit ball, as the theory of importance sampling assumes,
+ * and y = 0 at x = 0 except for noise.
  *
  * waves: with u uniform on the square [-1, 1)^2, x = u / sqrt(2) and y = sin(pi u_1)
  * cos(pi u_2 / 2) plus normal noise of 0.05.
@@ -18,21 +18,19 @@
  * heavy: x in 8 dimensions has a uniform direction and the length min(1, a / U), U
  * uniform on (0, 1] and a = 0.02: P(|x| > r) = a / r for a <= r < 1, so half of the rows
  * are shorter than 0.04 and one in fifty has length 1. y = sin(pi x_1) + 2 x_2 x_3 plus
- * normal noise of 0.02. The one row in twenty-five beyond 1/2 accounts for six tenths of
- * the variance of y.
+ * normal noise of 0.02. The 4 % of rows longer than 1/2 account for six tenths of the
+ * variance of y.
  */
 #include <math.h>
 
-#include "core/mem.h"
 #include "core/rng.h"
 #include "data/dataset_int.h"
-#include "scant/train.h"
 
 enum { DEFAULT_COUNT = 1000, PLANE = 2, BLOBS = 3, HEAVY = 8 };
 static const double pi = 3.14159265358979323846;
 static const uint64_t test_part = (uint64_t)1 << 62, corners = (uint64_t)1 << 61;
 
-/* classes 0: regression targets. */
+/* Allocates samples with labels, or with regression targets if classes is 0. */
 static scant_status begin(scant_data *data, const scant_data_opts *opts, size_t width,
                           size_t classes) {
     if (opts->regression && classes)
@@ -106,7 +104,7 @@ scant_status scant__data_open_blobs(scant_data *data, const char *spec,
     return SCANT_OK;
 }
 
-/* Targets take their noise from the stream that labels use. */
+/* The noise of target i, from the random stream that labels use. */
 static double noise_of(const scant_data_opts *opts, size_t i) {
     const scant__rng rng = {opts->seed, SCANT__RNG_LABELS};
     return scant__rng_normal(&rng, (opts->test ? test_part : 0) / 2 + i);

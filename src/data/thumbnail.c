@@ -4,18 +4,14 @@
  * is decoded at a reduced size, but at least twice the requested one, so that the filter
  * determines the quality.
  *
- * Images with two channels show the first, those with more than three the first three.
- * Values from 0 to 1 map to black to white; others are clipped.
+ * Of two channels the first is shown, of more than three the first three. Values from 0
+ * (black) to 1 (white) are shown; others are clipped.
  */
 #include <math.h>
 #include <string.h>
 
-#include "core/mem.h"
 #include "data/dataset_int.h"
-#include "data/decode.h"
-#include "data/encode.h"
-#include "data/resize.h"
-#include "scant/train.h"
+#include "data/images.h"
 
 enum { QUALITY = 88 };
 
@@ -26,7 +22,7 @@ typedef struct canvas {
     bool shrunk;
     scant__fit fit;
     scant__resize resize;
-    unsigned char *pixels; /* of the result */
+    unsigned char *pixels; /* the result, three bytes per pixel */
 } canvas;
 
 static void on_result(void *self, size_t y, const unsigned char *rgb) {
@@ -51,11 +47,11 @@ static void on_row(void *self, const unsigned char *rgb) {
     scant__resize_row(&((canvas *)self)->resize, rgb);
 }
 
-/* ---- geometry ---------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------- */
 
 static scant_status draw_file(canvas *c, const scant_data *data, size_t row, bool *png) {
     char path[PATH_MAX];
-    scant__map map;
+    AUTO(scant__map_close) scant__map map = {0};
     TRY(scant__data_map_file(data, row, path, &map, &c->fault));
     const scant__decode job = {.ctx = c->ctx,
                                .name = path,
@@ -68,7 +64,6 @@ static scant_status draw_file(canvas *c, const scant_data *data, size_t row, boo
                                .least = size_mul(c->most, 2)};
     scant_status status = scant__decode_upright(&job);
     *png = map.size >= 4 && memcmp(map.bytes, "\x89PNG", 4) == 0 && !c->shrunk;
-    scant__map_close(&map);
     return status;
 }
 
@@ -76,9 +71,12 @@ static unsigned char to_byte(float value) {
     return (unsigned char)lrintf(255 * fminf(fmaxf(value, 0), 1));
 }
 
-static scant_status draw_planes(canvas *c, const scant_data *data, const float *planes,
-                                unsigned char *row) {
+static scant_status draw_array(canvas *c, const scant_data *data, size_t at) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = c->ctx};
     size_t channels = data->shape[0], height = data->shape[1], width = data->shape[2];
+    float *planes = TRY_NEW(&arena, float, scant__data_width(data));
+    unsigned char *row = TRY_NEW(&arena, unsigned char, size_mul(width, 3));
+    TRY(data->read(data, at, planes, &c->fault));
     TRY(on_begin(c, width, height, 1));
     for (size_t y = 0; y < height; y++) {
         for (size_t x = 0; x < width; x++)
@@ -91,35 +89,16 @@ static scant_status draw_planes(canvas *c, const scant_data *data, const float *
     return SCANT_OK;
 }
 
-static scant_status draw_array(canvas *c, const scant_data *data, size_t at) {
-    float *planes =
-        scant__worker_alloc(c->ctx, scant__data_width(data), sizeof *planes, &c->fault);
-    unsigned char *row = scant__worker_alloc(c->ctx, data->shape[2], 3, &c->fault);
-    scant_status status =
-        planes && row ? data->read(data, at, planes, &c->fault) : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = draw_planes(c, data, planes, row);
-    scant__free(c->ctx, planes);
-    scant__free(c->ctx, row);
-    return status;
-}
+/* ---- encoding ---------------------------------------------------------------------- */
 
-/* ---- whole file ---------------------------------------------------------------------
- */
-
-static scant_status encode(const canvas *c, bool png, bool grey, void **bytes,
-                           size_t *size, const char **type) {
-    const scant__fit *fit = &c->fit;
-    *type = png ? "image/png" : "image/jpeg";
-    if (png)
-        return scant__encode_png(c->ctx, c->pixels, fit->width, fit->height, grey, bytes,
-                                 size);
-    return scant__encode_jpeg(c->ctx, c->pixels, fit->width, fit->height, QUALITY, bytes,
-                              size);
+static void end(canvas *c) {
+    scant__resize_end(&c->resize);
+    scant__free(c->ctx, c->pixels);
 }
 
 scant_status scant__data_image_file(const scant_data *data, size_t row, size_t most,
                                     void **bytes, size_t *size, const char **type) {
-    canvas c = {.ctx = data->ctx, .most = most, .resize.ctx = data->ctx};
+    AUTO(end) canvas c = {.ctx = data->ctx, .most = most, .resize.ctx = data->ctx};
     bool png = true;
     *bytes = NULL;
     if (row >= data->count || !most)
@@ -128,15 +107,14 @@ scant_status scant__data_image_file(const scant_data *data, size_t row, size_t m
                            data->name, row, most);
     while (data->part) data = data->part(data, &row);
     if (!data->images)
-        return scant__fail(data->ctx, SCANT_EINPUT, "%s: has feature rows, not images",
-                           data->name);
+        return scant__refuse(data->ctx, data->name, "has feature rows, not images");
     scant_status status =
         data->files ? draw_file(&c, data, row, &png) : draw_array(&c, data, row);
     if (status != SCANT_OK)
-        scant__fail(data->ctx, status, "%s", c.fault.text);
-    else
-        status = encode(&c, png, !data->files && data->shape[0] < 3, bytes, size, type);
-    scant__resize_end(&c.resize);
-    scant__free(data->ctx, c.pixels);
-    return status;
+        return c.fault.text[0] ? scant__fail(c.ctx, status, "%s", c.fault.text) : status;
+    *type = png ? "image/png" : "image/jpeg";
+    bool grey = !data->files && data->shape[0] < 3;
+    size_t width = c.fit.width, height = c.fit.height;
+    return png ? scant__encode_png(c.ctx, c.pixels, width, height, grey, bytes, size)
+               : scant__encode_jpeg(c.ctx, c.pixels, width, height, QUALITY, bytes, size);
 }

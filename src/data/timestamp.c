@@ -3,25 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { DAY = 86400 };
 static const int64_t LAST = INT64_C(253402300799999); /* the end of 9999 */
-
-/* ---- days -------------------------------------------------------------------------- */
-
-/* Days from 1970-01-01 to a Gregorian date. Years start in March, so that the leap day
- * comes last. */
-static int64_t days_from(int64_t year, int64_t month, int64_t day) {
-    if (month <= 2) year--;
-    int64_t age = year / 400, of_age = year % 400;
-    int64_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return age * 146097 + of_age * 365 + of_age / 4 - of_age / 100 + of_year - 719468;
-}
-
-static int64_t days_of_month(int64_t year, int64_t month) {
-    return days_from(month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1) -
-           days_from(year, month, 1);
-}
 
 /* ---- reading ----------------------------------------------------------------------- */
 
@@ -41,15 +25,16 @@ static bool pass(const char **at, char c) {
     return true;
 }
 
-static bool read_date(const char **at, int64_t *days) {
+static bool read_date(const char **at, int64_t *ms) {
     int64_t year, month, day;
     if (!digits(at, 4, &year) || !pass(at, '-') || !digits(at, 2, &month) ||
         !pass(at, '-') || !digits(at, 2, &day))
         return false;
-    if (year < 1 || month < 1 || month > 12 || day < 1) return false;
-    if (day > days_of_month(year, month)) return false;
-    *days = days_from(year, month, day);
-    return true;
+    struct tm date = {
+        .tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day};
+    *ms = (int64_t)timegm(&date) * 1000;
+    /* timegm() changes a date that does not exist, such as February 30 */
+    return year >= 1 && date.tm_mon == month - 1 && date.tm_mday == day;
 }
 
 static bool read_clock(const char **at, int64_t *ms) {
@@ -88,15 +73,15 @@ static bool read_milliseconds(const char *text, int64_t *out) {
 }
 
 bool scant__timestamp_parse(const char *text, int64_t *out) {
-    int64_t days, clock = 0, zone = 0, at;
+    int64_t date, clock = 0, zone = 0, at;
     if (!read_milliseconds(text, &at)) {
-        if (!read_date(&text, &days)) return false;
+        if (!read_date(&text, &date)) return false;
         if (*text && !pass(&text, 'T') && !pass(&text, 't') && !pass(&text, ' '))
             return false;
         if (text[0] && (!read_clock(&text, &clock) || !read_zone(&text, &zone)))
             return false;
         if (*text) return false;
-        at = days * DAY * 1000 + clock - zone;
+        at = date + clock - zone;
     }
     if (at < 0 || at > LAST) return false;
     *out = at;
@@ -106,14 +91,10 @@ bool scant__timestamp_parse(const char *text, int64_t *out) {
 /* ---- writing ----------------------------------------------------------------------- */
 
 const char *scant__timestamp_format(int64_t at, char out[SCANT__TIMESTAMP]) {
-    int64_t ms = at % 1000, second = at / 1000, days = second / DAY;
-    second %= DAY;
-    int64_t year = days / 366 + 1970,
-            month = 1; /* a lower bound: no year has more than 366 days */
-    while (days_from(year + 1, 1, 1) <= days) year++;
-    while (month < 12 && days_from(year, month + 1, 1) <= days) month++;
-    snprintf(out, SCANT__TIMESTAMP, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)year,
-             (int)month, (int)(days - days_from(year, month, 1) + 1),
-             (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60), (int)ms);
+    time_t seconds = (time_t)(at / 1000);
+    struct tm t = {0};
+    gmtime_r(&seconds, &t);
+    size_t used = strftime(out, SCANT__TIMESTAMP, "%Y-%m-%dT%H:%M:%S", &t);
+    snprintf(out + used, SCANT__TIMESTAMP - used, ".%03dZ", (int)(at % 1000));
     return out;
 }

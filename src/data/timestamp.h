@@ -13,7 +13,7 @@ enum { SCANT__TIMESTAMP = 32 };
 /* Parses 2026-11-17T20:05:09.250Z: a date; optionally hours and minutes after a T or
  * blank, seconds, fractions (digits after the third are dropped), and Z or an offset like
  * +01:00, +0100 or +01. Missing parts are zero, a missing offset is UTC. Digits alone are
- * milliseconds. False for anything else, before 1970 or after 9999. */
+ * milliseconds. False: any other text, or a time before 1970 or after 9999. */
 bool scant__timestamp_parse(const char *text, int64_t *out);
 /* Prints 2026-11-17T20:05:09.250Z, which parses to the same value; at >= 0. Returns out.
  * */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gzip (zlib) and xz (liblzma) behind one function that returns the next bytes.
+ * gzip (zlib) and xz (liblzma) with one interface.
  *
- * When unpacking a whole file, its end hints at the size (gzip's last four bytes, xz's
- * index): if the hint is right, memory is allocated once and nothing is copied. The hint
+ * A file's end states its unpacked size (gzip's last four bytes, xz's index). This is
+ * only a hint: if it is right, memory is allocated once and nothing is copied. The hint
  * is capped at PLAUSIBLE times the packed size; beyond that memory grows by half.
  */
 #define ZLIB_CONST /* next_in is const */
@@ -25,7 +25,7 @@ struct scant__unpack {
     scant_ctx *ctx;
     const char *name;
     const unsigned char *bytes;
-    size_t size, at; /* packed bytes, and how many were consumed */
+    size_t size, at; /* number of packed bytes; how many were consumed */
     bool xz, done;
     z_stream z;
     lzma_allocator allocator;
@@ -55,15 +55,14 @@ static void *lzma_alloc(void *ctx, size_t items, size_t size) {
 static void release(void *ctx, void *block) { scant__free(ctx, block); }
 
 static scant_status damaged(const scant__unpack *u, const char *what) {
-    return scant__fail(u->ctx, SCANT_EINPUT, "%s: the %s file %s", u->name,
-                       u->xz ? "xz" : "gzip", what);
+    return scant__refuse(u->ctx, u->name, "the %s file %s", u->xz ? "xz" : "gzip", what);
 }
 
 scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
                                 const unsigned char *bytes, size_t size,
                                 scant__unpack **out) {
     *out = NULL;
-    scant__unpack *u = scant__zalloc(ctx, 1, sizeof *u);
+    scant__unpack *u = scant__alloc(ctx, 1, sizeof *u);
     if (!u) return SCANT_ENOMEM;
     *u = (scant__unpack){.ctx = ctx, .name = name, .bytes = bytes, .size = size};
     u->xz = is_xz(bytes, size);
@@ -77,7 +76,7 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
         u->z = (z_stream){.zalloc = zlib_alloc, .zfree = release, .opaque = ctx};
         ready = inflateInit2(&u->z, MAX_WBITS + 16) == Z_OK;
     }
-    if (!ready) { /* both fail only for lack of memory; the allocator set the error */
+    if (!ready) { /* only lack of memory; the allocator set the error text */
         scant__free(ctx, u);
         return SCANT_ENOMEM;
     }
@@ -85,10 +84,11 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* Both write up to room bytes to out, set *wrote, and set done at the end. */
+/* step_gzip() and step_xz() write up to room bytes to out, set *wrote to their number,
+ * and set done at the end. */
 static scant_status step_gzip(scant__unpack *u, unsigned char *out, size_t room,
                               size_t *wrote) {
-    size_t left = u->size - u->at, give = left < STEP ? left : STEP;
+    size_t left = u->size - u->at, give = size_min(left, STEP);
     u->z.next_in = u->bytes + u->at;
     u->z.avail_in = (uInt)give;
     u->z.next_out = out;
@@ -105,7 +105,7 @@ static scant_status step_gzip(scant__unpack *u, unsigned char *out, size_t room,
 
 static scant_status step_xz(scant__unpack *u, unsigned char *out, size_t room,
                             size_t *wrote) {
-    size_t left = u->size - u->at, give = left < STEP ? left : STEP;
+    size_t left = u->size - u->at, give = size_min(left, STEP);
     u->lzma.next_in = u->bytes + u->at;
     u->lzma.avail_in = give;
     u->lzma.next_out = out;
@@ -131,7 +131,7 @@ static scant_status step_xz(scant__unpack *u, unsigned char *out, size_t room,
 scant_status scant__unpack_read(scant__unpack *u, void *out, size_t want, size_t *got) {
     *got = 0;
     while (*got < want && !u->done) {
-        size_t room = want - *got < STEP ? want - *got : STEP, wrote;
+        size_t room = size_min(want - *got, STEP), wrote;
         TRY(scant__tick(u->ctx, "unpacking", u->at, u->size));
         TRY((u->xz ? step_xz : step_gzip)(u, (unsigned char *)out + *got, room, &wrote));
         *got += wrote;
@@ -140,7 +140,7 @@ scant_status scant__unpack_read(scant__unpack *u, void *out, size_t want, size_t
     return SCANT_OK;
 }
 
-void scant__unpack_close(scant__unpack *u) {
+void scant__unpack_free(scant__unpack *u) {
     if (!u) return;
     if (u->xz)
         lzma_end(&u->lzma);
@@ -151,7 +151,7 @@ void scant__unpack_close(scant__unpack *u) {
 
 /* ---- whole files ------------------------------------------------------------------- */
 
-/* The size from the index at the end of an xz file; 0 if unknown. */
+/* The unpacked size from the index at the end of an xz file; 0: unknown. */
 static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
     lzma_allocator allocator = {lzma_alloc, release, ctx};
     lzma_stream_flags flags;
@@ -172,8 +172,8 @@ static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size)
     return hint;
 }
 
-/* The initial allocation: one byte more than expected, so that the end is seen without
- * growing. */
+/* The size of the first allocation: one byte more than expected, so that the end is
+ * reached without growing. */
 static size_t first_room(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
     uint64_t hint = 0;
     if (is_xz(bytes, size))
@@ -184,43 +184,99 @@ static size_t first_room(scant_ctx *ctx, const unsigned char *bytes, size_t size
     return hint && hint < most ? (size_t)hint + 1 : size_max(size, SMALLEST);
 }
 
-static scant_status unpack_grow(scant_ctx *ctx, const char *name, unsigned char **block,
-                                size_t *room, size_t need) {
-    unsigned char *grown = scant__alloc(ctx, need, 1);
-    if (!grown)
-        return scant__fail(
-            ctx, SCANT_ENOMEM,
-            "%s: unpacked, it does not fit in memory (%zu of %zu bytes in use)", name,
-            ctx->used, ctx->cap);
-    if (*block) memcpy(grown, *block, *room);
-    scant__free(ctx, *block);
-    *block = grown;
-    *room = need;
+scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
+                                  scant__source *source) {
+    if (!scant__is_packed(source->bytes, source->size)) return SCANT_OK;
+    AUTO(scant__unpack_auto) scant__unpack *u = NULL;
+    AUTO(scant__source_close) scant__source whole = {.ctx = ctx};
+    size_t room = 0, need = first_room(ctx, source->bytes, source->size), got;
+    TRY(scant__unpack_open(ctx, name, source->bytes, source->size, &u));
+    while (whole.size == room) {
+        unsigned char *block = scant__realloc(ctx, whole.owned, whole.size, need);
+        if (!block)
+            return scant__fail(
+                ctx, SCANT_ENOMEM,
+                "%s: unpacked, it does not fit in memory (%zu of %zu bytes in use)", name,
+                ctx->used, ctx->cap);
+        whole.owned = block;
+        whole.bytes = block;
+        room = need;
+        need = size_add(room, room / 2);
+        TRY(scant__unpack_read(u, block + whole.size, room - whole.size, &got));
+        whole.size += got;
+    }
+    scant__source_close(source);
+    *source = whole;
+    whole = (scant__source){0};
     return SCANT_OK;
 }
 
-scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
-                                  scant__source *source) {
-    scant__unpack *u = NULL;
-    unsigned char *block = NULL;
-    size_t room = 0, size = 0, got = 0;
-    if (!scant__is_packed(source->bytes, source->size)) return SCANT_OK;
-    size_t need = first_room(ctx, source->bytes, source->size);
-    scant_status status = scant__unpack_open(ctx, name, source->bytes, source->size, &u);
-    if (status != SCANT_OK) return status;
-    do {
-        status = unpack_grow(ctx, name, &block, &room, need);
-        if (status == SCANT_OK)
-            status = scant__unpack_read(u, block + size, room - size, &got);
-        size += got;
-        need = size_add(room, room / 2);
-    } while (status == SCANT_OK && size == room);
-    scant__unpack_close(u);
-    if (status != SCANT_OK) {
-        scant__free(ctx, block);
-        return status;
+/* ---- members of an .npz ------------------------------------------------------------ */
+
+/* Only inflated members are verified by checksum. For stored members that would mean to
+ * read a whole pool before its first block is needed. */
+static scant_status damaged_member(scant_ctx *ctx, const char *name, const char *what) {
+    return scant__refuse(ctx, name, "the archive is damaged: %s", what);
+}
+
+/* Inflates to out; one byte of extra space detects a member larger than declared. */
+static scant_status inflate_member(scant_ctx *ctx, const char *name,
+                                   const scant__npz_member *member, z_stream *z,
+                                   unsigned char *out) {
+    size_t in = 0, done = 0;
+    unsigned char beyond;
+    uLong crc = crc32(0, NULL, 0);
+    int code = Z_OK;
+    while (code != Z_STREAM_END) {
+        TRY(scant__tick(ctx, "inflating", done, member->size));
+        uInt give = (uInt)size_min(member->packed - in, STEP);
+        uInt room = (uInt)size_min(member->size - done, STEP);
+        z->next_in = member->bytes + in;
+        z->avail_in = give;
+        z->next_out = room ? out + done : &beyond;
+        z->avail_out = room ? room : 1;
+        code = inflate(z, Z_NO_FLUSH);
+        if (code == Z_MEM_ERROR) return SCANT_ENOMEM; /* zlib_alloc() set the error */
+        if (code == Z_BUF_ERROR)
+            return damaged_member(ctx, name, "the member is cut short");
+        if (code != Z_OK && code != Z_STREAM_END)
+            return damaged_member(ctx, name, "the member is not deflated data");
+        if (!room && !z->avail_out)
+            return damaged_member(ctx, name, "the member is larger than declared");
+        in += give - z->avail_in;
+        if (room) {
+            crc = crc32(crc, out + done, room - z->avail_out);
+            done += room - z->avail_out;
+        }
     }
-    scant__source_close(ctx, source);
-    *source = (scant__source){.bytes = block, .size = size, .owned = block};
+    if (done != member->size)
+        return damaged_member(ctx, name, "the member is smaller than declared");
+    if (crc != member->crc)
+        return damaged_member(ctx, name, "the member's checksum is wrong");
     return SCANT_OK;
+}
+
+scant_status scant__npz_inflate(scant_ctx *ctx, const char *name,
+                                const scant__npz_member *member, void **out) {
+    z_stream z = {.zalloc = zlib_alloc, .zfree = release, .opaque = ctx};
+    *out = NULL;
+    unsigned char *bytes = scant__alloc(ctx, member->size, 1);
+    if (!bytes)
+        return scant__fail(ctx, SCANT_ENOMEM,
+                           "%s: inflating it needs %zu bytes of memory (%zu of %zu in "
+                           "use); uncompressed (np.savez or np.save) it needs none",
+                           name, scant__alloc_cost(member->size), ctx->used, ctx->cap);
+    int code = inflateInit2(&z, -MAX_WBITS);
+    scant_status status = SCANT_ENOMEM;
+    if (code == Z_OK)
+        status = inflate_member(ctx, name, member, &z, bytes);
+    else if (code != Z_MEM_ERROR)
+        status =
+            scant__fail(ctx, SCANT_EINTERNAL, "%s: zlib cannot be initialised", name);
+    inflateEnd(&z);
+    if (status == SCANT_OK)
+        *out = bytes;
+    else
+        scant__free(ctx, bytes);
+    return status;
 }

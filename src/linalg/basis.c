@@ -9,9 +9,9 @@
 
 enum { SPARE = 256 }; /* overhead of arena and allocator per block */
 
-static const double LEAST = 1e-10; /* of the largest eigenvalue */
+static const double LEAST = 1e-10; /* smallest eigenvalue kept, relative to the largest */
 
-/* Whether V comes from F F^T. */
+/* Whether V is computed from F F^T. */
 static bool is_wide(const la_view *f) { return la_view_width(f) > f->m; }
 static size_t side_of(const la_view *f) { return size_min(la_view_width(f), f->m); }
 
@@ -44,18 +44,16 @@ static la_job measure_job(const la_view *f, size_t dim, measure *m) {
 }
 
 static size_t measure_memory(const la_view *f, size_t dim, unsigned threads) {
-    la_job job = measure_job(f, dim, NULL);
-    return la_walk_memory(f, &job, threads);
+    return la_walk_memory(f, measure_job(f, dim, NULL), threads);
 }
 
 static scant_status measure_rows(la_basis *basis, scant__arena *temporary) {
     measure m = {basis, la_view_width(&basis->f)};
-    la_job job = measure_job(&basis->f, basis->dim, &m);
     unsigned threads = temporary->ctx->threads;
     la_work work;
     TRY(la_work_init(&work, temporary, measure_memory(&basis->f, basis->dim, threads)));
     work.phase = "measuring rows";
-    TRY(la_walk(&basis->f, &job, NULL, &work));
+    TRY(la_walk(&basis->f, measure_job(&basis->f, basis->dim, &m), NULL, &work));
     double sum = 0;
     basis->largest = 0;
     for (size_t i = 0; i < basis->f.m; i++) {
@@ -88,16 +86,15 @@ static size_t products_memory(const la_view *f, unsigned threads) {
 
 typedef struct directions {
     size_t side;
-    double *vectors, *values; /* (side, side), by rows; ascending */
+    double *vectors, *values; /* (side, side), one per row; ascending */
     double rows;              /* divisor of the matrix */
 } directions;
 
-/* vectors hold the matrix. */
+/* Replaces the matrix in d->vectors by its eigenvectors. */
 static scant_status diagonalize(directions *d, scant__arena *temporary) {
     size_t side = d->side;
-    d->values = scant__arena_alloc(temporary, side, sizeof(double));
-    double *room = scant__arena_alloc(temporary, la_eigh_room(side, true), sizeof *room);
-    if (!d->values || !room) return SCANT_ENOMEM;
+    d->values = TRY_NEW(temporary, double, side);
+    double *room = TRY_NEW(temporary, double, la_eigh_room(side, true));
     for (size_t i = 0; i < side * side; i++) d->vectors[i] /= d->rows;
     return la_eigh_alone(temporary->ctx, side, d->vectors, true, d->values, room);
 }
@@ -106,23 +103,21 @@ static size_t diagonalize_memory(size_t side) {
     return size_add(bytes(side, 1), bytes(la_eigh_room(side, true), 1));
 }
 
-/* The smaller of F^T F and F F^T. */
+/* Writes the smaller of F^T F and F F^T to d->vectors. */
 static scant_status products(const la_view *f, scant__arena *temporary, directions *d) {
     scant_ctx *ctx = temporary->ctx;
     la_work work;
     TRY(la_basis_fits(ctx, la_view_width(f), f->m));
     *d = (directions){.side = side_of(f), .rows = (double)f->m};
-    d->vectors =
-        scant__arena_alloc(temporary, size_mul(d->side, d->side), sizeof(double));
-    if (!d->vectors) return SCANT_ENOMEM;
+    d->vectors = TRY_NEW(temporary, double, size_mul(d->side, d->side));
     TRY(la_work_init(&work, temporary, products_memory(f, ctx->threads)));
     work.phase = "finding directions";
     if (is_wide(f)) return la_kron_pairs(f, f->rows, f->m, d->vectors, &work);
     return la_gram(f, NULL, d->vectors, &work);
 }
 
-/* out (side, dim): the leading vectors as columns, times 1/sqrt(lambda), or times sqrt(n)
- * if they are V. */
+/* out (side, dim) = the leading vectors as columns, times sqrt(n) if they are V's columns
+ * (itself), else times 1/sqrt(lambda). */
 static void lead(const la_basis *basis, const directions *d, bool itself, double *out) {
     for (size_t k = 0; k < basis->dim; k++) {
         size_t at = d->side - 1 - k;
@@ -145,14 +140,12 @@ static scant_status build(la_basis *basis, scant__arena *arena, const la_view *f
     basis->dim = size_min(basis->rank, most);
     if (basis->dim == 0) return SCANT_OK;
     size_t dim = basis->dim;
-    double *matrix = scant__arena_alloc(arena, size_mul(side, dim), sizeof *matrix);
-    basis->sums = scant__arena_alloc(arena, n, sizeof *basis->sums);
-    if (!matrix || !basis->sums) return SCANT_ENOMEM;
+    double *matrix = TRY_NEW(arena, double, size_mul(side, dim));
+    basis->sums = TRY_NEW(arena, double, n);
     lead(basis, d, itself, matrix);
     basis->p = matrix;
     if (!itself) return SCANT_OK;
-    double *same = scant__arena_zalloc(arena, size_mul(dim, dim), sizeof *same);
-    if (!same) return SCANT_ENOMEM;
+    double *same = TRY_ZERO(arena, double, size_mul(dim, dim));
     for (size_t k = 0; k < dim; k++) same[k * dim + k] = 1;
     basis->p = same;
     basis->kept = (la_rows){.n = n, .d = dim, .type = LA_F64, .base = matrix};
@@ -160,18 +153,21 @@ static scant_status build(la_basis *basis, scant__arena *arena, const la_view *f
     return SCANT_OK;
 }
 
+static scant_status finish(la_basis *basis, scant__arena *arena, const la_view *f,
+                           directions *d, bool itself, size_t most,
+                           scant__arena *temporary) {
+    TRY(diagonalize(d, temporary));
+    TRY(build(basis, arena, f, d, itself, most));
+    scant__arena_end(temporary); /* frees the largest blocks early */
+    return basis->dim ? measure_rows(basis, temporary) : SCANT_OK;
+}
+
 scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view *f,
                             size_t most) {
-    scant__arena temporary;
+    AUTO(scant__arena_end) scant__arena temporary = {.ctx = arena->ctx};
     directions d;
-    scant__arena_init(&temporary, arena->ctx);
-    scant_status s = products(f, &temporary, &d);
-    if (s == SCANT_OK) s = diagonalize(&d, &temporary);
-    if (s == SCANT_OK) s = build(basis, arena, f, &d, is_wide(f), most);
-    scant__arena_end(&temporary); /* the largest blocks */
-    if (s == SCANT_OK && basis->dim) s = measure_rows(basis, &temporary);
-    scant__arena_end(&temporary);
-    return s;
+    TRY(products(f, &temporary, &d));
+    return finish(basis, arena, f, &d, is_wide(f), most, &temporary);
 }
 
 size_t la_basis_memory_kept(const la_view *f, size_t most) {
@@ -198,20 +194,14 @@ size_t la_basis_memory(const la_view *f, size_t most, unsigned threads) {
     return size_add(la_basis_memory_kept(f, most), size_max(found, measured));
 }
 
-/* ---- of a kernel ------------------------------------------------------------------- */
+/* ---- basis from a Gram matrix ------------------------------------------------------ */
 
 scant_status la_basis_of_gram(la_basis *basis, scant__arena *arena, double *gram,
                               size_t n, size_t most) {
-    scant__arena temporary;
+    AUTO(scant__arena_end) scant__arena temporary = {.ctx = arena->ctx};
     directions d = {.side = n, .vectors = gram, .rows = (double)n};
     TRY(la_eigh_fits(arena->ctx, n));
-    scant__arena_init(&temporary, arena->ctx);
-    scant_status s = diagonalize(&d, &temporary);
-    if (s == SCANT_OK) s = build(basis, arena, NULL, &d, true, most);
-    scant__arena_end(&temporary);
-    if (s == SCANT_OK && basis->dim) s = measure_rows(basis, &temporary);
-    scant__arena_end(&temporary);
-    return s;
+    return finish(basis, arena, NULL, &d, true, most, &temporary);
 }
 
 size_t la_basis_of_gram_memory_kept(size_t n, size_t most) {

@@ -5,7 +5,7 @@
  * directions.
  *
  * With F the rows of a view and E diag(lambda) E^T = F^T F / n, V = F E lambda^(-1/2)
- * over the directions whose lambda is above 1e-10 of the largest. V is not stored: its
+ * over the directions whose lambda is above 1e-10 times the largest. V is not stored: its
  * rows are computed when needed, and its squared row lengths (n times the leverage
  * scores) once. If F has more columns than rows, the smaller F F^T is diagonalized, and
  * V, which is then no larger than F, is stored.
@@ -22,32 +22,32 @@
 #include "linalg/products.h"
 
 typedef struct la_basis {
-    la_view f;       /* n rows of F, or of V */
+    la_view f;       /* the n rows of F; of V if it is stored */
     const double *p; /* (width of f, dim): v_i = p^T f_i */
     size_t dim;      /* D; 0: all rows are 0, and the members below are unset */
-    size_t rank;     /* before it was cut */
+    size_t rank;     /* dimension before the cut to `most` */
     double *sums;    /* n: running sums of |v_i|^2 */
-    double largest;  /* |v_i|^2 */
-    la_rows kept;    /* V, if it is stored */
+    double largest;  /* largest |v_i|^2 */
+    la_rows kept;    /* V if it is stored */
 } la_basis;
 
 /* Builds a basis of at most `most` (at least 1) dimensions. basis must not move; f's
  * matrix must outlive it. */
 scant_status la_basis_build(la_basis *basis, scant__arena *arena, const la_view *f,
                             size_t most);
-/* The same for a kernel's feature space over n rows, from the kernel's values (n, n),
- * which are overwritten; only the lower triangle is read. V is stored. */
+/* The same from a kernel's values gram (n, n): a basis of its feature space over n rows.
+ * Only the lower triangle is read; gram is overwritten. V is stored. */
 scant_status la_basis_of_gram(la_basis *basis, scant__arena *arena, double *gram,
                               size_t n, size_t most);
-size_t la_basis_of_gram_memory(size_t n, size_t most, unsigned threads); /* likewise */
+size_t la_basis_of_gram_memory(size_t n, size_t most, unsigned threads); /* peak */
 size_t la_basis_of_gram_memory_kept(size_t n, size_t most);
 /* Fails if the smaller side is too large for LAPACK's eigenvectors. */
 scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows);
-/* Peak memory of that; and the part that stays allocated. */
+/* Peak memory of la_basis_build(), and the part that stays allocated. */
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads);
 size_t la_basis_memory_kept(const la_view *f, size_t most);
 
-/* The first row whose running sum exceeds a fraction (below 1) of the total. */
+/* The first row whose running sum exceeds share (below 1) times the total. */
 size_t la_basis_row_at(const la_basis *basis, double share);
 
 #endif

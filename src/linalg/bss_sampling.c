@@ -16,15 +16,14 @@ static double squared(const double *x, size_t n) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Draws between two diagonalizations: a diagonalization costs about ten D^3, and a draw
- * after k others 3 k^2 D. */
+/* Number of draws between two diagonalizations. A diagonalization costs about 10 D^3; the
+ * k-th draw after it costs 3 k^2 D. */
 static size_t most_recent(size_t dim) {
     size_t k = (size_t)(1.2 * cbrt((double)dim * (double)dim));
     return k < 4 ? 4 : k;
 }
 
-typedef struct carver { /* divides a buffer into pieces; without a buffer it counts bytes
-                         */
+typedef struct carver { /* divides a buffer into arrays, or only counts doubles */
     double *room;
     size_t used;
 } carver;
@@ -69,17 +68,15 @@ scant_status la_bss_init(la_bss *b, scant__arena *arena, const la_basis *basis,
     carver c = {0};
     *b = (la_bss){.ctx = arena->ctx, .basis = basis, .seed = seed};
     lay_out(b, &basis->f, basis->dim, &c);
-    c.room = scant__arena_alloc(arena, c.used, sizeof(double));
-    if (!c.room) return SCANT_ENOMEM;
+    c.room = TRY_NEW(arena, double, c.used);
     c.used = 0;
     lay_out(b, &basis->f, basis->dim, &c);
     return SCANT_OK;
 }
 
-/* ---- the state --------------------------------------------------------------------- */
+/* ---- M, its trace and its eigenvalue bound ----------------------------------------- */
 
-/* w = L^-1 Y diag(scale) with L L^T = I + sign Y diag(scale) Y^T; *trace is that of
- * w^T w. */
+/* w = L^-1 Y diag(scale) with L L^T = I + sign Y diag(scale) Y^T; *trace = Tr(w^T w). */
 static bool correct(la_bss *b, const double *scale, double sign, double *w,
                     double *trace) {
     size_t k = b->recent, dim = b->basis->dim;
@@ -94,8 +91,8 @@ static bool correct(la_bss *b, const double *scale, double sign, double *w,
     return true;
 }
 
-/* M, its trace and a bound of its largest eigenvalue: w_u^T w_u adds at most the
- * Frobenius norm of w_u w_u^T, and w_l^T w_l takes away. */
+/* Computes M, its trace and a bound of its largest eigenvalue: w_u^T w_u adds at most the
+ * Frobenius norm of w_u w_u^T, and subtracting w_l^T w_l only lowers it. */
 static bool resolve(la_bss *b) {
     size_t k = b->recent, dim = b->basis->dim;
     double *above = b->part, *below = b->room, top = 0, added = 0, taken = 0;
@@ -118,7 +115,7 @@ static bool resolve(la_bss *b) {
     return b->phi > 0;
 }
 
-/* The remaining proposals, in the basis of B's eigenvectors. */
+/* Transforms the remaining proposals to the basis of B's eigenvectors. */
 static void turn_ahead(la_bss *b) {
     size_t dim = b->basis->dim, from = b->next;
     if (from == LA_AHEAD) return;
@@ -165,7 +162,7 @@ bool la_bss_done(const la_bss *b) {
     return b->upper - b->lower >= 8 * (double)b->basis->dim / b->gamma;
 }
 
-/* ---- a draw ------------------------------------------------------------------------ */
+/* ---- one draw ---------------------------------------------------------------------- */
 
 static void propose(la_bss *b) {
     const la_view *f = &b->basis->f;
@@ -200,7 +197,7 @@ double la_bss_q(la_bss *b, const double *v) {
     return q_turned(b, z);
 }
 
-/* Accepts the proposal at b->next, whose q is known. */
+/* Accepts the proposal at b->next; q is its q_i. */
 static void take(la_bss *b, double q) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     double s = b->gamma / q, root = sqrt(s), step = b->gamma / b->phi;
@@ -218,7 +215,8 @@ static void take(la_bss *b, double q) {
     b->lower += step / (1 + b->gamma);
 }
 
-/* Updates the state after a draw; recomputes it from B if rounding spoilt it. */
+/* Updates M after a draw. Diagonalizes B again if the buffer of recent rows is full, l is
+ * too close to the eigenvalues, or the update fails. */
 static bool settle(la_bss *b) {
     bool full = b->recent == b->most || b->lambda[0] - b->lower < b->spare;
     if (!full && resolve(b)) return true;
@@ -241,11 +239,11 @@ bool la_bss_draw(la_bss *b, size_t *row) {
     }
 }
 
-/* ---- the process ------------------------------------------------------------------- */
+/* ---- a whole run ------------------------------------------------------------------- */
 
 enum { AT_ONCE = 16 };
 
-/* A few draws at a time, so that cancel is polled often. */
+/* Runs a few draws, so that cancel is polled often. */
 static scant_status run_block(void *arg, size_t block, unsigned worker,
                               scant__fault *fault) {
     la_bss *b = arg;
@@ -263,7 +261,7 @@ static scant_status run_block(void *arg, size_t block, unsigned worker,
 scant_status la_bss_run(la_bss *b, double gamma) {
     enum { STEPS = 1000 };
     la_bss_start(b, gamma);
-    double from = b->upper - b->lower; /* and doubles */
+    double from = b->upper - b->lower; /* the run ends when it has doubled */
     while (!la_bss_done(b)) {
         TRY(scant__parfor(b->ctx, NULL, 1, run_block, b));
         double done = fmin(1, (b->upper - b->lower - from) / from);
@@ -276,11 +274,11 @@ scant_status la_bss_run(la_bss *b, double gamma) {
 
 typedef struct plain {
     la_bss *b;
-    size_t draws, distinct; /* at most */
+    size_t draws, distinct; /* maximum numbers */
     bool done;
 } plain;
 
-/* Each has weight D / |v|^2, divided by the number of draws at the end. */
+/* Adds a draw of weight D / |v|^2; the number of draws divides all weights at the end. */
 static void take_plain(la_bss *b) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     const double *v = b->v + b->next * dim;
@@ -307,7 +305,7 @@ static scant_status plain_block(void *arg, size_t block, unsigned worker,
 }
 
 scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct) {
-    const double any = 0.5; /* there are no barriers */
+    const double any = 0.5; /* any value: there are no barriers */
     plain p = {.b = b, .draws = draws, .distinct = distinct};
     assert(draws && distinct);
     la_bss_start(b, any);

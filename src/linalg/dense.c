@@ -87,7 +87,7 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
 
-enum { SIDE = 32 }; /* largest smaller side for which the spectral norm is computed */
+enum { SIDE = 32 }; /* larger matrices (min of both sizes): Frobenius norm */
 
 double la_frobenius(const double *x, size_t size) {
     double square, top = 0;
@@ -128,12 +128,13 @@ double la_spectral(const double *x, size_t rows, size_t columns) {
     for (size_t i = 0; i < n * n; i++) gram[i] /= unit;
     for (int twice = 0; twice < 2; twice++) {
         const void *row[SIDE];
-        for (size_t i = 0; i < n; i++) row[i] = gram + i * n; /* symmetric: its columns */
+        for (size_t i = 0; i < n; i++)
+            row[i] = gram + i * n; /* rows serve as columns: symmetric */
         la_kernels_for(LA_F64)->dot(row, n, row, n, n, square);
         memcpy(gram, square, n * n * sizeof *gram);
         power *= 2;
     }
-    /* for rounding: far below the excess itself */
+    /* the factor covers rounding; it is far below the bound's excess */
     double bound = sqrt(unit * pow(la_frobenius(gram, n * n), 1 / power)) * (1 + 1e-9);
     return bound < length ? bound : length;
 }

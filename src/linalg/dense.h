@@ -14,8 +14,8 @@
 
 #include "core/ctx.h"
 
-enum { LA_EIGH_MOST = 30000 }; /* LAPACK's work size, over 2 n^2, must fit an int */
-scant_status la_eigh_fits(scant_ctx *ctx, size_t n); /* fails if n is larger */
+enum { LA_EIGH_MOST = 30000 }; /* LAPACK's work size, 1 + 6n + 2n^2, must fit an int */
+scant_status la_eigh_fits(scant_ctx *ctx, size_t n); /* fails if n > LA_EIGH_MOST */
 
 /* Eigenvalues of a symmetric matrix (n, n), ascending. With vectors, a becomes the
  * eigenvectors, row k for values[k]; without, a is overwritten. Only one triangle of a is

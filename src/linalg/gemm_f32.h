@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products of small float matrices, stored by rows: the wrapper of single-precision BLAS.
- * Sizes fit an int (la_fits, linalg/products.h). For equal bits at any thread count, call
- * them inside a block of core/parfor.h, where BLAS uses one thread.
+ * Sizes fit an int (la_fits, linalg/products.h). For the same bits at any thread count,
+ * call these functions inside a block of core/parfor.h, where BLAS uses one thread.
  */
 #ifndef SCANT_LINALG_GEMM_F32_H
 #define SCANT_LINALG_GEMM_F32_H

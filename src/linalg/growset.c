@@ -13,17 +13,16 @@ enum {
     CHUNK = 4,       /* blocks per refresh task */
     TOGETHER = 16,   /* rows evaluated together by a worker */
     PROMISING = 16,  /* blocks searched for rows to evaluate */
-    FIRST_LOOK = 64, /* centres of a large starting set that all rows are evaluated
-                      * against first */
-    LOOK = 32,       /* least centres per evaluation of a row, if there are as many */
-    MIN_DRAW = 4     /* least proposals per batch; LA_GROUP at most */
+    FIRST_LOOK = 64, /* all rows are first evaluated against at most so many centres */
+    LOOK = 32,       /* minimum number of centres per evaluation of a row, if available */
+    MIN_DRAW = 4     /* minimum proposals per batch; the maximum is LA_GROUP */
 };
 
 #define TAKEN (-1.0)
 
 /* Multiply-adds that take about 10 and about 100 microseconds. */
 static const double LITTLE_WORK = 5e5, SOME_WORK = 5e6;
-/* Longer than SOME_WORK takes: the other thread was not scheduled. */
+/* If SOME_WORK takes longer, another thread was not scheduled. */
 static const double TOO_LONG = 1e-3; /* seconds */
 
 static size_t block_rows(const la_growset *set, size_t block) {
@@ -45,15 +44,13 @@ scant_status la_growset_init(la_growset *set, scant__arena *arena, la_space *spa
         .ctx = arena->ctx, .space = space, .n = n, .active = n, .blocks = blocks};
     set->scratch_size =
         (la_space_scratch(space->h, space->a, space->group) + 63) / 64 * 64;
-    set->bound = scant__arena_alloc(arena, n, sizeof *set->bound);
-    set->stamp = scant__arena_zalloc(arena, n, sizeof *set->stamp);
-    set->top = scant__arena_zalloc(arena, blocks, sizeof *set->top);
-    set->sum = scant__arena_zalloc(arena, blocks, sizeof *set->sum);
-    set->before = scant__arena_zalloc(arena, blocks, sizeof *set->before);
-    set->scratch = scant__arena_alloc(arena, set->ctx->threads, set->scratch_size);
-    if (!set->bound || !set->stamp || !set->top || !set->sum || !set->before ||
-        !set->scratch)
-        return SCANT_ENOMEM;
+    set->bound = TRY_NEW(arena, double, n);
+    set->stamp = TRY_ZERO(arena, uint32_t, n);
+    set->top = TRY_ZERO(arena, double, blocks);
+    set->sum = TRY_ZERO(arena, double, blocks);
+    set->before = TRY_ZERO(arena, double, blocks);
+    set->scratch =
+        TRY_NEW(arena, unsigned char, size_mul(set->ctx->threads, set->scratch_size));
     for (size_t i = 0; i < n; i++) set->bound[i] = INFINITY;
     return SCANT_OK;
 }
@@ -120,9 +117,9 @@ static scant_status refresh_chunk(void *arg, size_t chunk, unsigned worker,
     return SCANT_OK;
 }
 
-/* Runs blocks of work, in parallel if it pays. If another process occupies a core, small
- * work would often wait for the thread on that core; so after one delay small work is no
- * longer shared. The result does not depend on which thread runs a block. */
+/* Runs blocks of work, in parallel if that is faster. If another process occupies a core,
+ * small work would often wait for the thread on that core; so after one delay small work
+ * stays on one thread. The result does not depend on which thread runs a block. */
 static scant_status spread(la_growset *set, const char *phase, size_t pairs,
                            size_t blocks, scant__block_fn fn, void *job) {
     const la_space *space = set->space;
@@ -212,8 +209,8 @@ static scant_status look(la_growset *set, const size_t *rows, size_t m) {
 
 /* ---- farthest first ------------------------------------------------------------ */
 
-/* The blocks with the largest bounds, largest first, ties to the lowest; *next is the
- * largest bound of all other blocks. */
+/* Lists the blocks with the largest bounds, largest first, ties to the lower index; *next
+ * is the largest bound of all other blocks. */
 static size_t top_blocks(const la_growset *set, size_t out[PROMISING + 1], double *next) {
     size_t count = 0;
     for (size_t i = 0; i < set->blocks; i++) {
@@ -226,7 +223,7 @@ static size_t top_blocks(const la_growset *set, size_t out[PROMISING + 1], doubl
     return count > PROMISING ? PROMISING : count;
 }
 
-/* The row with the largest bound (ties: the lowest) in rows[0], and the rows with the
+/* Lists the row with the largest bound (ties: the lowest) in rows[0], then rows with the
  * next largest bounds that are out of date: they will be needed soon, and centres are
  * read once for all. Returns how many, at most LA_GROUP. Rows of a block are adjacent. */
 static size_t promising_rows(const la_growset *set, size_t *rows) {
@@ -270,16 +267,17 @@ scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, dou
 
 /* ---- D^2 sampling -------------------------------------------------------------- */
 
-/* Running sums of the blocks' sums; returns the total. */
+/* Computes running sums of the blocks' sums; returns the total. */
 static double accumulate(la_growset *set) {
     double total = 0;
     for (size_t i = 0; i < set->blocks; i++) set->before[i] = total, total += set->sum[i];
     return total;
 }
 
-/* The first row whose running sum of bounds exceeds at, which is below the total. */
+/* The first row whose running sum of bounds exceeds `at`, which is below the total. */
 static size_t row_at(const la_growset *set, double at) {
-    size_t low = 0, high = set->blocks; /* the last block that starts at or before at */
+    size_t low = 0,
+           high = set->blocks; /* low: the last block that starts at or before `at` */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (set->before[middle] <= at)
@@ -288,8 +286,7 @@ static size_t row_at(const la_growset *set, double at) {
             high = middle;
     }
     while (low > 0 && !(set->sum[low] > 0))
-        low--; /* only if rounding reached the total
-                */
+        low--; /* only if rounding made `at` the total */
     const double *bound = set->bound + low * BLOCK;
     double before = set->before[low];
     size_t row = 0;
@@ -305,8 +302,8 @@ static size_t row_at(const la_growset *set, double at) {
 typedef struct draw {
     size_t m;
     size_t rows[LA_GROUP];
-    double floor[LA_GROUP]; /* accepted if its distance is above this: random number times
-                             * bound */
+    double floor[LA_GROUP]; /* rows are accepted if their distance is above this: random
+                             * number times bound */
 } draw;
 
 static void propose(la_growset *set, uint64_t seed, uint64_t serial, double total,
@@ -377,10 +374,9 @@ scant_status la_growset_sample(la_growset *set, uint64_t seed, size_t want, size
         size_t k = accept(set, &d, want - *got, rows + *got, d2 + *got);
         serial += m;
         *got += k;
-        /* evaluations that led to picks do not count */
+        /* evaluations that led to picks do not count towards the next refresh */
         set->spent -= (set->spent - spent) * (double)k / (double)m;
-        /* next time, as many proposals as the remaining picks need at this acceptance
-         * rate */
+        /* the next batch: the proposals that the remaining picks need at this rate */
         size_t need = (want - *got) * m / (k ? k : 1) + 1;
         m = need < 2 * m ? need : 2 * m;
         m = m < MIN_DRAW ? MIN_DRAW : m > LA_GROUP ? LA_GROUP : m;

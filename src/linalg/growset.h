@@ -16,11 +16,11 @@
  * with probability distance / bound; accepted rows thus follow exactly the distribution
  * of the true distances (rejection sampling). Proposals are drawn in batches from the
  * current bounds, evaluated together, and accepted in order against the bound they were
- * drawn with; centres accepted meanwhile count.
+ * drawn with, with distances to the centres accepted meanwhile.
  *
- * All bounds are refreshed in parallel once single rows have cost about as much as a
- * refresh since the last one; so the total is at most about twice the optimum. The moment
- * depends on the rows alone, never on threads or time.
+ * All bounds are refreshed in parallel once evaluations of single rows since the last
+ * refresh have cost about as much as a refresh; so the total is at most about twice the
+ * optimum. When that happens depends on the rows alone, never on threads or time.
  *
  * Memory: 12 bytes per row, and the space's centres. Cost: between b evaluations of one
  * row and n*b pairs; typically a few per cent of n*b.
@@ -38,35 +38,36 @@ typedef struct la_growset {
     la_space *space;
     size_t n, active; /* rows; rows not picked or excluded yet */
     size_t blocks;
-    double *bound; /* squared distance to the first stamp[i] centres; -1: excluded */
+    double *
+        bound; /* smallest squared distance to the first stamp[i] centres; -1: excluded */
     uint32_t *stamp;
     double *top, *sum; /* per block: largest bound, sum of bounds */
     double *before;    /* running sums of the blocks' sums (sampling) */
-    size_t fresh;      /* least stamp of all rows */
-    bool alone;        /* small work is not shared between threads */
+    size_t fresh;      /* smallest stamp of all rows */
+    bool alone;        /* small work stays on one thread */
     double spent;      /* pairs evaluated for single rows since the last refresh */
     unsigned char *scratch;
     size_t scratch_size; /* bytes per worker */
 } la_growset;
 
-/* Bytes that la_growset_init() allocates, without the space's. */
+/* Bytes that la_growset_init() allocates, without those of the space. */
 size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t group,
                          unsigned threads);
 /* Starts with all rows included and no distance known. The space must have no centres. */
 scant_status la_growset_init(la_growset *set, scant__arena *arena, la_space *space);
-void la_growset_exclude(la_growset *set, size_t row); /* will not be picked */
+void la_growset_exclude(la_growset *set, size_t row); /* row will not be picked */
 /* Adds a row to the set; it will not be picked. */
 void la_growset_add(la_growset *set, size_t row);
-/* A worker's scratch, for the caller's own la_space_ calls. */
+/* A worker's scratch, for la_space_*() calls by the caller. */
 void *la_growset_scratch(const la_growset *set, unsigned worker);
 
-/* Adds up to want rows, each the farthest at its turn, with squared distances. The set
- * must not be empty. *got is less than want only if no rows are left. */
+/* Adds up to `want` rows, one after the other the farthest; d2: their squared distances.
+ * The set must not be empty. *got is less than want only if no rows are left. */
 scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, double *d2,
                                  size_t *got);
 
-/* Adds up to want rows, each drawn with probability proportional to its squared distance.
- * Stops early, *got < want, once all distances are 0. */
+/* Adds up to `want` rows, each drawn with probability proportional to its squared
+ * distance. Stops early, *got < want, once all distances are 0. */
 scant_status la_growset_sample(la_growset *set, uint64_t seed, size_t want, size_t *rows,
                                double *d2, size_t *got);
 

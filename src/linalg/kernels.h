@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loops: one set for each number type, chosen by CPU. Kernels allocate nothing,
+ * The inner loops: one set per number type, chosen for the CPU. Kernels allocate nothing,
  * cannot fail and have no state. Rows are contiguous.
  */
 #ifndef SCANT_LINALG_KERNELS_H
@@ -11,54 +11,53 @@
 typedef enum la_type { LA_F32, LA_F64 } la_type;
 
 typedef struct la_rowstat {
-    double sum; /* relative error of a few millionths in float; min, top, second are exact
-                 */
+    double sum; /* relative error a few 1e-6 in float; min, top and second are exact */
     double min;
-    double top, second; /* the two largest: rowstat */
-    double entropy;     /* nats: entropy */
+    double top, second; /* the two largest; set by rowstat */
+    double entropy;     /* in nats; set by entropy */
 } la_rowstat;
 
 typedef struct la_kernels {
     size_t size;         /* bytes per number */
-    int fused;           /* a*b + c rounds once */
+    int fused;           /* whether a*b + c rounds once */
     size_t lanes, piece; /* summation order of dot and sqdist, for tests */
     /* out (nx,ny) = x_i . y_j. A pair's value does not depend on the other pairs of the
      * call. */
     void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                 size_t d, double *out);
-    /* out (nx,ny) = |x_i - y_j|^2, likewise. */
+    /* out (nx,ny) = |x_i - y_j|^2, independent of other pairs too. */
     void (*sqdist)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                    size_t d, double *out);
-    /* x_i . x_i, equal to dot to the bit. */
+    /* out = x_i . x_i, with the same bits as dot. */
     void (*selfdot)(const void *rows, size_t n, size_t d, double *out);
     /* In double: x_i . x_i; sum += all rows; |x_i - point|^2. */
     void (*sumsq)(const void *rows, size_t n, size_t d, double *out);
     void (*total)(const void *rows, size_t n, size_t d, double *sum);
     void (*sqdist_to)(const void *rows, size_t n, size_t d, const double *point,
                       double *out);
-    /* Of rows of probabilities, c >= 2: sum, smallest, two largest; or sum, smallest and
-     * entropy. Other members are not written. */
+    /* For rows of c >= 2 probabilities: sum, smallest, two largest (rowstat); or sum,
+     * smallest and entropy (entropy). Other members are not written. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
     /* The entropy in nats to full precision, for differences of entropies; `entropy` is
-     * faster and right to 1e-13. Permutations of a row tie in both. */
+     * faster, with an error of 1e-13. Permutations of a row tie in both. */
     void (*exact_entropy)(const void *rows, size_t n, size_t c, double *out);
-    /* Likewise - sum_y a_y ln p_y of each row, with rows a of double; p is at least
-     * 1e-12. Rows whose pairs (a, p) are permutations of each other tie. */
+    /* out = - sum_y a_y ln max(p_y, 1e-12) of each row, to full precision; a is double.
+     * Rows whose pairs (a, p) are permutations of each other tie. */
     void (*cross)(const double *a, const void *rows, size_t n, size_t c, double *out);
     /* coarse + fine += rows, elementwise; sums over many calls do not depend on their
      * order: coarse is exact, and the rounding of fine is below the precision of the sum.
      * grid: la_grid(). */
     void (*gather)(const void *rows, size_t count, double grid, double *coarse,
                    double *fine);
-    /* sum_y p_y |p - e_y|, given rowstat's. */
+    /* sum_y p_y |p - e_y|; stat: the results of rowstat. */
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
-    /* Of Kronecker rows g_i = a_i x x_i with a (n, c), in double: out_i = sum over k of
-     * a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value does not depend
-     * on the other rows. And sum, c rows of d numbers, `apart` from each other, += the
-     * sum of s_i g_i, in the order of rows. A constant is the last number of x_i, and a
-     * row of sum then has d + 1. */
+    /* For Kronecker rows g_i = a_i x x_i with a (n, c), in double. kron_dot: out_i = sum
+     * over k of a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value does
+     * not depend on the other rows. kron_add: sum (c rows of d numbers, `apart` numbers
+     * apart) += the sum of s_i g_i, in the order of rows. A constant is the
+     * last number of x_i; a row of sum then has d + 1 numbers. */
     void (*kron_dot)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
                      const double *panel, double *out);
     void (*kron_add)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
@@ -74,7 +73,7 @@ const la_kernels *la_kernels_for(la_type type);
 /* The portable set. */
 const la_kernels *la_kernels_plain(la_type type);
 
-/* Rows of logits to probabilities, in place. Finite input. */
+/* Converts rows of logits to probabilities, in place. Input must be finite. */
 void la_softmax(double *rows, size_t n, size_t c);
 /* For exact sums of numbers whose magnitudes add up to at most `most` > 0: x + grid -
  * grid rounds x to a multiple of a power of two on which such sums are exact. */
@@ -85,10 +84,10 @@ double la_grid(double most);
 enum { LA_PANEL = 12 };
 void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
                    double *sum);
-/* T_depth of linalg/ntk.h for n pairs of rows: sum holds their cosines and becomes it;
- * part holds 1 - cosine, or 1 + cosine where that is negative. depth > 0. */
+/* Replaces sum, the cosines of n pairs of rows, by T_depth of linalg/ntk.h. part holds
+ * 1 - cosine, or 1 + cosine if the cosine is negative. depth > 0. */
 void la_tangents(const double *part, double *sum, size_t n, size_t depth);
-/* First index of the largest; n > 0, no NaN. */
+/* The first index of the largest number; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
 /* Each compiled set by name, for the dispatcher and for tests. */

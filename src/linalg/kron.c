@@ -7,11 +7,10 @@
 typedef struct kron {
     const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w;       /* of a sum: weights, NULL: ones. Of gradients: the vector that
-                            * is added */
-    const double *panel;   /* of dots: the matrix */
-    double scale, by;      /* of gradients */
-    const double *oh, *oa; /* (others, d+), (others, C) of pairs */
+    const double *w;       /* sums: weights, NULL: ones; gradients: the added vector x */
+    const double *panel;   /* dots: the matrix R */
+    double scale, by;      /* gradients: coefficients */
+    const double *oh, *oa; /* pairs: the others' rows (others, d+), (others, C) */
     size_t others;
     double *out;
     size_t apart; /* numbers from one row of out to the next */
@@ -23,8 +22,8 @@ static kron kron_of(const la_view *v) {
     return (kron){.v = v, .width = la_view_width(v), .classes = classes_of(v)};
 }
 
-/* The factors of rows: those of a, or ones in the last part of a buffer of `before` + 1
- * numbers per row. */
+/* The rows' factors a; without a: ones, written behind the first `before` numbers per row
+ * of the worker's buffer. */
 static const double *factors(const la_block *b, size_t before) {
     double *ones = b->room + before * b->count;
     if (b->a) return b->a;
@@ -50,15 +49,13 @@ static la_job norms_job(const la_view *v, kron *k) {
 }
 
 size_t la_kron_norms_memory(const la_view *v, unsigned threads) {
-    la_job job = norms_job(v, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_walk_memory(v, norms_job(v, NULL), threads);
 }
 
 scant_status la_kron_norms(const la_view *v, double *out, la_work *work) {
     kron k = kron_of(v);
     k.out = out;
-    la_job job = norms_job(v, &k);
-    return la_walk(v, &job, NULL, work);
+    return la_walk(v, norms_job(v, &k), NULL, work);
 }
 
 /* ---- pairs ------------------------------------------------------------------------ */
@@ -75,10 +72,10 @@ static void pairs_block(void *arg, const la_block *b) {
             out[i * k->apart + j] *= b->room[i * k->others + j];
 }
 
-/* A block of others, shared by all workers. */
+/* A block of `others`, shared by all workers. */
 typedef struct guests {
     la_view view;
-    size_t rows, h, a; /* rows at a time; bytes of their pieces */
+    size_t rows, h, a; /* rows at a time; bytes of their buffers */
     size_t memory;
 } guests;
 
@@ -103,14 +100,13 @@ static la_job pairs_job(const la_view *v, size_t others, kron *k) {
 }
 
 size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads) {
-    la_job job = pairs_job(v, k, NULL);
-    return size_add(guests_of(v, NULL, k).memory, la_walk_memory(v, &job, threads));
+    return size_add(guests_of(v, NULL, k).memory,
+                    la_walk_memory(v, pairs_job(v, k, NULL), threads));
 }
 
 scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
                            double *out, la_work *work) {
     kron k = kron_of(v);
-    la_job job = pairs_job(v, count, &k);
     guests g = guests_of(v, others, count);
     TRY(la_fits(work->ctx, count));
     la_work rest;
@@ -122,14 +118,14 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
         k.others = count - j < g.rows ? count - j : g.rows;
         k.out = out + j;
         la_view_load(&g.view, j, k.others, h, a, work->room + g.h + g.a);
-        TRY(la_walk(v, &job, NULL, &rest));
+        TRY(la_walk(v, pairs_job(v, count, &k), NULL, &rest));
     }
     return SCANT_OK;
 }
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* Columns from..to-1 of sum += the sum of s_i g_i over `count` rows starting at the i-th.
+/* Adds to columns from..to-1 of sum the sum of s_i g_i over `count` rows from row i on.
  */
 static void add_rows(const kron *k, const la_block *b, size_t i, size_t count,
                      const double *a, const double *s) {
@@ -161,28 +157,27 @@ static la_job sum_job(const la_view *v, kron *k) {
 }
 
 size_t la_kron_sum_memory(const la_view *v, unsigned threads) {
-    la_job job = sum_job(v, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_walk_memory(v, sum_job(v, NULL), threads);
 }
 
 scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work *work) {
     kron k = kron_of(v);
     k.w = w;
-    la_job job = sum_job(v, &k);
-    return la_walk(v, &job, out, work);
+    return la_walk(v, sum_job(v, &k), out, work);
 }
 
 /* ---- dots ------------------------------------------------------------------------- */
 
-/* R in the kernels' layout, in the first part of the work space; the rest is for the
- * walk. */
-static size_t panel_memory(const la_view *v) {
+/* Bytes of R in the kernels' layout, the first part of the work space; the walk uses the
+ * rest. */
+static size_t panel_memory(const la_view *v, size_t classes) {
     size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
-    return size_add(size_mul(classes_of(v), pitch), 63) / 64 * 64;
+    return size_add(size_mul(classes, pitch), 63) / 64 * 64;
 }
 
 static scant_status panel_pack(kron *k, const double *r, la_work *work, la_work *rest) {
-    size_t d = k->v->h->d, pitch = la_panel_pitch(d), bytes = panel_memory(k->v);
+    size_t d = k->v->h->d, pitch = la_panel_pitch(d),
+           bytes = panel_memory(k->v, k->classes);
     TRY(la_work_after(work, bytes, rest));
     double *panel = (double *)(void *)work->room;
     for (size_t c = 0; c < k->classes; c++) {
@@ -212,22 +207,21 @@ static la_job dots_job(const la_view *v, kron *k) {
 }
 
 size_t la_kron_dots_memory(const la_view *v, unsigned threads) {
-    la_job job = dots_job(v, NULL);
-    return size_add(panel_memory(v), la_walk_memory(v, &job, threads));
+    return size_add(panel_memory(v, classes_of(v)),
+                    la_walk_memory(v, dots_job(v, NULL), threads));
 }
 
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work) {
     kron k = kron_of(v);
     la_work rest;
     k.out = out;
-    la_job job = dots_job(v, &k);
     TRY(panel_pack(&k, r, work, &rest));
-    return la_walk(v, &job, NULL, &rest);
+    return la_walk(v, dots_job(v, &k), NULL, &rest);
 }
 
-/* ---- along a few rows ------------------------------------------------------------- */
+/* ---- dots with a sum of a few rows ------------------------------------------------ */
 
-/* The panel is the others' rows of H; a class is one of them. */
+/* The panel holds the others' rows of H: each takes the place of a class. */
 static void along_block(void *arg, const la_block *b) {
     enum { ROWS = 32 };
     const kron *k = arg;
@@ -256,25 +250,17 @@ static la_job along_job(const la_view *v, size_t others, kron *k) {
                     .as_is = true};
 }
 
-/* Buffer of the others' rows in their own type, then as a panel. */
-static size_t along_panel(const la_view *v, size_t others) {
-    size_t pitch = size_mul(la_panel_pitch(v->h->d), sizeof(double));
-    return size_add(size_mul(others, pitch), 63) / 64 * 64;
-}
-
 size_t la_kron_along_memory(const la_view *v, size_t k, unsigned threads) {
-    la_job job = along_job(v, k, NULL);
-    size_t own = size_add(guests_of(v, NULL, k).memory, along_panel(v, k));
-    return size_add(own, la_walk_memory(v, &job, threads));
+    size_t own = size_add(guests_of(v, NULL, k).memory, panel_memory(v, k));
+    return size_add(own, la_walk_memory(v, along_job(v, k, NULL), threads));
 }
 
 scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
                            const double *t, double *out, la_work *work) {
     kron k = kron_of(v);
     guests g = guests_of(v, others, count);
-    size_t own = size_add(g.memory, along_panel(v, count));
+    size_t own = size_add(g.memory, panel_memory(v, count));
     size_t d = v->h->d, pitch = la_panel_pitch(d);
-    la_job job = along_job(v, count, &k);
     assert(count <= LA_BLOCK);
     la_work rest;
     TRY(la_work_after(work, own, &rest));
@@ -288,13 +274,13 @@ scant_status la_kron_along(const la_view *v, const size_t *others, size_t count,
         panel[j * pitch] = v->bias * v->bias;
     }
     k.w = t, k.oa = a, k.panel = panel, k.others = count, k.out = out;
-    return la_walk(v, &job, NULL, &rest);
+    return la_walk(v, along_job(v, count, &k), NULL, &rest);
 }
 
 /* ---- gradients -------------------------------------------------------------------- */
 
-/* A few rows at a time, so that they are still in cache when they are summed. Their
- * number depends on the row length alone, not on the type. */
+/* Processes a few rows at a time, so that they are still in cache when they are summed.
+ * Their number depends on the row length alone, not on the type. */
 static void gradient_block(void *arg, const la_block *b) {
     enum { NEAR = 1 << 15, LEAST = 8 };
     const kron *k = arg;
@@ -326,8 +312,8 @@ static la_job gradient_job(const la_view *v, kron *k) {
 }
 
 size_t la_kron_gradient_memory(const la_view *v, unsigned threads) {
-    la_job job = gradient_job(v, NULL);
-    return size_add(panel_memory(v), la_walk_memory(v, &job, threads));
+    return size_add(panel_memory(v, classes_of(v)),
+                    la_walk_memory(v, gradient_job(v, NULL), threads));
 }
 
 scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
@@ -336,7 +322,6 @@ scant_status la_kron_gradient(const la_view *v, const double *r, double scale,
     kron k = kron_of(v);
     la_work rest;
     k.out = out, k.scale = scale, k.by = by, k.w = x;
-    la_job job = gradient_job(v, &k);
     TRY(panel_pack(&k, r, work, &rest));
-    return la_walk(v, &job, sum, &rest);
+    return la_walk(v, gradient_job(v, &k), sum, &rest);
 }

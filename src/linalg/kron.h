@@ -29,7 +29,8 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t k, dou
 size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads);
 
 /* out (C, d+) = sum of w_i g_i; w is indexed by row number, NULL: ones. Rows of weight 0
- * are read too: if few rows count, let the view name them. C d+ multiply-adds per row. */
+ * are read too: if few weights are not 0, list those rows in the view. C d+ multiply-adds
+ * per row. */
 scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work *work);
 size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 
@@ -38,13 +39,13 @@ size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_work *work);
 size_t la_kron_dots_memory(const la_view *v, unsigned threads);
 
-/* out (m) = <g_i, r> with r the sum of t_j g_j over the k rows that `others` names, which
- * is not built: k (C + d+) multiply-adds per row instead of C d+. */
+/* out (m) = <g_i, r> with r the sum of t_j g_j over the k rows that `others` names. r is
+ * not built: k (C + d+) multiply-adds per row instead of C d+. */
 scant_status la_kron_along(const la_view *v, const size_t *others, size_t k,
                            const double *t, double *out, la_work *work);
 size_t la_kron_along_memory(const la_view *v, size_t k, unsigned threads);
 
-/* out_i = scale <g_i, r> + by x_i (x by place in the view), and sum (C, d+) = sum of
+/* out_i = scale <g_i, r> + by x_i (x by position in the view), and sum (C, d+) = sum of
  * out_i g_i: the gradient of a quadratic and its image in one pass over the rows. 2 C d+
  * multiply-adds per row. */
 scant_status la_kron_gradient(const la_view *v, const double *r, double scale,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the method and memory of a task, and searches for the best sets.
+ * Chooses a task's method, computes its memory, and searches for the best sets.
  */
 #include "linalg/lambda.h"
 
@@ -17,7 +17,7 @@ enum {
     CHUNK_ROWS = 128,        /* rows of small sets loaded at a time */
     FIRST_ROUND = 4,         /* sets evaluated in full before there is a threshold */
     MOST_IN_ROUND = 1 << 16, /* sets between two updates of the threshold */
-    BLOCK_WORK = 2 << 20,    /* least multiply-adds for another thread */
+    BLOCK_WORK = 2 << 20,    /* minimum multiply-adds per block */
     SPARE = 16 << 10         /* overhead of arenas and allocator for a few dozen blocks */
 };
 
@@ -49,9 +49,9 @@ void la_kernel_of_features(const la_view *h, la_kernel *out) {
                        .features = h};
 }
 
-/* ---- shapes ------------------------------------------------------------------------ */
+/* ---- choice of the method ---------------------------------------------------------- */
 
-/* Multiply-adds, times two: of a set, plus its share of the work done once. */
+/* Twice the multiply-adds of a set, plus its share of the work done once. */
 static double cost_direct(const la_lambda_task *t, double r) {
     return (double)t->b * r * r + r * r * r / 3;
 }
@@ -64,7 +64,7 @@ static double cost_split(const la_lambda_task *t, double width, double r, bool k
            low * low * b + low * low * low / 3;
 }
 
-/* Caching pays if sets use a row twice or more. */
+/* Caching is faster if sets use a row twice or more on average. */
 static bool worth_keeping(const la_lambda_task *t, size_t size) {
     return t->kernel->features && size && t->sets / 2 >= t->n_open / t->b;
 }
@@ -130,8 +130,8 @@ size_t lambda_fetch_bytes(const la_kernel *kernel) {
     return size_max(la_view_raw(&many), kernel->room_bytes);
 }
 
-/* Memory of la_lambda_create() for a shape, or for one of the same method with a smaller
- * base. */
+/* Memory of la_lambda_create() for a shape; enough also for the same method with a
+ * smaller base. */
 static size_t shape_memory(const la_lambda_task *t, const lambda_shape *s,
                            unsigned threads) {
     size_t fetch = lambda_fetch_bytes(t->kernel);
@@ -177,7 +177,7 @@ size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads) {
     return rows > la_view_width(&all) ? span : size_max(span, sieve);
 }
 
-/* ---- a task ------------------------------------------------------------------------ */
+/* ---- preparing a task -------------------------------------------------------------- */
 
 scant_status la_lambda_settle(scant__arena *arena, la_lambda_task *task, size_t *base,
                               la_span *span, const char *phase) {
@@ -210,10 +210,8 @@ static scant_status make_rooms(la_lambda *e, scant__arena *arena) {
 
 scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
                               la_lambda **out) {
-    scant__arena room;
-    la_lambda *e = scant__arena_zalloc(arena, 1, sizeof *e);
-    *out = e;
-    if (!e) return SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = arena->ctx};
+    la_lambda *e = *out = TRY_ZERO(arena, la_lambda, 1);
     e->ctx = arena->ctx;
     e->task = *task;
     e->shape = shape_of(task);
@@ -222,10 +220,7 @@ scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
     TRY(la_fits(e->ctx, e->shape.raw));
     TRY(la_fits(e->ctx, e->shape.b));
     TRY(make_rooms(e, arena));
-    scant__arena_init(&room, e->ctx);
-    scant_status s = lambda_base(e, arena, &room);
-    scant__arena_end(&room);
-    return s;
+    return lambda_base(e, arena, &room);
 }
 
 double la_lambda_cap(const la_lambda *e) {
@@ -246,11 +241,11 @@ typedef struct answer {
 typedef struct search {
     la_lambda *e;
     const la_sets *sets;
-    double threshold; /* of this round; below 0: none */
+    double threshold; /* values to exceed in this round; below 0: none */
     size_t first, count;
     size_t block;    /* sets per task */
-    answer *answers; /* of the round */
-    answer *best;    /* capacity: the wanted ones and a round's */
+    answer *answers; /* results of the round */
+    answer *best;    /* capacity: the wanted results plus those of a round */
     size_t n_best;
 } search;
 
@@ -263,12 +258,12 @@ size_t la_lambda_best_memory(size_t sets, size_t want) {
     return size_add(scant__alloc_cost(size_mul(all, sizeof(answer))), 256);
 }
 
-/* Sets loaded at once. */
+/* Number of sets loaded at once. */
 static size_t chunk_sets(const la_lambda *e) {
     return e->shape.way == LAMBDA_DIRECT ? 1 : e->shape.rows / e->shape.b;
 }
 
-/* Sets of a block: enough work for a thread. */
+/* Number of sets per block: enough work for a thread. */
 static size_t block_sets(const la_lambda *e) {
     const lambda_shape *s = &e->shape;
     double b = (double)s->b, size = (double)s->size, raw = (double)s->raw;
@@ -340,8 +335,8 @@ static void rank_answers(search *s, size_t want) {
     if (s->n_best > want) s->n_best = want;
 }
 
-/* As many sets as all rounds before, so that about `want` of a round get in; limited, to
- * show progress. */
+/* Number of sets of the next round: as many as in all rounds before, so that about `want`
+ * of them are among the best; limited, to show progress. */
 static size_t round_size(const search *s, size_t want) {
     size_t all = s->sets->count, rest = all - s->first;
     size_t first = want > FIRST_ROUND ? want : FIRST_ROUND;
@@ -396,7 +391,7 @@ scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, doub
     return status;
 }
 
-/* ---- one set ----------------------------------------------------------------------- */
+/* ---- the value of one set ---------------------------------------------------------- */
 
 typedef struct single {
     la_lambda *e;

@@ -2,7 +2,7 @@
  *
  * The smallest structurally positive eigenvalue of Gram matrices over many sets of rows
  * that share a base: lambda(base + X) for sets X of b rows each, and the sets with the
- * largest.
+ * largest values.
  *
  * With N rows in base and set together and r the dimension that rows can span:
  *
@@ -13,20 +13,20 @@
  *
  * The search tests whether each set is above the best so far, which takes one or two
  * Cholesky factorizations of size b (or r). Eigenvalues are computed only for sets that
- * are: about ln m of m sets in random order. Results do not depend on the order of work:
+ * pass: about ln m of m sets in random order. Results do not depend on the order of work:
  * sets are processed in rounds of fixed size, each against the results of the previous
  * rounds.
  *
- * Values are right to about 1e-12 of the largest eigenvalue (plus the part of the rows
- * outside the span, at most LA_SPAN_CUT of the largest eigenvalue of all rows). Values
- * closer than LA_LAMBDA_EQUAL of max(largest eigenvalue of the base, largest norm^2 in
- * the set) count as equal, and equal sets keep their order: exact ties are ties here.
+ * The error of a value is about 1e-12 times the largest eigenvalue (plus the part of the
+ * rows outside the span, at most LA_SPAN_CUT times the largest eigenvalue of all rows).
+ * Values closer than LA_LAMBDA_EQUAL times max(largest eigenvalue of the base, largest
+ * norm^2 in the set) count as equal, and equal sets keep their order: exact ties tie.
  *
  * Cost, in multiply-adds: once, size^3 for the base's eigenvectors (size: its rows, or
  * r); a set of b rows of width d+: b^2 (d+ + l) / 2 + b^3 / 6 where N <= r; else b^2 r /
  * 2 + b^3 / 6 or r^2 b / 2 + r^3 / 6, whichever is less; and b d+ l (b d+ r) to transform
- * its rows to the base's eigenvectors, unless the transformed rows are cached, in at most
- * LA_LAMBDA_KEEP bytes.
+ * its rows to the base's eigenvectors, unless the transformed rows are cached (at most
+ * LA_LAMBDA_KEEP bytes). l: rows of the base.
  */
 #ifndef SCANT_LINALG_LAMBDA_H
 #define SCANT_LINALG_LAMBDA_H
@@ -43,7 +43,9 @@ enum { LA_LAMBDA_KEEP = 128 << 20 };
 
 /* ---- kernels ----------------------------------------------------------------------- */
 
-enum { LA_KERNEL_TILE = 64 }; /* most rows on either side of a block of values */
+enum {
+    LA_KERNEL_TILE = 64
+}; /* maximum number of rows, and of columns, of a block of values */
 
 /* A positive semidefinite kernel over n rows. */
 typedef struct la_kernel {
@@ -59,7 +61,7 @@ typedef struct la_kernel {
     const la_view *features;
 } la_kernel;
 
-/* K(x, x') = h+ . h+'. Valid while h is. */
+/* The kernel of inner products of rows of H+ (linalg/products.h). Borrows h. */
 void la_kernel_of_features(const la_view *h, la_kernel *out);
 
 /* out (n, n) = the kernel's values between the rows of a list: the lower triangle, and
@@ -68,24 +70,24 @@ scant_status la_kernel_gram(const la_kernel *kernel, const size_t *rows, size_t 
                             double *out, scant__arena *room);
 size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads);
 
-/* ---- the task ---------------------------------------------------------------------- */
+/* ---- tasks ------------------------------------------------------------------------- */
 
 typedef struct la_lambda_task {
     const la_kernel *kernel;
-    const la_span *span; /* if dual: with coordinates */
+    const la_span *span; /* used if dual; has coordinates */
     bool dual;           /* N > r */
     const size_t *base;  /* rows that belong to every set */
     size_t n_base;
-    const size_t *open; /* rows that sets consist of; sets name places in this list */
+    const size_t *open; /* rows that sets consist of; sets hold positions in this list */
     size_t n_open;
     size_t b;    /* rows per set */
     size_t sets; /* expected number of sets: decides what is cached */
 } la_lambda_task;
 
-/* Given kernel, open, b, sets and in base all labelled rows, finds the rank of all rows
- * of the kernel and sets span (the caller's, coordinates in arena) and dual. If N <= r,
- * it removes rows from base that depend on earlier ones, so that a label given twice does
- * not make every value 0. */
+/* Finds the rank of all rows of the kernel and sets task->span (coordinates in arena) and
+ * dual; kernel, open, b and sets must be set, and base must hold all labelled rows. If
+ * N <= r, removes rows from base that depend on earlier ones: two equal labelled rows
+ * would make every value 0. */
 scant_status la_lambda_settle(scant__arena *arena, la_lambda_task *task, size_t *base,
                               la_span *span, const char *phase);
 size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads);
@@ -97,18 +99,17 @@ scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
 /* Upper bound for any rank and any base of up to n_base rows. */
 size_t la_lambda_memory(const la_lambda_task *task, unsigned threads);
 
-/* The upper bound of all values by the base (its own smallest eigenvalue); INFINITY:
- * none. */
+/* Upper bound of all values: the smallest eigenvalue of the base; INFINITY: none. */
 double la_lambda_cap(const la_lambda *e);
 /* Number of sets evaluated in full so far. */
 size_t la_lambda_evaluated(const la_lambda *e);
 
-/* ---- questions --------------------------------------------------------------------- */
+/* ---- evaluating sets --------------------------------------------------------------- */
 
 typedef struct la_sets {
     size_t count;
-    /* Writes the b places of a set, distinct. worker: below the thread count, for
-     * scratch. NULL: set i is the places i*b to i*b + b-1. */
+    /* Writes the b distinct positions of a set. worker: below the thread count, for
+     * scratch. NULL: set i has positions i*b to i*b + b-1. */
     void (*get)(const void *self, size_t set, unsigned worker, size_t *places);
     const void *self;
 } la_sets;
@@ -118,14 +119,14 @@ typedef struct la_found {
     size_t set;
 } la_found;
 
-/* The `want` best sets, best first, equal ones in order; only sets above `least` (below
- * 0: all). Fewer if there are no more. */
+/* Finds the `want` best sets, best first, equal ones in order; only sets above `least`
+ * (below 0: all). *count is less than `want` if there are no more. */
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count);
 size_t la_lambda_best_memory(size_t sets, size_t want);
 
-/* One set's value; and, unless burden is NULL, how much each of its rows lowers it (b):
- * replace the rows with the largest burden first. */
+/* Computes one set's value and, unless burden is NULL, burden (b): how much each row
+ * lowers it. To improve a set, replace the rows with the largest burden first. */
 scant_status la_lambda_of(la_lambda *e, const size_t *places, double *lambda,
                           double *burden);
 

@@ -11,7 +11,7 @@
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
 
-enum { ALONE = 192 }; /* fewer rows run on one thread */
+enum { ALONE = 192 }; /* fewer rows are processed on one thread */
 
 static size_t cost(size_t rows, size_t width) {
     return scant__alloc_cost(size_mul(size_mul(rows, width), sizeof(double)));
@@ -69,11 +69,11 @@ size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads) {
 typedef struct sieve {
     size_t n, kept;
     size_t *rows;
-    size_t *places; /* (n): of the kept rows, in k */
-    double *k, *l;  /* (n, n): the values; a factor of the kept ones */
+    size_t *places; /* (n): indices of the kept rows in k */
+    double *k, *l;  /* (n, n): kernel values; Cholesky factor of the kept rows */
 } sieve;
 
-/* Whether one factorization of all rows proves that every row stays. */
+/* Whether one factorization of all rows proves that all are independent. */
 static bool all_stay(const sieve *s, double least) {
     memcpy(s->l, s->k, s->n * s->n * sizeof(double));
     if (!la_cholesky(s->n, s->l, s->n)) return false;
@@ -84,7 +84,7 @@ static bool all_stay(const sieve *s, double least) {
     return true;
 }
 
-/* The factorization row by row, without dependent rows. */
+/* Factorizes row by row and skips dependent rows. */
 static scant_status sieve_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     sieve *s = arg;
@@ -113,20 +113,18 @@ static scant_status sieve_block(void *arg, size_t block, unsigned worker,
 
 scant_status lambda_independent(const la_kernel *kernel, scant_ctx *ctx, size_t *rows,
                                 size_t *count) {
-    scant__arena room;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = ctx};
     sieve s = {.n = *count, .rows = rows};
     if (!s.n) return SCANT_OK;
     TRY(la_fits(ctx, s.n));
-    scant__arena_init(&room, ctx);
     s.k = matrix(&room, s.n, s.n);
     s.l = matrix(&room, s.n, s.n);
-    s.places = scant__arena_alloc(&room, s.n, sizeof *s.places);
-    scant_status status = s.k && s.l && s.places ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = la_kernel_gram(kernel, rows, s.n, s.k, &room);
-    if (status == SCANT_OK) status = scant__parfor(ctx, NULL, 1, sieve_block, &s);
-    if (status == SCANT_OK) *count = s.kept;
-    scant__arena_end(&room);
-    return status;
+    if (!s.k || !s.l) return SCANT_ENOMEM;
+    s.places = TRY_NEW(&room, size_t, s.n);
+    TRY(la_kernel_gram(kernel, rows, s.n, s.k, &room));
+    TRY(scant__parfor(ctx, NULL, 1, sieve_block, &s));
+    *count = s.kept;
+    return SCANT_OK;
 }
 
 size_t lambda_independent_memory(const la_kernel *kernel, size_t count,
@@ -144,7 +142,7 @@ typedef struct base_job {
     double *k;    /* (size, size): K, or Z^T Z; then its eigenvectors, by rows */
     double *wide; /* (raw, raw): H+^T H+, if dual */
     double *half; /* (raw, size) */
-    double *room; /* for the eigenvectors */
+    double *room; /* work space of the eigenvectors */
     void *fetch;
 } base_job;
 
@@ -155,7 +153,7 @@ static la_view view_of(const la_kernel *kernel, const size_t *rows, size_t m) {
     return view;
 }
 
-/* For the base or for the cached open rows, whichever is more. */
+/* Work space for the base or for the cached open rows, whichever is larger. */
 static size_t work_memory(const la_lambda_task *t, const lambda_shape *s,
                           unsigned threads) {
     if (!t->kernel->features) return 0;
@@ -191,7 +189,7 @@ static scant_status no_eigenvectors(scant__fault *fault, size_t size) {
                             size);
 }
 
-/* Y of a set is K_XL U^T, with features H_X (U H_L)^T. */
+/* Prepares Y of a set: K_XL U^T; with features H_X (U H_L)^T. */
 static scant_status schur_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     base_job *job = arg;
@@ -241,7 +239,7 @@ static scant_status direct_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Y of a row is h+ V U^T. */
+/* Prepares Y of a row: h+ V U^T. */
 static scant_status split_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     const base_job *job = arg;

@@ -2,9 +2,9 @@
  *
  * Internals of linalg/lambda.h.
  *
- * Three methods to test whether all relevant eigenvalues are above mu. D is diagonal and
- * holds the base's eigenvalues, ascending; Y (b, size) is the set's rows in the base's
- * eigenvectors.
+ * Three methods test whether all relevant eigenvalues are above mu. D is diagonal and
+ * holds the base's eigenvalues, ascending; Y (b, size) holds the set's rows in the basis
+ * of the base's eigenvectors.
  *
  * schur (N <= r): K in the basis of the base's eigenvectors is [D Y^T; Y K_XX]. It is
  * above mu if D is and S = K_XX - mu - Y (D - mu)^-1 Y^T is positive definite. split (N >
@@ -12,7 +12,7 @@
  * others. C = I + Y_h (D_h - mu)^-1 Y_h^T is positive definite, so it remains to test the
  * small Q = D_s - mu + Y_s^T C^-1 Y_s. That is the inertia of a b x b matrix
  * (Haynsworth), by definite factorizations alone, which are stable for any mu. direct (N
- * > r): Z^T Z - mu itself, r x r; if b is not small compared with r.
+ * > r): factorizes Z^T Z - mu, r x r; used if b is not small compared with r.
  */
 #ifndef SCANT_LINALG_LAMBDA_INT_H
 #define SCANT_LINALG_LAMBDA_INT_H
@@ -30,14 +30,14 @@ typedef struct lambda_shape { /* derived from the sizes */
     lambda_way way;
     size_t b;
     size_t raw;    /* numbers per row when loaded: d+, or K with the base's rows */
-    size_t size;   /* of the base's matrix: its rows, or r */
-    size_t length; /* of an eigenvector */
-    size_t rows;   /* loaded at once: of one set or several, or a part of one (direct) */
+    size_t size;   /* rows of the base's matrix: base rows, or r */
+    size_t length; /* length of an eigenvector */
+    size_t rows;   /* rows loaded at once: one or several sets, or part of one (direct) */
     bool keep;     /* coordinates of all open rows are cached */
 } lambda_shape;
 
-typedef struct lambda_room { /* a worker's */
-    size_t *places, *list;   /* (rows, or b if direct): places, and rows, of sets */
+typedef struct lambda_room { /* one worker's buffers */
+    size_t *places, *list;   /* (rows, or b if direct): the sets' positions and rows */
     void *fetch;             /* buffer for loading */
     double *raw;             /* (rows, raw) */
     double *y;               /* (rows, size) */
@@ -49,12 +49,12 @@ typedef struct lambda_room { /* a worker's */
     double *gap;             /* (size): base - mu */
     double *v, *kv;          /* (length): a vector, and the matrix times it */
     double *t, *z;           /* (b) */
-    /* of the current set: */
-    size_t at; /* index of its first row among those loaded */
+    /* The current set: */
+    size_t at; /* index of its first row among the loaded rows */
     const double *set_raw;
     double *set_y; /* if cached: a buffer for Y, filled when vectors are needed */
     double slack;  /* rounding level: smaller differences are not significant */
-    double mu;     /* of the factorization */
+    double mu;     /* mu of the current factorization */
     size_t low;    /* split: number of base eigenvalues not clearly above mu */
 } lambda_room;
 
@@ -62,8 +62,8 @@ struct la_lambda {
     scant_ctx *ctx;
     la_lambda_task task;
     lambda_shape shape;
-    double *base;   /* (size): its eigenvalues, ascending; unset if direct */
-    double top;     /* a lower bound of the largest */
+    double *base;   /* (size): the base's eigenvalues, ascending; unset if direct */
+    double top;     /* a lower bound of the largest eigenvalue */
     double *turn;   /* (raw, size): transforms a row to Y; unset if direct */
     double *kept;   /* (n_open, size): Y of all open rows, or NULL */
     double *matrix; /* (r, r): Z^T Z of the base, lower triangle, if direct */
@@ -89,27 +89,28 @@ scant_status lambda_base(la_lambda *e, scant__arena *arena, scant__arena *room);
 size_t lambda_base_memory(const la_lambda_task *t, const lambda_shape *s,
                           unsigned threads);
 
-/* ---- lambda_set.c: one set at a time, in a worker's room. In blocks of core/parfor.h,
- * where BLAS is on one thread. ---- */
+/* ---- lambda_set.c: one set at a time, in a worker's room. Call inside blocks of
+ * core/parfor.h, where BLAS uses one thread. ---- */
 
-/* out (m, k) = K(rows, others) in tiles; rows of out are apart. */
+/* out (m, k) = K(rows, others), tile by tile; rows of out are `apart` numbers apart. */
 void lambda_kernel_block(const la_kernel *kernel, const size_t *rows, size_t m,
                          const size_t *others, size_t k, double *out, size_t apart,
                          void *room);
 
-/* Doubles of a worker's buffers; and their layout starting at `at`. */
+/* Size of a worker's buffers in doubles; their layout starting at `at`. */
 size_t lambda_room_size(const lambda_shape *s, size_t fetch);
 void lambda_room_lay(const lambda_shape *s, size_t fetch, double *at, lambda_room *room);
 
-/* Loads `sets` sets whose places are in the room. */
+/* Loads `sets` sets whose positions are in the room. */
 void lambda_load(const la_lambda *e, lambda_room *room, size_t sets);
 /* Makes one of the loaded sets current. */
 void lambda_turn_to(const la_lambda *e, lambda_room *room, size_t set);
-/* Whether its lambda is above mu. */
+/* Whether the current set's lambda is above mu. */
 bool lambda_above(const la_lambda *e, lambda_room *room, double mu);
-/* Its lambda, which is above `lo`; the last call must have been lambda_above() at lo. */
+/* The current set's lambda, which is above `lo`. The previous call must be lambda_above()
+ * at lo. */
 double lambda_value(const la_lambda *e, lambda_room *room, double lo);
-/* Its lambda without a threshold. Leaves the eigenvector in room->v. */
+/* The current set's lambda, without a threshold; leaves the eigenvector in room->v. */
 double lambda_solve(const la_lambda *e, lambda_room *room);
 /* The burden of la_lambda_of(); call after lambda_solve(). */
 void lambda_burden(const la_lambda *e, lambda_room *room, double *burden);

@@ -2,8 +2,8 @@
  *
  * An eigenvalue is enclosed between a mu that a factorization proved to be below it and a
  * Rayleigh quotient, which is never below it. Inverse iteration with the current factors
- * lowers the quotient, and mu is raised towards it, by bisection if necessary. Four to
- * six factorizations for any spectrum.
+ * lowers the quotient, and mu is raised towards it, by bisection if necessary. Any
+ * spectrum takes four to six factorizations.
  */
 #include "linalg/lambda_int.h"
 
@@ -19,11 +19,11 @@
 static const double CLEAR_OF_MU = 0.02, CLEAR_OF_TOP = 1e-5;
 
 enum {
-    INVERSE_STEPS = 4, /* with one factorization */
-    MOST_ROUNDS = 200  /* per evaluation: bisection alone needs 60 */
+    INVERSE_STEPS = 4, /* steps of inverse iteration per factorization */
+    MOST_ROUNDS = 200  /* rounds per evaluation: bisection alone needs 60 */
 };
 
-/* ---- rooms ------------------------------------------------------------------------- */
+/* ---- workers' buffers -------------------------------------------------------------- */
 
 /* Divides a buffer into pieces of whole cache lines; without memory it counts only. */
 static double *take(double *at, size_t *used, size_t rows, size_t width) {
@@ -89,7 +89,7 @@ static void load_features(const la_lambda *e, const lambda_room *room, size_t fi
     la_view_load(&view, 0, count, room->raw, NULL, room->fetch);
 }
 
-/* Z^T Z, a block of rows at a time. */
+/* Computes Z^T Z, a block of rows at a time. */
 static void load_direct(const la_lambda *e, lambda_room *room) {
     size_t b = e->shape.b, size = e->shape.size, width = e->shape.raw;
     const la_span *span = e->task.span;
@@ -165,7 +165,7 @@ void lambda_turn_to(const la_lambda *e, lambda_room *room, size_t set) {
     room->slack = LA_LAMBDA_EQUAL * top;
 }
 
-/* ---- above mu? --------------------------------------------------------------------- */
+/* ---- tests whether lambda > mu ----------------------------------------------------- */
 
 /* g = Y with columns from `low` on divided by the square roots of their gaps. */
 static void scale_columns(const la_lambda *e, lambda_room *room, size_t low) {
@@ -239,7 +239,7 @@ bool lambda_above(const la_lambda *e, lambda_room *room, double mu) {
 
 /* ---- vectors ----------------------------------------------------------------------- */
 
-/* out (b) += Y v, and out += sign Y^T t: of the columns from `from` on. */
+/* out (b) += Y v, and out += sign Y^T t, over the columns from `from` on. */
 static void rows_times(const la_lambda *e, const lambda_room *room, size_t from,
                        const double *v, double *out) {
     size_t size = e->shape.size;
@@ -308,7 +308,7 @@ static void solve(const la_lambda *e, lambda_room *room) {
         solve_lower(length, room->q, false, room->v);
         solve_lower(length, room->q, true, room->v);
     }
-    /* divided by the largest first, so that squares do not overflow */
+    /* divide by the largest entry first, so that squares do not overflow */
     double reach = fabs(room->v[cblas_idamax((int)length, room->v, 1)]);
     cblas_dscal((int)length, 1 / reach, room->v, 1);
     cblas_dscal((int)length, 1 / cblas_dnrm2((int)length, room->v, 1), room->v, 1);
@@ -400,13 +400,13 @@ double lambda_solve(const la_lambda *e, lambda_room *room) {
     double off;
     if (e->shape.way == LAMBDA_NOTHING) return 0;
     if (lambda_above(e, room, room->slack)) return lambda_value(e, room, room->slack);
-    /* it is 0: rows are dependent, and the vector shows which */
+    /* lambda is 0: rows are dependent, and the vector shows which */
     start_vector(e, room);
     if (lambda_above(e, room, -room->slack)) iterate(e, room, &off);
     return 0;
 }
 
-/* out (b) = z . v of the set's rows. */
+/* out (b) = z . v for each row of the set. */
 static void direct_rows_times(const la_lambda *e, lambda_room *room, double *out) {
     const lambda_shape *s = &e->shape;
     const la_span *span = e->task.span;

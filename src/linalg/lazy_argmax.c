@@ -9,9 +9,9 @@
 
 enum {
     BLOCK = LA_BLOCK,  /* rows that share a largest value */
-    SMALL_FRONT = 512, /* rows */
+    SMALL_FRONT = 512, /* smallest and largest size of the front, in rows */
     LARGE_FRONT = 4096,
-    FRONT_NUMBERS = 1 << 19, /* of a, in the front */
+    FRONT_NUMBERS = 1 << 19, /* most numbers of a in the front */
     FIRST_LIMIT = 4,
     MOST_DOUBT = 64
 };
@@ -31,7 +31,7 @@ static size_t front_rows(const la_view *v) {
     rows = rows > LARGE_FRONT ? LARGE_FRONT : rows;
     rows = rows > numbers ? numbers : rows;
     rows = rows < SMALL_FRONT ? SMALL_FRONT : rows;
-    return 2 * rows < v->m ? rows : v->m; /* or all */
+    return 2 * rows < v->m ? rows : v->m; /* all rows of a small pool */
 }
 
 static size_t front_most(const la_view *v) {
@@ -65,7 +65,7 @@ static la_job catch_job(const la_view *v, void *arg) {
                     .as_is = true};
 }
 
-/* Buffer of the moves' rows, before the pass's own. */
+/* Bytes for the moves' rows, placed before the pass's own buffer. */
 static size_t moved_rows(const la_view *v) {
     size_t h = la_rows_point_scratch(v->h, LA_LAZY_ARGMAX_UNDO);
     size_t a = size_mul(LA_LAZY_ARGMAX_UNDO * sizeof(double), classes_of(v));
@@ -74,15 +74,14 @@ static size_t moved_rows(const la_view *v) {
 
 size_t la_lazy_argmax_work(const la_view *v, unsigned threads) {
     static const size_t some_list;
-    la_job job = catch_job(v, NULL);
     la_rows listed = *v->h;
     la_view front = *v;
     listed.list = &some_list;
     front.h = &listed, front.m = front_most(v);
-    size_t needs[] = {size_add(la_walk_memory(v, &job, threads), moved_rows(v)),
-                      la_kron_along_memory(&front, 1, threads),
-                      la_kron_dots_memory(&front, threads),
-                      la_kron_dots_memory(v, threads), la_kron_sum_memory(v, threads)};
+    size_t needs[] = {
+        size_add(la_walk_memory(v, catch_job(v, NULL), threads), moved_rows(v)),
+        la_kron_along_memory(&front, 1, threads), la_kron_dots_memory(&front, threads),
+        la_kron_dots_memory(v, threads), la_kron_sum_memory(v, threads)};
     size_t most = 0;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         most = needs[i] > most ? needs[i] : most;
@@ -99,12 +98,10 @@ static scant_status front_init(la_lazy_argmax *lead, scant__arena *arena) {
     size_t most = front_most(v), classes = classes_of(v);
     lead->front.most = most;
     lead->front.wanted = front_rows(v);
-    lead->front.row = scant__arena_alloc(arena, most, 3 * sizeof(size_t));
-    lead->front.value = scant__arena_alloc(arena, most, 2 * sizeof(double));
-    lead->front.a = scant__arena_alloc(arena, v->a ? most * classes : 1, sizeof(double));
-    lead->front.start = scant__arena_alloc(arena, lead->blocks + 1, sizeof(size_t));
-    if (!lead->front.row || !lead->front.value || !lead->front.a || !lead->front.start)
-        return SCANT_ENOMEM;
+    lead->front.row = TRY_NEW(arena, size_t, size_mul(3, most));
+    lead->front.value = TRY_NEW(arena, double, size_mul(2, most));
+    lead->front.a = TRY_NEW(arena, double, v->a ? size_mul(most, classes) : 1);
+    lead->front.start = TRY_NEW(arena, size_t, lead->blocks + 1);
     lead->front.place = lead->front.row + most;
     lead->front.chance = lead->front.place + most;
     lead->front.dot = lead->front.value + most;
@@ -124,13 +121,11 @@ scant_status la_lazy_argmax_init(la_lazy_argmax *lead, scant__arena *arena) {
     lead->blocks = m / BLOCK + (m % BLOCK != 0);
     lead->limit = FIRST_LIMIT;
     lead->active = m;
-    lead->value = scant__arena_zalloc(arena, m, sizeof(double));
-    lead->next = scant__arena_alloc(arena, m, sizeof(double));
-    lead->top = scant__arena_alloc(arena, lead->blocks, sizeof(double));
-    lead->broken = scant__arena_alloc(arena, lead->blocks, sizeof(size_t));
-    lead->near = scant__arena_alloc(arena, size_mul(size, 2), sizeof(double));
-    if (!lead->value || !lead->next || !lead->top || !lead->broken || !lead->near)
-        return SCANT_ENOMEM;
+    lead->value = TRY_ZERO(arena, double, m);
+    lead->next = TRY_NEW(arena, double, m);
+    lead->top = TRY_NEW(arena, double, lead->blocks);
+    lead->broken = TRY_NEW(arena, size_t, lead->blocks);
+    lead->near = TRY_NEW(arena, double, size_mul(size, 2));
     lead->apart = lead->near + size;
     lead->longest = lead->longer * lead->length[la_argmax(lead->length, m)];
     lead->most = lead->share * lead->merit[la_argmax(lead->merit, m)];
@@ -157,7 +152,7 @@ static bool list_front(la_lazy_argmax *lead, double cut) {
     return true;
 }
 
-/* A value that about `want` rows reach, estimated from a sample. */
+/* A value that about as many rows reach as the front holds, estimated from a subset. */
 static double cut_at(const la_lazy_argmax *lead) {
     enum { SAMPLE = 1024 };
     la_scored items[SAMPLE];
@@ -208,8 +203,8 @@ static void exclude(la_lazy_argmax *lead, size_t row) {
     lead->value[row] = OUT;
 }
 
-/* Recomputes all values from R: bit for bit as evaluating them one by one. The last
- * leaders must be final. */
+/* Recomputes all values from R, with the same bits as one by one. The last leaders must
+ * be final. */
 static scant_status know(la_lazy_argmax *lead, const double *r) {
     for (size_t j = 0; j < lead->moves; j++) exclude(lead, lead->move[j].row);
     TRY(la_kron_dots(lead->view, r, lead->next, lead->work));
@@ -222,7 +217,7 @@ static scant_status know(la_lazy_argmax *lead, const double *r) {
     return SCANT_OK;
 }
 
-/* |g_row| |t|: the length of a move. */
+/* The length of a move, |g_row| |t|. */
 static double distance(const la_lazy_argmax *lead, const la_move *move) {
     return fabs(move->t) * lead->length[move->row] * lead->longer;
 }
@@ -234,7 +229,7 @@ static double rounding(const la_lazy_argmax *lead, la_type type) {
     return type == LA_F64 ? 0x1p-53 * steps : 0x1p-24 * (steps < 512 ? steps : 512);
 }
 
-/* Rounding error of a value that does not depend on the moves. */
+/* The part of a value's rounding error that does not depend on the moves. */
 static double value_rounding(const la_lazy_argmax *lead) {
     double far = la_frobenius(lead->near, size_of(lead->view));
     for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
@@ -252,23 +247,23 @@ static scant_status shift(la_lazy_argmax *lead, const size_t *rows, size_t count
     return SCANT_OK;
 }
 
-/* ---- all rows catch up ------------------------------------------------------------ */
+/* ---- updating all rows after moves ------------------------------------------------ */
 
 typedef struct catch_up {
     la_lazy_argmax *lead;
     size_t moves;
-    const void *h[LA_LAZY_ARGMAX_UNDO], *a[LA_LAZY_ARGMAX_UNDO]; /* of the moves' rows */
+    const void *h[LA_LAZY_ARGMAX_UNDO], *a[LA_LAZY_ARGMAX_UNDO]; /* the moves' rows */
     double far[LA_LAZY_ARGMAX_UNDO], slack;
     bool check;
 } catch_up;
 
-/* <g_i, g_j> of all rows i of a block and all moves j. */
+/* <g_i, g_j> for all rows i of a block and all moves j. */
 static double *products(const catch_up *up, const la_block *b) {
     enum { ROWS = 32 };
     const la_view *v = up->lead->view;
     size_t k = up->moves, c = classes_of(v);
     double *y = b->room, *z = b->room + b->count * k;
-    for (size_t i = 0; i < b->count; i += ROWS) { /* in cache for the next moves */
+    for (size_t i = 0; i < b->count; i += ROWS) { /* stay in cache for the next moves */
         const void *own[ROWS];
         size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
         la_kernels_for(v->h->type)->dot(b->x + i, rows, up->h, k, v->h->d, y + i * k);
@@ -281,8 +276,8 @@ static double *products(const catch_up *up, const la_block *b) {
     return y;
 }
 
-/* Values after all moves, and the first move at which a row outside the front may have
- * led. */
+/* Computes values after all moves, and the first move at which a row outside the front
+ * may have led. */
 static void catch_block(void *arg, const la_block *b) {
     const catch_up *up = arg;
     la_lazy_argmax *lead = up->lead;
@@ -331,22 +326,21 @@ static scant_status advance(la_lazy_argmax *lead, size_t moves, bool check,
     la_view_load(&some, 0, moves, NULL, v->a ? a : NULL,
                  h + la_rows_point_scratch(v->h, LA_LAZY_ARGMAX_UNDO));
     for (size_t j = 0; j < moves; j++) up.a[j] = a + j * c;
-    la_job job = catch_job(v, &up);
-    TRY(la_walk(v, &job, NULL, &rest));
+    TRY(la_walk(v, catch_job(v, &up), NULL, &rest));
     *broken = moves;
     for (size_t b = 0; b < lead->blocks; b++)
         *broken = lead->broken[b] < *broken ? lead->broken[b] : *broken;
     return SCANT_OK;
 }
 
-/* Uses values of R itself for the next moves: updating along them did not pay. */
+/* For the next moves, recomputes values from R: updating them was not faster. */
 static void distrust(la_lazy_argmax *lead) {
     lead->patience = lead->patience ? 2 * lead->patience : 1;
     if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
     lead->doubt = lead->patience;
 }
 
-/* near minus the moves starting at `first`. */
+/* Subtracts the moves from `first` on from near. */
 static scant_status unshift(la_lazy_argmax *lead, size_t first) {
     size_t rows[LA_LAZY_ARGMAX_UNDO], count = lead->moves - first;
     for (size_t j = 0; j < count; j++) {
@@ -357,7 +351,7 @@ static scant_status unshift(la_lazy_argmax *lead, size_t first) {
     return shift(lead, rows, count, lead->next);
 }
 
-/* If all rows are in the front, they are up to date. */
+/* Settles the moves if the front holds all rows: they are up to date. */
 static scant_status settle_front(la_lazy_argmax *lead) {
     lead->slack += value_rounding(lead) * (double)lead->moves;
     for (size_t j = 0; j < lead->moves; j++)
@@ -399,7 +393,7 @@ scant_status la_lazy_argmax_settle(la_lazy_argmax *lead, size_t *back) {
 
 /* ---- the leader ------------------------------------------------------------------- */
 
-/* Error of the values of `near` at R, relative to |g_j|. */
+/* Bound of the error, relative to |g_j|, of values of `near` used for R. */
 static double far_from(const la_lazy_argmax *lead, const double *r) {
     const la_view *v = lead->view;
     size_t size = size_of(v);

@@ -10,12 +10,12 @@
  * Values are stored for a matrix `near` that follows R along the leaders' rows: C + d+
  * multiply-adds per row and move instead of C d+. The rest of R's change alters a value
  * by at most slope |g_j| |R - near| in the spectral norm, since g_j has rank one. Rows
- * that may still lead are evaluated with R itself, and the best of them leads. If these
- * are many, all values are recomputed from R.
+ * that may still lead are evaluated with R itself, and the best of them leads. If there
+ * are many such rows, all values are recomputed from R.
  *
  * Only the front, some thousand rows with the largest values, is updated after each move.
  * After a few moves one pass updates all rows and checks whether a row outside the front
- * could have led meanwhile. If so, the leaders from there on are withdrawn, and the
+ * could have led meanwhile. If so, the leaders from that move on are withdrawn, and the
  * caller continues from an earlier state.
  *
  * So the leaders are those that evaluating all rows would find: decisions always use the
@@ -36,62 +36,62 @@ enum { LA_LAZY_ARGMAX_UNDO = 16 }; /* most leaders that may be withdrawn */
 typedef struct la_move { /* a leader, and the change t g_row of R */
     size_t row;
     double t;
-    double value, far; /* its value as leader; error of the other rows' values, relative
-                        * to |g_j| */
+    double value, far; /* the leader's value; error of the other rows' values, relative to
+                        * |g_j| */
 } la_move;
 
 typedef struct la_lazy_argmax {
-    /* set by the caller: */
+    /* Set by the caller: */
     const la_view *view; /* all rows: 0..m-1 */
     la_work *work;
     double share, slope;
     const double *merit, *length; /* m; |g_j| is length times longer */
     double longer;
     /* internal: */
-    double longest;       /* |g_j| */
-    double *near, *apart; /* matrices: the one that values belong to, and R minus it */
-    bool known;           /* whether values belong to `near` */
-    double *value, *next; /* m, before all moves; -inf: has led */
+    double longest;       /* largest |g_j| */
+    double *near, *apart; /* matrices: the one that values refer to; R minus it */
+    bool known;           /* values refer to `near` */
+    double *value, *next; /* m: values before all moves, and after; -inf: has led */
     size_t blocks;
-    double *top;    /* of a block: the largest value */
-    size_t *broken; /* of a block: the first move at which a row outside the front could
+    double *top;    /* per block: the largest value */
+    size_t *broken; /* per block: the first move at which a row outside the front could
                      * have led */
-    double radius;  /* rounding of products so far, relative to |g_j| */
-    double slack;   /* rounding of values */
+    double radius;  /* rounding error of products so far, relative to |g_j| */
+    double slack;   /* rounding error of values */
     double most;    /* the largest share merit_j */
     size_t active;  /* rows that may lead, before all moves */
     struct {
         size_t count, most, wanted;
         double cut;    /* all rows outside have lower values */
-        size_t *row;   /* rising */
-        size_t *place; /* its place in h */
-        double *a;     /* its numbers */
-        double *value; /* after all moves */
+        size_t *row;   /* rows, ascending */
+        size_t *place; /* the rows' positions in h */
+        double *a;     /* the rows' numbers a */
+        double *value; /* values after all moves */
         double *dot;
-        size_t *chance; /* places in the front */
-        size_t *start;  /* of a block: index of its first row */
+        size_t *chance; /* rows that may lead: indices in the front */
+        size_t *start;  /* per block: index of its first row */
         la_rows rows_h, rows_a;
         la_view view;
     } front;
-    size_t moves, limit; /* done, and allowed before all rows are updated */
+    size_t moves, limit; /* moves done; moves allowed before all rows are updated */
     la_move move[LA_LAZY_ARGMAX_UNDO];
-    size_t doubt, patience; /* moves to skip updating along, now and next time */
+    size_t doubt,
+        patience; /* moves for which values are recomputed: left now, and next time */
 } la_lazy_argmax;
 
 size_t la_lazy_argmax_memory(const la_view *v); /* without the work space */
 size_t la_lazy_argmax_work(const la_view *v, unsigned threads);
-/* The caller has set its members of *m. All rows may lead. */
+/* The caller must have set its members of *m. At first all rows may lead. */
 scant_status la_lazy_argmax_init(la_lazy_argmax *m, scant__arena *arena);
 
-/* The leader at R (C, d+) and <g_row, R>; or how many of the last leaders are withdrawn:
- * then restore R of the state before the first of them and call again. At least one row
- * must be left. */
+/* Finds the leader at R (C, d+) and <g_row, R>. *back > 0: the last *back leaders are
+ * withdrawn instead; restore R from before the first of them and call again. At least one
+ * row must be left. */
 scant_status la_lazy_argmax_find(la_lazy_argmax *m, const double *r, size_t *row,
                                  double *dot, size_t *back);
-/* The found row no longer competes, and R has changed by t g_row and possibly a little
- * more. */
+/* Excludes the row found. R has changed by t g_row, and possibly slightly more. */
 scant_status la_lazy_argmax_take(la_lazy_argmax *m, size_t row, double t);
-/* After the last leader: whether the last leaders are final. */
+/* Call after the last leader. *back: how many of the last leaders are withdrawn. */
 scant_status la_lazy_argmax_settle(la_lazy_argmax *m, size_t *back);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The minimum of a convex function of one number.
+ * Minimizes a convex function of one variable.
  */
 #ifndef SCANT_LINALG_NEWTON_H
 #define SCANT_LINALG_NEWTON_H
@@ -14,8 +14,8 @@ typedef struct la_slope {
 
 typedef scant_status (*la_slope_fn)(void *arg, double at, la_slope *out);
 
-/* Newton steps from start within [low, high], bisection if one leaves the current
- * bracket. Returns an end if the minimum is there. Fails if fn does. */
+/* Newton's method from start within [low, high], with bisection if a step leaves the
+ * current bracket. *out is an end if the minimum is there. Fails if fn does. */
 scant_status la_convex_minimum(la_slope_fn fn, void *arg, double low, double high,
                                double start, double *out);
 

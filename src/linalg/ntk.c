@@ -9,14 +9,14 @@
 
 enum { TILE = LA_KERNEL_TILE };
 
-/* Of 1 - |cosine|: below it the cosine's rounding would affect the angle. */
+/* If 1 - |cosine| is below this, the cosine's rounding would affect the angle. */
 static const double PARALLEL = 1e-3;
 
 /* ---- a tile ------------------------------------------------------------------------ */
 
 typedef struct side {
     size_t count;
-    double *unit;   /* (count, width): rows of unit length; 0 stays 0 */
+    double *unit;   /* (count, width): rows of unit length; zero rows stay 0 */
     double *length; /* (count) */
 } side;
 
@@ -58,7 +58,7 @@ static side load(const la_view *view, size_t first, size_t count, tile_room *r,
     return s;
 }
 
-/* (1 - cosine) of nearly parallel unit rows; sign -1: of x and -y. */
+/* 1 - cosine of nearly parallel unit rows x and y; sign -1: of x and -y. */
 static double parallel(const double *x, const double *y, double sign, size_t width,
                        tile_room *r) {
     double square;
@@ -84,7 +84,7 @@ static void pointers(const side *s, size_t width, const void **out) {
     for (size_t i = 0; i < s->count; i++) out[i] = s->unit + i * width;
 }
 
-/* same: both sides are the same rows, so one triangle mirrors the other. */
+/* same: both sides are the same rows, so only one triangle is computed. */
 static void fill(const side *a, const side *b, bool same, size_t width, size_t depth,
                  double *out, size_t apart, tile_room *r) {
     const void *x[TILE], *y[TILE];

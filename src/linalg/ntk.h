@@ -11,15 +11,16 @@
  * kappa0(r_h-1), and the kernel is |x| |x'| T_K. So it is (K + 1) |x|^2 for x = x', and 0
  * if a row is 0.
  *
- * acos loses half of the digits near 1 and -1. Layers therefore pass on 1 - r instead of
- * r, computed from differences of unit rows (sums, near -1) if the product is not precise
- * enough. Errors are 1e-15 (K up to 5) to 1e-13 (K = 100) of |x| |x'| (K + 1). A pair's
- * value depends neither on the other pairs nor on its order: copies of a row tie to the
- * bit.
+ * acos loses half of the digits near 1 and -1. The recursion therefore uses 1 - r instead
+ * of r, computed from differences of unit rows (sums, near -1) if the product is not
+ * precise enough. Errors are 1e-15 (K up to 5) to 1e-13 (K = 100) of |x| |x'| (K + 1). A
+ * pair's value depends neither on the other pairs nor on its order: copies of a row tie
+ * to the bit.
  *
  * Cost: d multiply-adds per pair, twice that if rows are nearly parallel, and an arc sine
- * and two square roots per layer, vectorised (linalg/kernels/ntk.c), as much as some 20
- * columns. On one core: 15 ns per pair, plus 2 ns per layer and 0.1 ns per column.
+ * and two square roots per layer, vectorised (linalg/kernels/ntk.c), which cost as much
+ * as about 20 columns. On one core: 15 ns per pair, plus 2 ns per layer and 0.1 ns per
+ * column.
  */
 #ifndef SCANT_LINALG_NTK_H
 #define SCANT_LINALG_NTK_H
@@ -33,11 +34,11 @@ typedef struct la_ntk {
     size_t depth;        /* K, from 1 */
 } la_ntk;
 
-/* Valid while ntk is. */
+/* out is valid while ntk is. */
 void la_kernel_of_ntk(const la_ntk *ntk, la_kernel *out);
 
-/* out (m, k) = the kernel between rows `first` on of one and `from` on of another matrix
- * of the same width and depth; at most LA_KERNEL_TILE of either. Rows of out are `apart`
+/* out (m, k) = the kernel between the m rows of a from `first` on and the k rows of b
+ * from `from` on (same width and depth); m, k <= LA_KERNEL_TILE. Rows of out are `apart`
  * numbers apart. room: la_ntk_room() bytes, aligned to 64. */
 void la_ntk_between(const la_ntk *a, size_t first, size_t m, const la_ntk *b, size_t from,
                     size_t k, double *out, size_t apart, void *room);

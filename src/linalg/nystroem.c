@@ -13,7 +13,7 @@ enum {
     SPARE = 256             /* overhead of arena and allocator per block */
 };
 
-static const double LEAST = 1e-10; /* of the largest eigenvalue */
+static const double LEAST = 1e-10; /* smallest eigenvalue kept, relative to the largest */
 
 typedef struct maker {
     const la_kernel *kernel;
@@ -24,7 +24,7 @@ typedef struct maker {
     float *out;        /* (n, rank) */
     unsigned char *rooms;
     size_t room;         /* bytes per worker */
-    double *has, *trace; /* traces per block: of the result, of the kernel */
+    double *has, *trace; /* traces of the result and of the kernel, per block */
 } maker;
 
 /* Sampling without replacement, in order (Knuth's algorithm S). */
@@ -45,17 +45,15 @@ static size_t landmarks_memory(const la_kernel *kernel, size_t m, unsigned threa
 /* Computes turn, in arena. */
 static scant_status landmarks(maker *k, scant__arena *arena, scant__arena *temporary) {
     size_t m = k->m;
-    double *w = scant__arena_alloc(temporary, size_mul(m, m), sizeof *w);
-    double *values = scant__arena_alloc(temporary, m, sizeof *values);
-    double *room = scant__arena_alloc(temporary, la_eigh_room(m, true), sizeof *room);
-    if (!w || !values || !room) return SCANT_ENOMEM;
+    double *w = TRY_NEW(temporary, double, size_mul(m, m));
+    double *values = TRY_NEW(temporary, double, m);
+    double *room = TRY_NEW(temporary, double, la_eigh_room(m, true));
     TRY(la_kernel_gram(k->kernel, k->landmarks, m, w, temporary));
     TRY(la_eigh_alone(arena->ctx, m, w, true, values, room));
     while (k->rank < m && values[m - 1 - k->rank] > LEAST * values[m - 1] &&
            values[m - 1 - k->rank] > 0)
         k->rank++;
-    k->turn = scant__arena_alloc(arena, size_mul(m, k->rank) + 1, sizeof *k->turn);
-    if (!k->turn) return SCANT_ENOMEM;
+    k->turn = TRY_NEW(arena, double, size_mul(m, k->rank) + 1);
     for (size_t j = 0; j < k->rank; j++) {
         size_t at = m - 1 - j;
         double scale = 1 / sqrt(values[at]);
@@ -70,7 +68,8 @@ static size_t fetch_bytes(const la_kernel *kernel) {
     return size_add(kernel->room_bytes, 63) / 64 * 64;
 }
 
-/* Kernel values with landmarks, the rows computed from them, and the kernel's buffer. */
+/* Bytes for kernel values with landmarks, the rows computed from them, and the kernel's
+ * buffer. */
 static size_t room_bytes(const la_kernel *kernel, size_t m) {
     return size_add(size_mul(2 * BLOCK * sizeof(double), m), fetch_bytes(kernel));
 }
@@ -108,10 +107,9 @@ static scant_status all_rows(maker *k, scant__arena *temporary, double *explaine
     size_t blocks = (k->n + BLOCK - 1) / BLOCK;
     double has = 0, trace = 0;
     k->room = room_bytes(k->kernel, k->m);
-    k->rooms = scant__arena_alloc(temporary, ctx->threads, k->room);
-    k->has = scant__arena_zalloc(temporary, blocks, sizeof *k->has);
-    k->trace = scant__arena_zalloc(temporary, blocks, sizeof *k->trace);
-    if (!k->rooms || !k->has || !k->trace) return SCANT_ENOMEM;
+    k->rooms = TRY_NEW(temporary, unsigned char, size_mul(ctx->threads, k->room));
+    k->has = TRY_ZERO(temporary, double, blocks);
+    k->trace = TRY_ZERO(temporary, double, blocks);
     TRY(scant__parfor(ctx, "comparing with landmarks", blocks, make_rows, k));
     for (size_t i = 0; i < blocks; i++) has += k->has[i], trace += k->trace[i];
     *explained = trace > 0 ? fmin(has / trace, 1) : 1;
@@ -120,13 +118,10 @@ static scant_status all_rows(maker *k, scant__arena *temporary, double *explaine
 
 static scant_status build(maker *k, scant__arena *arena, scant__arena *temporary,
                           la_nystroem *out) {
-    scant__arena solving;
-    scant__arena_init(&solving, arena->ctx);
-    scant_status s = landmarks(k, temporary, &solving);
+    AUTO(scant__arena_end) scant__arena solving = {.ctx = arena->ctx};
+    TRY(landmarks(k, temporary, &solving));
     scant__arena_end(&solving);
-    TRY(s);
-    k->out = scant__arena_alloc(arena, size_mul(k->n, k->rank) + 1, sizeof *k->out);
-    if (!k->out) return SCANT_ENOMEM;
+    k->out = TRY_NEW(arena, float, size_mul(k->n, k->rank) + 1);
     if (k->rank) TRY(all_rows(k, temporary, &out->explained));
     out->rows = (la_rows){.n = k->n, .d = k->rank, .type = LA_F32, .base = k->out};
     return SCANT_OK;
@@ -136,16 +131,12 @@ scant_status la_nystroem_build(la_nystroem *out, scant__arena *arena,
                                const la_kernel *kernel, const size_t *rows, size_t n,
                                size_t n_landmarks, uint64_t seed) {
     maker k = {.kernel = kernel, .rows = rows, .n = n, .m = n_landmarks};
-    scant__arena temporary;
+    AUTO(scant__arena_end) scant__arena temporary = {.ctx = arena->ctx};
     *out = (la_nystroem){0};
     TRY(la_eigh_fits(arena->ctx, k.m));
-    scant__arena_init(&temporary, arena->ctx);
-    k.landmarks = scant__arena_alloc(&temporary, k.m, sizeof *k.landmarks);
-    scant_status s = k.landmarks ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK) draw(rows, n, k.m, seed, k.landmarks);
-    if (s == SCANT_OK) s = build(&k, arena, &temporary, out);
-    scant__arena_end(&temporary);
-    return s;
+    k.landmarks = TRY_NEW(&temporary, size_t, k.m);
+    draw(rows, n, k.m, seed, k.landmarks);
+    return build(&k, arena, &temporary, out);
 }
 
 size_t la_nystroem_memory_kept(size_t n, size_t n_landmarks) {

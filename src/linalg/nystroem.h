@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows whose inner products approximate a kernel, by m of its rows, the landmarks
- * (Nystroem approximation; Williams & Seeger 2001). With W = U S U^T the kernel between
- * landmarks, row x becomes k(x, landmarks) U S^(-1/2), over the eigenvalues above 1e-10
- * of the largest. Inner products of landmarks are exact.
+ * Rows whose inner products approximate a kernel, computed from m of its rows, the
+ * landmarks (Nystroem approximation; Williams & Seeger 2001). With W = U S U^T the kernel
+ * between landmarks, row x becomes k(x, landmarks) U S^(-1/2), over the eigenvalues above
+ * 1e-10 of the largest. Inner products of landmarks are exact.
  *
  * Landmarks are drawn uniformly, without replacement. Rows are stored as float: the
  * rounding is far below the approximation error, and a basis is built from the rounded
@@ -24,11 +24,11 @@ typedef struct la_nystroem {
     double explained; /* fraction of the kernel's trace that the rows reproduce */
 } la_nystroem;
 
-/* For the n listed rows; 0 < landmarks <= n. */
+/* Builds the rows for the n listed rows of the kernel; 0 < landmarks <= n. */
 scant_status la_nystroem_build(la_nystroem *out, scant__arena *arena,
                                const la_kernel *kernel, const size_t *rows, size_t n,
                                size_t landmarks, uint64_t seed);
-/* Peak memory of that; and the part that stays allocated. */
+/* Peak memory of la_nystroem_build(), and the part that stays allocated. */
 size_t la_nystroem_memory(const la_kernel *kernel, size_t n, size_t landmarks,
                           unsigned threads);
 size_t la_nystroem_memory_kept(size_t n, size_t landmarks);

@@ -19,14 +19,13 @@
 
 enum {
     FETCH = 32,            /* rows converted at a time: they fit the first-level cache */
-    TASKS = 32,            /* of a round of a sum, if the sizes allow */
+    TASKS = 32,            /* tasks per round of a sum, if the sizes allow */
     DEPTH = 16,            /* most blocks per task */
-    TASK_WORK = 8 << 20,   /* least multiply-adds per task: some tenths of a millisecond
-                            */
-    SUM_BYTES = 32 << 20,  /* of partial sums besides the first */
-    STRIPE = 128,          /* least columns */
-    STRIPE_WORK = 16,      /* least multiply-adds for each number widened */
-    LINE = 64,             /* alignment of the worker's pieces in bytes */
+    TASK_WORK = 8 << 20,   /* minimum multiply-adds per task: a few 0.1 ms */
+    SUM_BYTES = 32 << 20,  /* most bytes of partial sums besides the first */
+    STRIPE = 128,          /* minimum number of columns */
+    STRIPE_WORK = 16,      /* minimum multiply-adds per number widened */
+    LINE = 64,             /* alignment of a worker's buffers in bytes */
     ALLOCATOR_SPARE = 256, /* overhead of arena and allocator per block */
 };
 
@@ -69,7 +68,8 @@ static void to_double(const float *x, size_t n, double *out) {
     for (; k < n; k++) out[k] = (double)x[k];
 }
 
-/* Rows of the matrix at places first.. of the view, `width` apart. */
+/* Converts rows at positions first.. of the view to doubles; rows of out are `width`
+ * apart. */
 static void widen(const la_view *v, const la_rows *matrix, size_t first, size_t count,
                   size_t width, double *out, void *raw) {
     for (size_t i = 0, run; i < count; i += run) {
@@ -101,7 +101,7 @@ void la_view_load(const la_view *v, size_t first, size_t count, double *h, doubl
     if (a) widen(v, v->a, first, count, v->a->d, a, raw);
 }
 
-/* The numbers of a for rows first..: in place, or in room; NULL: there are none. */
+/* The numbers of a for rows first.., in place or copied to room; NULL: there is no a. */
 static const double *numbers(const la_view *v, size_t first, size_t count, double *room,
                              void *raw) {
     const la_rows *a = v->a;
@@ -115,9 +115,9 @@ static const double *numbers(const la_view *v, size_t first, size_t count, doubl
 /* ---- the walk --------------------------------------------------------------------- */
 
 typedef struct cut {
-    size_t rows; /* a block */
+    size_t rows; /* rows per block */
     size_t blocks, depth, parts, stripes;
-    size_t h, a, raw, room; /* bytes of a worker's pieces */
+    size_t h, a, raw, room; /* bytes of a worker's buffers */
     size_t x;   /* pointers to rows in their own type; h then holds rows that are not
                  * direct */
     size_t sum; /* bytes of a partial sum */
@@ -147,16 +147,16 @@ static cut cut_up(const la_view *v, const la_job *job, unsigned threads) {
     c.room = doubles(c.rows, job->room);
     size_t worker = size_add(size_add(c.h, c.a), size_add(c.raw, c.room));
     worker = size_add(worker, c.x);
-    /* for every thread, even if there are fewer tasks, so that fewer rows never need more
-     * memory */
+    /* count every thread, even if there are fewer tasks, so that fewer rows never need
+     * more memory */
     c.memory = size_mul(worker, threads);
     c.memory = size_add(c.memory, size_mul(c.parts - 1, c.sum));
     c.memory = size_add(c.memory, ALLOCATOR_SPARE);
     return c;
 }
 
-size_t la_walk_memory(const la_view *v, const la_job *job, unsigned threads) {
-    return cut_up(v, job, threads).memory;
+size_t la_walk_memory(const la_view *v, la_job job, unsigned threads) {
+    return cut_up(v, &job, threads).memory;
 }
 
 scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory) {
@@ -179,8 +179,8 @@ typedef struct walk {
     const la_view *v;
     const la_job *job;
     cut c;
-    double *sum;           /* of the first part */
-    unsigned char *others; /* of the others, then the workers' pieces */
+    double *sum;           /* sum of the first part */
+    unsigned char *others; /* sums of the other parts, then the workers' buffers */
     size_t start;          /* the round's first block */
 } walk;
 
@@ -231,16 +231,14 @@ static scant_status walk_rounds(walk *w, la_work *work) {
     return SCANT_OK;
 }
 
-scant_status la_walk(const la_view *v, const la_job *job, double *sum, la_work *work) {
-    walk w = {.v = v, .job = job, .sum = sum, .others = work->room};
+scant_status la_walk(const la_view *v, la_job job, double *sum, la_work *work) {
+    walk w = {.v = v, .job = &job, .sum = sum, .others = work->room};
+    la_work rest;
     TRY(la_fits(work->ctx, la_view_width(v)));
     if (v->a) TRY(la_fits(work->ctx, v->a->d));
-    w.c = cut_up(v, job, work->ctx->threads);
-    if (w.c.memory > work->memory)
-        return scant__fail(work->ctx, SCANT_EINTERNAL,
-                           "a product needs %zu bytes and was planned with %zu",
-                           w.c.memory, work->memory);
-    size_t size = job->height * job->width;
+    w.c = cut_up(v, &job, work->ctx->threads);
+    TRY(la_work_after(work, w.c.memory, &rest)); /* it fits */
+    size_t size = job.height * job.width;
     for (size_t p = 0; size && p < w.c.parts; p++)
         memset(part_sum(&w, p), 0, size * sizeof *sum);
     TRY(walk_rounds(&w, work));
@@ -261,7 +259,7 @@ void la_nn(size_t m, size_t n, size_t k, const double *a, size_t lda, const doub
 
 void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
            size_t ldb, double *c, size_t ldc) {
-    if (n == 1) { /* no packing, which halves the time */
+    if (n == 1) { /* without packing it takes half the time */
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, 1, a, (int)lda, b, 1, 0,
                     c, (int)ldc);
         return;
@@ -281,12 +279,12 @@ void la_tn_add(size_t m, size_t n, size_t k, const double *a, size_t lda, const 
 typedef struct product {
     size_t width;    /* d+ */
     const double *w; /* weights, or NULL */
-    const double *b; /* of la_times: (d+, k) */
+    const double *b; /* la_times(): (d+, k) */
     size_t k;
     double *out;
 } product;
 
-/* The stripe's columns of the upper triangle. */
+/* Adds to the stripe's columns of the upper triangle. */
 static void gram_block(void *arg, const la_block *b) {
     const product *p = arg;
     size_t width = p->width, columns = b->to - b->from;
@@ -312,14 +310,12 @@ static la_job gram_job(const la_view *v, product *p) {
 }
 
 size_t la_gram_memory(const la_view *v, unsigned threads) {
-    la_job job = gram_job(v, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_walk_memory(v, gram_job(v, NULL), threads);
 }
 
 scant_status la_gram(const la_view *v, const double *w, double *out, la_work *work) {
     product p = {.width = la_view_width(v), .w = w};
-    la_job job = gram_job(v, &p);
-    TRY(la_walk(v, &job, out, work));
+    TRY(la_walk(v, gram_job(v, &p), out, work));
     for (size_t i = 0; i < p.width; i++)
         for (size_t j = 0; j < i; j++) out[i * p.width + j] = out[j * p.width + i];
     return SCANT_OK;
@@ -341,14 +337,12 @@ static la_job sums_job(const la_view *v, product *p) {
 }
 
 size_t la_sums_memory(const la_view *v, unsigned threads) {
-    la_job job = sums_job(v, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_walk_memory(v, sums_job(v, NULL), threads);
 }
 
 scant_status la_sums(const la_view *v, const double *w, double *out, la_work *work) {
     product p = {.width = la_view_width(v), .w = w};
-    la_job job = sums_job(v, &p);
-    return la_walk(v, &job, out, work);
+    return la_walk(v, sums_job(v, &p), out, work);
 }
 
 static void times_block(void *arg, const la_block *b) {
@@ -362,14 +356,12 @@ static la_job times_job(const la_view *v, size_t k, product *p) {
 }
 
 size_t la_times_memory(const la_view *v, size_t k, unsigned threads) {
-    la_job job = times_job(v, k, NULL);
-    return la_walk_memory(v, &job, threads);
+    return la_walk_memory(v, times_job(v, k, NULL), threads);
 }
 
 scant_status la_times(const la_view *v, const double *b, size_t k, double *out,
                       la_work *work) {
     product p = {.width = la_view_width(v), .b = b, .k = k, .out = out};
-    la_job job = times_job(v, k, &p);
     TRY(la_fits(work->ctx, k));
-    return la_walk(v, &job, NULL, work);
+    return la_walk(v, times_job(v, k, &p), NULL, work);
 }

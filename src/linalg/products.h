@@ -53,8 +53,8 @@ scant_status la_work_after(const la_work *work, size_t bytes, la_work *rest);
 /* ---- products -------------------------------------------------------------------- */
 
 /* out (d+, d+) = sum of w_i h_i h_i^T, all of it and symmetric to the bit. w is indexed
- * by row number and not negative; NULL: ones. Rows of weight 0 are read too: if few rows
- * count, name them. d+^2 / 2 multiply-adds per row. */
+ * by row number and not negative; NULL: ones. Rows of weight 0 are read too: if few
+ * weights are not 0, list those rows in the view. d+^2 / 2 multiply-adds per row. */
 scant_status la_gram(const la_view *v, const double *w, double *out, la_work *work);
 size_t la_gram_memory(const la_view *v, unsigned threads);
 
@@ -68,18 +68,18 @@ scant_status la_times(const la_view *v, const double *b, size_t k, double *out,
                       la_work *work);
 size_t la_times_memory(const la_view *v, size_t k, unsigned threads);
 
-/* ---- the walk: what the products above are made of ------------------------------- */
+/* ---- the walk over blocks of rows, which the products use ------------------------ */
 
 typedef struct la_block {
-    size_t first, count; /* places in the view; the block's rows of h and a */
-    const size_t *rows;  /* the view's */
+    size_t first, count; /* the block's positions in the view, and rows of h and a */
+    const size_t *rows;  /* rows of the view */
     double *h;           /* (count, d+): may be overwritten */
     const double *a;     /* (count, C) */
     const void **x;      /* with job->as_is, instead of h: the count rows of H, without
                           * the constant, in their own type */
     double *room;        /* the worker's buffer, for the whole block */
-    double *sum;         /* to add to, */
-    size_t from, to;     /* in these columns only */
+    double *sum;         /* sum to add to, */
+    size_t from, to;     /* in columns from..to-1 only */
 } la_block;
 
 typedef struct la_job {
@@ -87,7 +87,7 @@ typedef struct la_job {
     void *arg;
     size_t room;   /* doubles per row of a block in the worker's buffer */
     size_t cost;   /* multiply-adds per row: decides the size of tasks */
-    size_t height; /* of a sum over all rows; 0: no sum */
+    size_t height; /* rows of a sum over all rows; 0: no sum */
     size_t width;
     bool as_is; /* rows of H are not widened: the block has x instead of h */
     bool whole; /* columns of a sum are not divided into stripes, because the block does
@@ -95,8 +95,8 @@ typedef struct la_job {
 } la_job;
 
 /* Calls job->fn for all blocks, in any order; sum (height, width) receives the sum. */
-scant_status la_walk(const la_view *v, const la_job *job, double *sum, la_work *work);
-size_t la_walk_memory(const la_view *v, const la_job *job, unsigned threads);
+scant_status la_walk(const la_view *v, la_job job, double *sum, la_work *work);
+size_t la_walk_memory(const la_view *v, la_job job, unsigned threads);
 
 /* The row number, in the matrix, of the i-th row of a block. */
 static inline size_t la_block_row(const la_block *b, size_t i) {

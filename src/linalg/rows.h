@@ -15,14 +15,13 @@ typedef struct la_rows {
     size_t n, d;
     la_type type;
     const void *base; /* direct: row i starts at base + i*d; else NULL */
-    /* Writes rows first..first+count-1 to out. Thread-safe.
-     */
+    /* Writes rows first..first+count-1 to out. Thread-safe. */
     void (*fetch)(const void *self, size_t first, size_t count, void *out);
     const void *self;
     const size_t *list; /* row i is row list[i] of base or fetch; NULL: i */
 } la_rows;
 
-size_t la_rows_bytes(const la_rows *rows); /* of one row */
+size_t la_rows_bytes(const la_rows *rows); /* bytes of one row */
 /* Bytes of scratch that la_rows_get() needs for count rows. */
 size_t la_rows_scratch(const la_rows *rows, size_t count);
 /* Rows first..first+count-1; valid while scratch and the matrix are. */

@@ -78,7 +78,7 @@ static void gather(const la_rows *matrix, const size_t *rows, size_t m, const vo
         out[i] = la_rows_get(matrix, rows[i], 1, room + i * bytes);
 }
 
-/* best[i] against width Kronecker products in the scratch. */
+/* Lowers best[i] to the distances to `width` centres whose products are in scratch. */
 static void nearest_kronecker(const la_space *space, const size_t *rows, size_t m,
                               size_t first, size_t width, const scratch *s,
                               double *best) {

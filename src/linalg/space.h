@@ -30,8 +30,8 @@ typedef struct la_space {
     size_t count;       /* centres so far */
     size_t capacity;
     const void **hc, **ac;            /* the centres' rows */
-    double *nc;                       /* and norms */
-    unsigned char *h_store, *a_store; /* copies, unless rows are direct */
+    double *nc;                       /* the centres' N_i */
+    unsigned char *h_store, *a_store; /* copies of the rows, unless they are direct */
 } la_space;
 
 /* Bytes that la_space_init() allocates for `capacity` centres. */
@@ -40,7 +40,7 @@ size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity);
 scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *h,
                            const la_rows *a, double bias, size_t group, size_t capacity);
 
-/* Bytes of scratch for a group of rows: one worker's. */
+/* Bytes of one worker's scratch for a group of rows. */
 size_t la_space_scratch(const la_rows *h, const la_rows *a, size_t group);
 
 /* N of rows first..first+count-1, count <= group. Kronecker only. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rank is that of H+^T H+. Usually it is full once zero columns are removed, and one
+ * Computes the rank of H+^T H+. Usually it is full once zero columns are removed, and one
  * Cholesky factorization proves it: the matrix minus the cut, with the Frobenius norm as
  * bound of the largest eigenvalue, is still positive definite.
  */
@@ -18,8 +18,8 @@ typedef struct finder {
     const la_view *v;
     size_t width;   /* d+ */
     double *matrix; /* (d+, d+) */
-    double *room;   /* a copy of it, or the work space of eigenvectors */
-    size_t *live;   /* indices of its rows that are not zero */
+    double *room;   /* a copy of the matrix, or the work space of eigenvectors */
+    size_t *live;   /* indices of the matrix's rows that are not zero */
     size_t n_live, rank;
     bool whole; /* the live columns are independent */
 } finder;
@@ -84,8 +84,7 @@ static scant_status basis_of(finder *f, scant__arena *arena, la_work *work,
                              la_span *span) {
     size_t width = f->width, rank = f->rank;
     double *values = f->room + la_eigh_room(width, true);
-    double *basis = scant__arena_alloc(arena, width * rank + 1, sizeof *basis);
-    if (!basis) return SCANT_ENOMEM;
+    double *basis = TRY_NEW(arena, double, 1 + width * rank);
     TRY(la_eigh_alone(work->ctx, width, f->matrix, true, values, f->room));
     for (size_t k = 0; k < rank; k++) {
         const double *vector = f->matrix + (width - rank + k) * width;
@@ -97,8 +96,7 @@ static scant_status basis_of(finder *f, scant__arena *arena, la_work *work,
 
 static scant_status columns_of(const finder *f, scant__arena *arena, la_span *span) {
     if (f->rank == f->width) return SCANT_OK;
-    size_t *columns = scant__arena_alloc(arena, f->rank + 1, sizeof *columns);
-    if (!columns) return SCANT_ENOMEM;
+    size_t *columns = TRY_NEW(arena, size_t, f->rank + 1);
     memcpy(columns, f->live, f->rank * sizeof *columns);
     span->columns = columns;
     return SCANT_OK;
@@ -119,20 +117,15 @@ scant_status la_span_find(la_span *span, scant__arena *arena, const la_view *v,
     size_t width = la_view_width(v);
     finder f = {.v = v, .width = width};
     la_work work;
-    scant__arena room;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = arena->ctx};
     *span = (la_span){.width = width};
     TRY(la_fits(arena->ctx, width));
-    scant__arena_init(&room, arena->ctx);
-    f.matrix = scant__arena_alloc(&room, size_mul(width, width), sizeof(double));
-    f.room = scant__arena_alloc(&room, room_doubles(width), sizeof(double));
-    f.live = scant__arena_alloc(&room, width, sizeof *f.live);
-    scant_status s = f.matrix && f.room && f.live ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK)
-        s = la_work_init(&work, &room, la_gram_memory(v, arena->ctx->threads));
-    if (s == SCANT_OK) work.phase = phase;
-    if (s == SCANT_OK) s = find(&f, arena, rows, &work, span);
-    scant__arena_end(&room);
-    return s;
+    f.matrix = TRY_NEW(&room, double, size_mul(width, width));
+    f.room = TRY_NEW(&room, double, room_doubles(width));
+    f.live = TRY_NEW(&room, size_t, width);
+    TRY(la_work_init(&work, &room, la_gram_memory(v, arena->ctx->threads)));
+    work.phase = phase;
+    return find(&f, arena, rows, &work, span);
 }
 
 void la_span_coordinates(const la_span *span, const double *rows, size_t count,

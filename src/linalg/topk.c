@@ -11,7 +11,7 @@ void la_topk_init(la_topk *top, la_scored *items, size_t capacity) {
     *top = (la_topk){.items = items, .capacity = capacity};
 }
 
-/* Sifts item down from slot, below anything worse. */
+/* Sifts item down from slot, below all worse items. */
 static void sift_down(la_scored *heap, size_t count, size_t slot, la_scored item) {
     for (;;) {
         size_t child = 2 * slot + 1;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bayesian networks and ensembles: how the keys model.bayes, samples, prior and hidden go
- * together, and the options of a network that follow. model.samples counts posterior
- * draws, and of an ensemble its members.
+ * Bayesian networks and ensembles: checks the keys model.bayes, samples, prior and
+ * hidden, and sets the network's options. model.samples is the number of posterior draws,
+ * or of an ensemble's members.
  *
- * A key without effect (samples of a plain network, the prior of dropout) is kept, with a
- * warning, as keys of other methods are: a file can be run again with another model.bayes
- * as it is.
+ * A key without effect (samples with bayes = none, prior with dropout) is kept with a
+ * warning, so that the same file can be run with another model.bayes.
  */
 #include <string.h>
 
 #include "loop/loop.h"
 #include "scant/train.h"
 
-enum { MANY = 20 }; /* members: more are likely meant as draws */
+enum { MANY = 20 }; /* warn above so many members: draws were probably meant */
 
 static size_t key_of(const char *key) { return loop_key_find("model", key); }
 
@@ -29,7 +28,7 @@ size_t loop_members(const loop_settings *set) {
     return loop_is_ensemble(set) ? set->samples : 1;
 }
 
-/* Fills in what 0 stands for; the value that was written then is not printed. */
+/* Replaces 0 by the defaults; then the default is printed instead of the given text. */
 void loop_bayes_fill(scant_experiment *e) {
     loop_settings *s = &e->set;
     if (strcmp(s->bayes, "none") == 0) return;
@@ -37,7 +36,7 @@ void loop_bayes_fill(scant_experiment *e) {
         s->samples = loop_is_ensemble(s) ? 5 : 100;
         e->texts[key_of("samples")] = NULL;
     }
-    bool saved = *s->weights; /* with a rate of their own */
+    bool saved = *s->weights; /* the weights file has its own dropout rate */
     if (strcmp(s->bayes, "dropout") == 0 && s->net.dropout == 0 && !saved) {
         s->net.dropout = 0.5;
         e->texts[key_of("dropout")] = NULL;
@@ -57,11 +56,10 @@ scant_status loop_bayes_check(scant_experiment *e) {
     if (!variational && s->prior != 1) warn_of(e, "prior", "variational");
     if (!loop_is_ensemble(s)) return SCANT_OK;
     if (s->samples < 2 || s->samples > LOOP_MEMBERS)
-        return loop_wrong(
-            e, e->origins[key_of("samples")],
-            "model.samples is %zu, expected 2 to %d: members of an ensemble "
-            "(model.bayes)",
-            s->samples, LOOP_MEMBERS);
+        return loop_refuse(e, "model.samples",
+                           "is %zu, expected 2 to %d: members of an ensemble "
+                           "(model.bayes)",
+                           s->samples, LOOP_MEMBERS);
     if (s->samples > MANY)
         scant__warn(
             e->ctx,
@@ -69,13 +67,13 @@ scant_status loop_bayes_check(scant_experiment *e) {
             "so many networks are trained each round",
             s->samples);
     if (s->initial_models * s->samples > LOOP_PARTS)
-        return loop_wrong(e, e->origins[loop_key_find("train", "initial_models")],
-                          "train.initial_models is %zu: of ensembles of %zu, %zu at most",
-                          s->initial_models, s->samples, (size_t)LOOP_PARTS / s->samples);
+        return loop_refuse(e, "train.initial_models",
+                           "is %zu: of ensembles of %zu, %zu at most", s->initial_models,
+                           s->samples, (size_t)LOOP_PARTS / s->samples);
     if (*s->query_seed)
-        return loop_wrong(e, e->origins[loop_key_find("loop", "query_seed")],
-                          "loop.query_seed is of one network that picks, and model.bayes "
-                          "= ensemble has several");
+        return loop_refuse(e, "loop.query_seed",
+                           "is for one network that picks, and model.bayes = ensemble "
+                           "has several");
     return SCANT_OK;
 }
 
@@ -84,7 +82,7 @@ void loop_bayes_options(const loop_settings *set, uint64_t seed, scant_net_opts 
     o->no_hidden = set->hidden == 0;
     if (strcmp(set->bayes, "none") == 0 || loop_is_ensemble(set)) return;
     o->bayes = set->bayes;
-    o->samples = set->samples;
+    o->draws = set->samples;
     o->draw_seed = seed;
     if (strcmp(set->bayes, "variational") == 0) o->prior = set->prior;
 }

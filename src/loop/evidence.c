@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads evidence out of a network: only what is asked for, in as few passes as possible.
+ * Computes the requested evidence from a network, in as few passes as possible.
  *
  *  - features, logits: one forward pass over the pool
  *  - slopes: |g|^2 and <g, g_S> of every row. g is the whole network's loss gradient, at
  *    the label of a labelled row and at the predicted class of another; g_S is the sum
  *    over the labelled rows. Exact and without storing gradients: one summed pass over
  *    the labelled rows, then one forwards and backwards over the pool.
- *  - lengths: of such gradients at every class, weighted by the probabilities; a backward
- *    pass over the pool for each class
- *  - gradients: sketches of them
+ *  - lengths: the expected length of g under the predicted probabilities; a backward pass
+ *    over the pool for each class
+ *  - gradients: sketches of the loss gradients
  *  - samples: the probabilities of each posterior draw or ensemble member. They may
- *    exceed memory, so they go through a file. It is unlinked once mapped: nothing is
- *    left however the process ends.
+ *    exceed memory, so they are written to a file and mapped. The file is then unlinked,
+ *    so nothing is left however the process ends.
  */
 #include "loop/evidence.h"
 
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/argmax.h"
@@ -66,51 +66,44 @@ scant_status loop_evidence_wrap(loop_evidence *e, size_t which, const void *data
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* A reading under way. */
+/* Arguments and intermediate results of loop_evidence_read(). */
 typedef struct reader {
     const loop_reading *what;
     loop_evidence *evidence;
     scant__arena *arena;
     size_t classes;
     float *logits;   /* NULL: not read */
-    int64_t *labels; /* of the pool; -1: none */
+    int64_t *labels; /* label of each row of the pool; -1: none */
 } reader;
-
-static float *floats(reader *r, size_t width) {
-    return scant__arena_alloc(r->arena, r->what->n, size_mul(width, sizeof(float)));
-}
 
 static scant_status give(reader *r, size_t which, const void *data, scant_dtype dtype,
                          size_t width) {
     return loop_evidence_wrap(r->evidence, which, data, dtype, r->what->n, width);
 }
 
-/* The place in the pool of a sample; it must be there. */
-static size_t place_in(const loop_reading *what, size_t row) {
-    size_t low = 0, high = what->n;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (what->rows[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+int loop_compare(const void *a, const void *b) {
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+size_t loop_place(const size_t *rows, size_t n, size_t row) {
+    const size_t *at = bsearch(&row, rows, n, sizeof row, loop_compare);
+    return at ? (size_t)(at - rows) : n;
 }
 
 static int32_t label_of(const loop_reading *what, size_t i) {
     const int32_t *labels = scant_data_labels(what->data);
     if (what->labelled->labels) return what->labelled->labels[i];
-    return labels ? labels[what->labelled->rows[i]] : 0; /* numbers to predict */
+    return labels ? labels[what->labelled->rows[i]] : 0; /* 0 for regression */
 }
 
 static scant_status mark_labels(reader *r) {
     const loop_reading *what = r->what;
-    r->labels = scant__arena_alloc(r->arena, what->n, sizeof *r->labels);
-    if (!r->labels) return SCANT_ENOMEM;
+    r->labels = TRY_NEW(r->arena, int64_t, what->n);
     for (size_t i = 0; i < what->n; i++) r->labels[i] = -1;
     for (size_t i = 0; i < what->labelled->n; i++)
-        r->labels[place_in(what, what->labelled->rows[i])] = label_of(what, i);
+        r->labels[loop_place(what->rows, what->n, what->labelled->rows[i])] =
+            label_of(what, i);
     return give(r, LOOP_LABELS, r->labels, SCANT_I64, 0);
 }
 
@@ -121,13 +114,11 @@ static scant_status predict(reader *r) {
     size_t width = scant_net_features(what->net);
     float *features = NULL;
     if (what->bits & SCANT_FEATURES && what->features == LOOP_LAST_LAYER) {
-        features = floats(r, width);
-        if (!features) return SCANT_ENOMEM;
+        features = TRY_NEW(r->arena, float, size_mul(what->n, width));
         TRY(give(r, LOOP_FEATURES, features, SCANT_F32, width));
     }
     if (!scant_data_targets(what->data) && (probs || what->bits & SCANT_GRADIENTS)) {
-        r->logits = floats(r, r->classes);
-        if (!r->logits) return SCANT_ENOMEM;
+        r->logits = TRY_NEW(r->arena, float, size_mul(what->n, r->classes));
         if (probs) TRY(give(r, LOOP_LOGITS, r->logits, SCANT_F32, r->classes));
     }
     if (!features && !r->logits) return SCANT_OK;
@@ -135,40 +126,49 @@ static scant_status predict(reader *r) {
                              &(scant_outputs){.features = features, .logits = r->logits});
 }
 
-/* Of loss gradients; of one output, a number, its own. */
-static scant_status sketch_gradients(reader *r) {
+/* Sketches of `numbers` floats per gradient: of the loss at labels, or of each output if
+ * labels is NULL. */
+static scant_status sketch(reader *r, size_t which, const int32_t *labels, size_t numbers,
+                           size_t width) {
     const loop_reading *what = r->what;
-    int32_t *labels = scant__arena_alloc(r->arena, what->n, sizeof *labels);
-    float *sketches = floats(r, SKETCH);
-    if (!labels || !sketches) return SCANT_ENOMEM;
-    for (size_t i = 0; i < what->n && r->logits; i++)
+    float *sketches = TRY_NEW(r->arena, float, size_mul(what->n, width));
+    scant_gradient_opts opts = {
+        .labels = labels, .sketch = numbers, .outputs = !labels, .seed = what->seed};
+    TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, &opts,
+                            &(scant_gradients){.sketches = sketches}));
+    return give(r, which, sketches, SCANT_F32, width);
+}
+
+/* Sketches of loss gradients; for regression, of the output's gradient. */
+static scant_status sketch_gradients(reader *r) {
+    size_t n = r->what->n;
+    int32_t *labels = r->logits ? TRY_NEW(r->arena, int32_t, n) : NULL;
+    for (size_t i = 0; labels && i < n; i++)
         labels[i] = r->labels[i] >= 0
                         ? (int32_t)r->labels[i]
                         : (int32_t)scant__argmax(r->logits + i * r->classes, r->classes);
-    scant_gradient_opts opts = {.labels = r->logits ? labels : NULL,
-                                .sketch = SKETCH,
-                                .outputs = !r->logits,
-                                .seed = what->seed};
-    TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, &opts,
-                            &(scant_gradients){.sketches = sketches}));
-    return give(r, LOOP_GRADIENTS, sketches, SCANT_F32, SKETCH);
+    return sketch(r, LOOP_GRADIENTS, labels, SKETCH, SKETCH);
 }
 
-/* Slopes of some rows of the pool, at labels or, where those are NULL, at the predicted
- * classes. */
+static scant_status sketch_jacobians(reader *r) {
+    size_t numbers = size_max(SKETCH / r->classes, LEAST_SKETCH);
+    return sketch(r, LOOP_FEATURES, NULL, numbers, size_mul(numbers, r->classes));
+}
+
+/* Writes the slopes of some rows of the pool, at labels, or at predicted classes if
+ * labels is NULL. */
 static scant_status measure(reader *r, const size_t *rows, size_t n,
                             const int32_t *labels, const float *direction,
                             double *slopes) {
     const scant_gradient_opts opts = {.labels = labels, .direction = direction};
-    double *norms = scant__arena_alloc(r->arena, n, sizeof *norms);
-    double *products = scant__arena_alloc(r->arena, n, sizeof *products);
-    if (!norms || !products) return SCANT_ENOMEM;
+    double *norms = TRY_NEW(r->arena, double, n);
+    double *products = TRY_NEW(r->arena, double, n);
     if (n)
         TRY(scant_net_gradients(
             r->what->net, r->what->data, rows, n, &opts,
             &(scant_gradients){.norms = norms, .products = direction ? products : NULL}));
     for (size_t i = 0; i < n; i++) {
-        double *slope = slopes + 2 * place_in(r->what, rows[i]);
+        double *slope = slopes + 2 * loop_place(r->what->rows, r->what->n, rows[i]);
         slope[0] = norms[i];
         slope[1] = direction ? products[i] : 0;
     }
@@ -179,17 +179,15 @@ static scant_status measure_slopes(reader *r) {
     const loop_reading *what = r->what;
     const loop_labelled *known = what->labelled;
     size_t n_rest = 0;
-    int32_t *labels = scant__arena_alloc(r->arena, known->n + 1, sizeof *labels);
-    size_t *rest = scant__arena_alloc(r->arena, what->n, sizeof *rest);
-    double *slopes = scant__arena_alloc(r->arena, what->n, 2 * sizeof *slopes);
+    int32_t *labels = TRY_NEW(r->arena, int32_t, known->n + 1);
+    size_t *rest = TRY_NEW(r->arena, size_t, what->n);
+    double *slopes = TRY_NEW(r->arena, double, size_mul(2, what->n));
     float *sum = NULL;
-    if (!labels || !rest || !slopes) return SCANT_ENOMEM;
     for (size_t i = 0; i < known->n; i++) labels[i] = label_of(what, i);
     for (size_t i = 0; i < what->n; i++)
         if (r->labels[i] < 0) rest[n_rest++] = what->rows[i];
     if (known->n) {
-        sum = scant__arena_alloc(r->arena, scant_net_parameters(what->net), sizeof *sum);
-        if (!sum) return SCANT_ENOMEM;
+        sum = TRY_NEW(r->arena, float, scant_net_parameters(what->net));
         TRY(scant_net_gradients(what->net, what->data, known->rows, known->n,
                                 &(scant_gradient_opts){.labels = labels},
                                 &(scant_gradients){.sum = sum}));
@@ -201,8 +199,7 @@ static scant_status measure_slopes(reader *r) {
 
 static scant_status measure_lengths(reader *r) {
     const loop_reading *what = r->what;
-    double *lengths = scant__arena_alloc(r->arena, what->n, sizeof *lengths);
-    if (!lengths) return SCANT_ENOMEM;
+    double *lengths = TRY_NEW(r->arena, double, what->n);
     TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, NULL,
                             &(scant_gradients){.lengths = lengths}));
     return give(r, LOOP_LENGTHS, lengths, SCANT_F64, 0);
@@ -211,22 +208,9 @@ static scant_status measure_lengths(reader *r) {
 static scant_status read_inputs(reader *r) {
     const loop_reading *what = r->what;
     size_t width = scant__data_width(what->data);
-    float *inputs = floats(r, width);
-    if (!inputs) return SCANT_ENOMEM;
+    float *inputs = TRY_NEW(r->arena, float, size_mul(what->n, width));
     TRY(nn_input_rows(what->net, what->data, what->rows, what->n, inputs));
     return give(r, LOOP_FEATURES, inputs, SCANT_F32, width);
-}
-
-static scant_status sketch_jacobians(reader *r) {
-    const loop_reading *what = r->what;
-    size_t sketch = size_max(SKETCH / r->classes, LEAST_SKETCH);
-    size_t width = size_mul(sketch, r->classes);
-    float *sketches = floats(r, width);
-    if (!sketches) return SCANT_ENOMEM;
-    scant_gradient_opts opts = {.sketch = sketch, .outputs = 1, .seed = what->seed};
-    TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, &opts,
-                            &(scant_gradients){.sketches = sketches}));
-    return give(r, LOOP_FEATURES, sketches, SCANT_F32, width);
 }
 
 scant_status loop_evidence_draw(loop_evidence *e, const loop_reading *what) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The evidence reader: what a network says of a pool, as the arrays that strategies read.
+ * The evidence reader: computes the arrays that strategies read, using a network.
  */
 #ifndef SCANT_LOOP_EVIDENCE_H
 #define SCANT_LOOP_EVIDENCE_H
@@ -8,7 +8,7 @@
 #include "core/mem.h"
 #include "scant/train.h"
 
-/* What SCANT_FEATURES are made of. */
+/* The source of SCANT_FEATURES. */
 typedef enum loop_features {
     LOOP_LAST_LAYER, /* the inputs of the last layer */
     LOOP_JACOBIANS,  /* sketches of the outputs' Jacobians: inner products estimate the
@@ -29,12 +29,12 @@ typedef struct loop_reading {
     const scant_data *data;
     const size_t *rows; /* n samples of data, ascending: the pool */
     size_t n;
-    const loop_labelled *labelled; /* some of rows */
+    const loop_labelled *labelled; /* a subset of rows */
     unsigned bits;                 /* which evidence: SCANT_FEATURES, ... */
     loop_features features;
-    uint64_t seed;          /* of sketches */
-    double temperature;     /* of SCANT_CALIBRATED; 0: 1 */
-    const char *draws_path; /* of SCANT_SAMPLES: a file that is gone after the call */
+    uint64_t seed;          /* seed of the sketches */
+    double temperature;     /* temperature of SCANT_CALIBRATED; 0: use 1 */
+    const char *draws_path; /* temporary file for SCANT_SAMPLES */
 } loop_reading;
 
 enum {
@@ -54,19 +54,21 @@ enum {
 typedef struct loop_evidence {
     scant__arena arena;
     scant_array *arrays[LOOP_EVIDENCE];
-    scant_evidence view; /* of the arrays, for scant_select() */
+    scant_evidence view; /* the same arrays, for scant_select() */
 } loop_evidence;
+
+/* The index of a row in rows, which must be ascending; n: not found. */
+size_t loop_place(const size_t *rows, size_t n, size_t row);
+int loop_compare(const void *a, const void *b); /* two size_t, for qsort() */
 
 void loop_evidence_init(loop_evidence *evidence, scant_ctx *ctx);
 void loop_evidence_end(loop_evidence *evidence);
-/* Adds what bits ask for. Labels are always there: -1 where a row has none. */
+/* Adds the evidence in reading->bits, and always labels: -1 for rows without one. */
 scant_status loop_evidence_read(loop_evidence *evidence, const loop_reading *reading);
-/* Adds an array (borrowed), n x width or, where width is 0, n; it replaces the one
- * before.
- */
+/* Adds or replaces an array; data is borrowed. Shape: n x width, or n if width is 0. */
 scant_status loop_evidence_wrap(loop_evidence *evidence, size_t which, const void *data,
                                 scant_dtype dtype, size_t n, size_t width);
-/* Draws of the posterior, SCANT_SAMPLES alone. */
+/* Adds the posterior draws (SCANT_SAMPLES) only. */
 scant_status loop_evidence_draw(loop_evidence *evidence, const loop_reading *reading);
 
 #endif

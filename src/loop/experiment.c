@@ -27,6 +27,18 @@ scant_status loop_wrong(scant_experiment *e, const char *origin, const char *for
                        "%s: %s", origin, text);
 }
 
+scant_status loop_refuse(scant_experiment *e, const char *name, const char *format, ...) {
+    char text[SCANT__ERR_SIZE], section[16];
+    const char *dot = strchr(name, '.');
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(section, sizeof section, "%.*s", (int)(dot - name), name);
+    return loop_wrong(e, e->origins[loop_key_find(section, dot + 1)], "%s %s", name,
+                      text);
+}
+
 /* ---- values ------------------------------------------------------------------------ */
 
 static const char *section_name(const void *names, size_t i) {
@@ -41,37 +53,28 @@ static bool is_section(const char *name) {
     return false;
 }
 
-static scant_status unknown_section(scant_experiment *e, const char *section,
-                                    const char *origin) {
+/* empty: the message for a section without a name. */
+static scant_status check_section(scant_experiment *e, const char *section,
+                                  const char *origin, const char *empty) {
     size_t count = 0;
+    if (is_section(section)) return SCANT_OK;
     while (loop_section_at(count)) count++;
     if (!*section)
-        return loop_wrong(e, origin,
-                          "a key stands before any [section]; sections are "
-                          "data, model, train and loop");
+        return loop_wrong(e, origin, "%s; sections are data, model, train and loop",
+                          empty);
     return loop_wrong(e, origin, "unknown section [%s]; the nearest is [%s]", section,
                       scant__nearest(section, NULL, count, section_name));
-}
-
-static scant_status check_section(scant_experiment *e, const char *section,
-                                  const char *origin) {
-    if (is_section(section)) return SCANT_OK;
-    if (*section) return unknown_section(e, section, origin);
-    return loop_wrong(e, origin,
-                      "a section has no name; sections are data, model, train "
-                      "and loop");
 }
 
 static const char *key_name(const void *names, size_t i) {
     return ((const loop_key *)names)[i].key;
 }
 
-/* Names the section that has the key; else the nearest key of the section. */
+/* Suggests the section that has the key, else the nearest key of this section. */
 static scant_status unknown_key(scant_experiment *e, const char *section, const char *key,
                                 const char *origin) {
-    loop_key *keys = scant__arena_alloc(&e->arena, e->n_keys, sizeof *keys), one;
+    loop_key *keys = TRY_NEW(&e->arena, loop_key, e->n_keys), one;
     size_t count = 0;
-    if (!keys) return SCANT_ENOMEM;
     for (size_t i = 0; loop_key_at(i, &one); i++) {
         if (strcmp(one.key, key) == 0)
             return loop_wrong(e, origin, "unknown key %s.%s; the nearest is %s.%s",
@@ -92,20 +95,19 @@ static scant_status given_twice(scant_experiment *e, const char *section, const 
 
 static scant_status assign_option(scant_experiment *e, const char *key, char *value,
                                   const char *origin, bool override) {
-    char *name = scant__arena_strdup(&e->arena, key);
-    if (!name) return SCANT_ENOMEM;
-    TRY(loop_check_option(e, key, value, origin));
-    char *dot = strchr(name, '.');
-    *dot = 0;
-    for (size_t i = 0; i < e->n_options && !override; i++)
-        if (!strcmp(e->options[i].strategy, name) && !strcmp(e->options[i].key, dot + 1))
-            return given_twice(e, "loop", key, origin, e->options[i].origin);
-    return loop_option_set(e, name, dot + 1, value, origin);
+    char *strategy = scant__arena_strdup(&e->arena, key);
+    if (!strategy) return SCANT_ENOMEM;
+    char *name = strchr(strategy, '.') + 1;
+    name[-1] = 0;
+    TRY(loop_check_option(e, strategy, name, value, origin));
+    const loop_option *before = loop_option_find(e, strategy, name);
+    if (before && !override) return given_twice(e, "loop", key, origin, before->origin);
+    return loop_option_set(e, strategy, name, value, origin);
 }
 
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override) {
-    if (!is_section(section)) return unknown_section(e, section, origin);
+    TRY(check_section(e, section, origin, "a key stands before any [section]"));
     size_t i = loop_key_find(section, key);
     bool option = i == e->n_keys && strcmp(section, "loop") == 0 && strchr(key, '.');
     if (i == e->n_keys && !option) return unknown_key(e, section, key, origin);
@@ -125,7 +127,7 @@ scant_status loop_assign(scant_experiment *e, const char *section, const char *k
     return SCANT_OK;
 }
 
-/* "section.key"; a setting overrides a file's, but not another setting. */
+/* Sets "section.key". It overrides the file; giving a setting twice fails. */
 static scant_status assign_setting(scant_experiment *e, const scant_setting *setting,
                                    const scant_setting *before, size_t n_before) {
     char section[64] = "";
@@ -143,63 +145,45 @@ static scant_status assign_setting(scant_experiment *e, const scant_setting *set
     return loop_assign(e, section, dot + 1, setting->value, loop_origin_set, true);
 }
 
-/* ---- what goes together ------------------------------------------------------------ */
-
-static const char *origin_of(const scant_experiment *e, const char *section,
-                             const char *key) {
-    return e->origins[loop_key_find(section, key)];
-}
+/* ---- rules across keys ------------------------------------------------------------- */
 
 static scant_status check_whole(scant_experiment *e) {
     const loop_settings *s = &e->set;
+    const scant_train_opts *t = &s->training;
     bool regression = strcmp(s->task, "regression") == 0;
-    bool none = strcmp(s->initial_how, "none") == 0;
-    if (s->training.patience && !s->validation)
-        return loop_wrong(e, origin_of(e, "train", "patience"),
-                          "train.patience needs data.validation: samples to watch");
-    if (regression && strcmp(s->training.loss, "mse") != 0)
-        return loop_wrong(e, origin_of(e, "train", "loss"),
-                          "train.loss is %s, but numbers to predict (data.task = "
-                          "regression) need mse",
-                          s->training.loss);
-    if (regression && s->training.until > 0)
-        return loop_wrong(e, origin_of(e, "train", "until"),
-                          "train.until is an accuracy, and data.task = regression has "
-                          "none");
-    if (regression && strcmp(s->initial_how, "balanced") == 0)
-        return loop_wrong(e, origin_of(e, "loop", "initial_how"),
-                          "loop.initial_how = balanced needs classes");
-    if (!none && !s->initial)
-        return loop_wrong(e, origin_of(e, "loop", "initial"),
-                          "loop.initial is 0: nothing to train the first network on; "
-                          "loop.initial_how = none picks by an untrained one");
-    if (s->training.nesterov &&
-        (strcmp(s->training.optimizer, "sgd") != 0 || s->training.momentum == 0))
-        return loop_wrong(e, origin_of(e, "train", "nesterov"),
-                          "train.nesterov needs the sgd optimizer with momentum");
-    if (!*s->train && (*s->train_labels))
-        return loop_wrong(e, origin_of(e, "data", "train_labels"),
-                          "data.train_labels needs data.train");
-    if (!*s->test && *s->test_labels)
-        return loop_wrong(e, origin_of(e, "data", "test_labels"),
-                          "data.test_labels needs data.test");
-    if (s->warm && s->reinit)
-        return loop_wrong(
-            e, origin_of(e, "train", "reinit"),
-            "train.reinit = yes and train.warm = yes contradict each other: "
-            "new weights, or the last round's");
+    bool sgd = strcmp(t->optimizer, "sgd") == 0 && t->momentum != 0;
+    const struct {
+        bool wrong;
+        const char *key, *why;
+    } rules[] = {
+        {t->patience && !s->validation, "train.patience",
+         "needs data.validation: samples to watch"},
+        {regression && t->until > 0, "train.until",
+         "is an accuracy, and data.task = regression has none"},
+        {regression && strcmp(s->initial_how, "balanced") == 0, "loop.initial_how",
+         "= balanced needs classes"},
+        {strcmp(s->initial_how, "none") != 0 && !s->initial, "loop.initial",
+         "is 0: nothing to train the first network on; loop.initial_how = none picks by "
+         "an untrained one"},
+        {t->nesterov && !sgd, "train.nesterov", "needs the sgd optimizer with momentum"},
+        {!*s->train && *s->train_labels, "data.train_labels", "needs data.train"},
+        {!*s->test && *s->test_labels, "data.test_labels", "needs data.test"},
+        {s->warm && s->reinit, "train.reinit",
+         "= yes and train.warm = yes contradict each other: new weights, or the last "
+         "round's"},
+    };
+    if (regression && strcmp(t->loss, "mse") != 0)
+        return loop_refuse(e, "train.loss",
+                           "is %s, but numbers to predict (data.task = regression) need "
+                           "mse",
+                           t->loss);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong) return loop_refuse(e, rules[i].key, "%s", rules[i].why);
     TRY(loop_bayes_check(e));
     return loop_method_check(e);
 }
 
 /* ---- files ------------------------------------------------------------------------- */
-
-/* "file:line" in the experiment's arena; NULL: no memory. */
-static const char *origin_at(scant_experiment *e, const char *path, size_t line) {
-    char origin[4096];
-    snprintf(origin, sizeof origin, "%s:%zu", path, line);
-    return scant__arena_strdup(&e->arena, origin);
-}
 
 typedef struct file_reader {
     scant_experiment *e;
@@ -208,29 +192,31 @@ typedef struct file_reader {
 
 static scant_status on_section(void *user, const char *section, size_t line) {
     file_reader *r = user;
-    const char *origin = origin_at(r->e, r->path, line);
-    return origin ? check_section(r->e, section, origin) : SCANT_ENOMEM;
+    const char *origin = scant__arena_format(&r->e->arena, "%s:%zu", r->path, line);
+    if (!origin) return SCANT_ENOMEM;
+    return check_section(r->e, section, origin, "a section has no name");
 }
 
 static scant_status on_value(void *user, const char *section, const char *key,
                              const char *value, size_t line) {
     file_reader *r = user;
-    const char *origin = origin_at(r->e, r->path, line);
+    const char *origin = scant__arena_format(&r->e->arena, "%s:%zu", r->path, line);
     return origin ? loop_assign(r->e, section, key, value, origin, false) : SCANT_ENOMEM;
 }
 
 static scant_status read_file(scant_experiment *e, const char *path) {
     file_reader reader = {e, path};
     scant__ini ini = {on_section, on_value, &reader};
-    scant__source source;
+    AUTO(scant__source_close) scant__source source = {0};
     TRY(scant__source_map(e->ctx, path, &source));
-    scant_status status = scant__ini_read(e->ctx, path, source.bytes, source.size, &ini);
-    scant__source_close(e->ctx, &source);
-    return status;
+    return scant__ini_read(e->ctx, path, source.bytes, source.size, &ini);
 }
 
 static scant_status fill(scant_experiment *e, const char *path,
                          const scant_setting *settings, size_t count) {
+    e->n_keys = loop_key_find("", "");
+    e->texts = TRY_ZERO(&e->arena, const char *, e->n_keys);
+    e->origins = TRY_ZERO(&e->arena, const char *, e->n_keys);
     if (path) TRY(read_file(e, path));
     for (size_t i = 0; i < count; i++) TRY(assign_setting(e, &settings[i], settings, i));
     TRY(loop_parse(e));
@@ -244,13 +230,8 @@ scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
     *out = NULL;
     scant_experiment *e = scant__zalloc(ctx, 1, sizeof *e);
     if (!e) return SCANT_ENOMEM;
-    e->ctx = ctx;
-    scant__arena_init(&e->arena, ctx);
-    e->n_keys = loop_key_find("", "");
-    e->texts = scant__arena_zalloc(&e->arena, e->n_keys, sizeof *e->texts);
-    e->origins = scant__arena_zalloc(&e->arena, e->n_keys, sizeof *e->origins);
-    scant_status status = SCANT_ENOMEM;
-    if (e->texts && e->origins) status = fill(e, path, settings, count);
+    e->ctx = e->arena.ctx = ctx;
+    scant_status status = fill(e, path, settings, count);
     if (status == SCANT_OK)
         *out = e;
     else
@@ -260,52 +241,49 @@ scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
 
 void scant_experiment_free(scant_experiment *e) {
     if (!e) return;
+    scant__free(e->ctx, e->options);
     scant__arena_end(&e->arena);
     scant__free(e->ctx, e);
 }
 
 /* ---- printing ---------------------------------------------------------------------- */
 
-/* Options in the order of the strategies, and of their tables. */
+/* Prints options in the order of the strategies and of their option tables. */
 static void print_options(const scant_experiment *e, scant__text *text) {
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
     for (size_t s = 0; s < count; s++)
-        for (size_t k = 0; k <= list[s]->n_options; k++)
-            for (size_t i = 0; i < e->n_options; i++) {
-                const loop_option *o = &e->options[i];
-                bool own = k < list[s]->n_options;
-                bool here = own && strcmp(list[s]->options[k].key, o->key) == 0;
-                if (!own) { /* last, those that are the loop's */
-                    here = true;
-                    for (size_t j = 0; j < list[s]->n_options; j++)
-                        here = here && strcmp(list[s]->options[j].key, o->key) != 0;
-                }
-                if (!here || strcmp(o->strategy, list[s]->name) != 0) continue;
-                char name[128];
-                snprintf(name, sizeof name, "%s.%s", o->strategy, o->key);
-                scant__ini_write(text, name, o->value);
-            }
+        for (size_t k = 0; k < loop_option_count(list[s]); k++) {
+            const loop_option *o =
+                loop_option_find(e, list[s]->name, loop_option_name(list[s], k));
+            char name[128];
+            if (!o) continue;
+            snprintf(name, sizeof name, "%s.%s", o->strategy, o->key);
+            scant__ini_write(text, name, o->value);
+        }
 }
 
-scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *size) {
+void loop_print(const scant_experiment *e, scant__text *text) {
     char number[SCANT__NUMBER];
     const char *section = "";
     loop_key key;
-    scant__text text;
-    char *out;
-    scant__text_init(&text, e->ctx);
     for (size_t i = 0; loop_key_at(i, &key); i++) {
         if (!loop_key_counts(e, &key)) continue;
         if (strcmp(section, key.section) != 0)
-            scant__text_addf(&text, "%s[%s]\n", *section ? "\n" : "", key.section);
+            scant__text_addf(text, "%s[%s]\n", *section ? "\n" : "", key.section);
         section = key.section;
         const char *value = e->texts[i];
         if (!value || !*value)
-            value = scant__option_text(key.row, (char *)&e->set + key.base, number);
-        scant__ini_write(&text, key.key, value);
+            value = scant__option_text(key.row, (const char *)&e->set + key.base, number);
+        scant__ini_write(text, key.key, value);
     }
-    print_options(e, &text);
+    print_options(e, text);
+}
+
+scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *size) {
+    scant__text text = {.ctx = e->ctx};
+    char *out;
+    loop_print(e, &text);
     scant_status status = scant__text_take(&text, &out, size);
     *bytes = out;
     return status;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An experiment as the loop reads it: one table of keys (keys.c), what a file and
- * settings made of it (experiment.c, file.c), strategies and their options (options.c).
+ * An experiment file in memory: the table of keys (keys.c), values from a file and from
+ * settings (experiment.c), strategies and their options (options.c).
  *
- * Every value is kept as it was written, beside what it means, so that printing gives
- * back what was read and reading that gives the same bytes again.
+ * Every value is also kept as written, so that printing an experiment and reading it
+ * again gives the same bytes.
  */
 #ifndef SCANT_LOOP_EXPERIMENT_H
 #define SCANT_LOOP_EXPERIMENT_H
@@ -15,16 +15,16 @@
 #include "core/text.h"
 #include "scant/train.h"
 
-/* Members of an ensemble at most; networks of a round at most, those of all ensembles. */
+/* Limits: members of an ensemble; networks of a round, over all ensembles. */
 enum { LOOP_MEMBERS = 100, LOOP_PARTS = 1000 };
 
-/* What the keys say. Strings that have a key of their own are never NULL; "" is: not
- * given. Of the library's structs, only what the keys set is set. */
+/* Parsed values of the keys. Strings declared here are never NULL; "": not given. In the
+ * library's structs only members that have a key are set. */
 typedef struct loop_settings {
     /* data */
     const char *train, *train_labels, *test, *test_labels, *task;
     size_t pool, test_size, validation;
-    scant_data_opts data; /* the size */
+    scant_data_opts data; /* only the image size is set */
     /* model */
     const char *model, *weights, *bayes;
     size_t samples, hidden; /* hidden: SIZE_MAX is the model's own */
@@ -42,89 +42,101 @@ typedef struct loop_settings {
     size_t initial, query, rounds; /* query: labels per round */
 } loop_settings;
 
-/* A key: an option's row, and where its struct stands in loop_settings. */
+/* A key: its option, and the offset of the option's struct in loop_settings. */
 typedef struct loop_key {
     const char *section;
     char key[SCANT_EXPERIMENT_KEY];
     const scant_option *row;
     size_t base;
     const char *value;  /* the default; NULL: it depends on other keys */
-    const char *method; /* the training method that it belongs to; NULL: all */
+    const char *method; /* the only training method that reads it; NULL: all do */
 } loop_key;
 
-/* The keys from i = 0 on, those of a section together; false: no more. */
+/* Gets key i, ordered by section. False: there is no such key. */
 bool loop_key_at(size_t i, loop_key *out);
-/* The number of a key; the number of all keys if there is none. */
+/* The index of a key; the number of keys if there is none. */
 size_t loop_key_find(const char *section, const char *key);
 const char *loop_section_at(size_t i); /* NULL: no more */
 
-/* A strategy's option: its own, or one of the loop's that says how its evidence is made
- * ("layers", "kernel"). */
+/* An option of a strategy: its own, or one of the loop's that sets how its evidence is
+ * computed ("layers", "kernel"). */
 typedef struct loop_option {
     const char *strategy, *key, *value;
-    const char *origin; /* NULL: a preset's or a default */
+    const char *origin; /* where it was given; NULL: from a preset or default */
 } loop_option;
 
-/* A strategy that runs. */
+/* A strategy of the experiment, with its options. */
 typedef struct loop_arm {
     const scant_strategy_info *info;
-    const scant_setting *settings; /* its own options, given or preset */
+    const scant_setting *settings; /* values of its own options */
     size_t n_settings;
-    bool whole; /* gradients of the whole network, not of the last layer */
-    /* of an infinitely wide network, on the samples themselves; NULL: none */
+    bool whole; /* gradients of the whole network instead of the last layer */
+    /* kernel of an infinitely wide network, on the samples; NULL: none */
     const char *kernel;
 } loop_arm;
 
 struct scant_experiment {
     scant_ctx *ctx;
     scant__arena arena;
-    const char **texts;   /* a key each: the value as written; NULL: not given */
-    const char **origins; /* where: "FILE:LINE", "--set" */
+    const char **texts;   /* for each key: the value as written; NULL: not given */
+    const char **origins; /* for each key: "FILE:LINE" or "--set" */
     size_t n_keys;
     loop_settings set;
-    loop_option *options; /* given ones first, then what presets and defaults fill in */
+    loop_option *options; /* given ones, then presets and defaults; not in the arena */
     size_t n_options, room_options;
     loop_arm *arms;
     size_t n_arms;
     uint64_t *seeds;
     size_t n_seeds;
-    uint64_t query_seed; /* where set.query_seed is not "" */
+    uint64_t query_seed; /* valid if set.query_seed is not "" */
 };
 
-/* A value that is wrong: "FILE:LINE: ..." and SCANT_EINPUT, or "--set: ..." and
- * SCANT_EUSAGE. */
+/* Fails for a wrong value with "FILE:LINE: ..." (SCANT_EINPUT) or "--set: ..."
+ * (SCANT_EUSAGE). */
 scant_status loop_wrong(scant_experiment *e, const char *origin, const char *format, ...)
     SCANT__PRINTF(3, 4);
 extern const char loop_origin_set[]; /* "--set" */
+/* The same for the value of a key: "FILE:LINE: section.key ...". */
+scant_status loop_refuse(scant_experiment *e, const char *name, const char *format, ...)
+    SCANT__PRINTF(3, 4);
 
-/* One value, from origin (not copied). Twice from the same place is refused, unless
- * override. */
+/* Sets a value; origin is not copied. Fails if it is set already, unless override. */
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override);
 
+DEFINE_AUTO(scant_experiment, scant_experiment)
+/* scant_experiment_print() */
+void loop_print(const scant_experiment *e, scant__text *text);
+
 /* Whether the key belongs to the chosen method, or to all (method.c). */
 bool loop_key_counts(const scant_experiment *e, const loop_key *key);
-/* Warns of keys that are given and have no effect. */
+/* Warns about given keys that have no effect. */
 void loop_method_warn(const scant_experiment *e);
-/* Whether the rest goes together with the method. */
+/* Checks the other keys against the method. */
 scant_status loop_method_check(scant_experiment *e);
 bool loop_supervised(const loop_settings *set);
 
-/* Likewise of Bayesian networks and ensembles (bayes.c). */
+/* The same for Bayesian networks and ensembles (bayes.c). */
 void loop_bayes_fill(scant_experiment *e);
 scant_status loop_bayes_check(scant_experiment *e);
-bool loop_is_bayesian(const loop_settings *set); /* it says several things of a sample */
+bool loop_is_bayesian(const loop_settings *set); /* it has several posterior draws */
 bool loop_is_ensemble(const loop_settings *set);
-size_t loop_members(const loop_settings *set); /* of no ensemble: 1 */
+size_t loop_members(const loop_settings *set); /* 1 if it is no ensemble */
 
-/* Texts into set (keys.c); defaults first. */
+/* Fills in defaults and parses the texts into set (keys.c). */
 scant_status loop_parse(scant_experiment *e);
-/* Strategies, seeds, options (options.c). */
+/* Reads strategies, seeds and options (options.c). */
 scant_status loop_resolve(scant_experiment *e);
-/* Whether "strategy.key" could be an option at all; says why not. */
+/* The options of a strategy: its own, then the loop's if there is one. */
+size_t loop_option_count(const scant_strategy_info *info);
+const char *loop_option_name(const void *info, size_t i);
+/* The option's value so far; NULL: none. */
+loop_option *loop_option_find(const scant_experiment *e, const char *strategy,
+                              const char *key);
 scant_status loop_option_set(scant_experiment *e, const char *strategy, const char *key,
                              const char *value, const char *origin);
-scant_status loop_check_option(scant_experiment *e, const char *name, const char *value,
-                               const char *origin);
+/* Checks that the option exists and accepts the value. */
+scant_status loop_check_option(scant_experiment *e, const char *strategy, const char *key,
+                               const char *value, const char *origin);
 
 #endif

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/json.h"
 #include "data/file.h"
 #include "data/source.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
 char *loop_path(loop_job *job, const char *name) {
-    size_t size = strlen(job->opts.out) + strlen(name) + 2;
-    char *path = scant__arena_alloc(&job->arena, size, 1);
-    if (path) snprintf(path, size, "%s/%s", job->opts.out, name);
-    return path;
+    return scant__arena_format(&job->arena, "%s/%s", job->opts.out, name);
 }
 
 static scant_status cannot(loop_job *job, const char *path, const char *what) {
@@ -38,8 +37,8 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 
 /* ---- the log ----------------------------------------------------------------------- */
 
-/* Refuses to change a file that is not our log, whose lines all begin alike. A power cut
- * may leave zeros in it. */
+/* Fails if the file is not our log, whose lines all begin alike. After a power cut it may
+ * begin with zeros. */
 static scant_status check_log(loop_job *job, const char *path) {
     static const char ours[] = "{\"time\": \"";
     char head[sizeof ours - 1];
@@ -93,37 +92,50 @@ unsigned loop_folder_threads(loop_job *job) {
     for (at += KEY - 1; at >= KEY && at < log.size && isdigit(log.bytes[at]); at++)
         threads =
             (unsigned)size_min(threads, MOST) * 10 + (unsigned)(log.bytes[at] - '0');
-    scant__source_close(job->ctx, &log);
+    scant__source_close(&log);
     return threads <= MOST ? threads : 0;
 }
 
-void loop_log(loop_job *job, const char *event, scant__text *rest) {
+scant__text loop_log_begin(loop_job *job, const char *event) {
     struct timespec now = {0};
     struct tm parts;
-    char date[64] = "", *line, *more;
-    size_t size, more_size;
-    scant__text text;
+    char date[64] = "";
+    scant__text line = {.ctx = job->ctx};
     clock_gettime(CLOCK_REALTIME, &now);
     if (gmtime_r(&now.tv_sec, &parts))
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-    scant__text_init(&text, job->ctx);
-    scant__text_addf(&text, "{\"time\": \"%s.%03ldZ\", \"event\": \"%s\"", date,
+    scant__text_addf(&line, "{\"time\": \"%s.%03ldZ\", \"event\": \"%s\"", date,
                      now.tv_nsec / 1000000, event);
-    if (rest && scant__text_take(rest, &more, &more_size) == SCANT_OK) {
-        scant__text_addf(&text, ", %s", more);
-        scant__free(job->ctx, more);
-    }
-    scant__text_add(&text, "}\n");
-    if (scant__text_take(&text, &line, &size) != SCANT_OK) return;
-    /* one write() per line; errors of the log are ignored */
-    if (job->log >= 0) {
-        ssize_t ignored = write(job->log, line, size);
-        (void)ignored;
-    }
-    scant__free(job->ctx, line);
+    return line;
 }
 
-/* ---- beginning --------------------------------------------------------------------- */
+scant__text loop_log_run(const loop_run *run, const char *event) {
+    scant__text line = loop_log_begin(run->job, event);
+    scant__text_add(&line, ", \"strategy\": ");
+    scant__text_json(&line, run->arm->info->name);
+    scant__text_addf(&line, ", \"seed\": \"%llu\"", (unsigned long long)run->seed);
+    return line;
+}
+
+void loop_log_number(scant__text *line, const char *key, double value) {
+    scant__text_addf(line, ", \"%s\": ", key);
+    if (isfinite(value))
+        scant__text_number(line, value, 9);
+    else
+        scant__text_add(line, "null");
+}
+
+void loop_log_end(loop_job *job, scant__text *line) {
+    scant__text_add(line, "}\n");
+    /* one write() per line; errors of the log are ignored */
+    if (job->log >= 0 && !line->failed) {
+        ssize_t ignored = write(job->log, line->data, line->size);
+        (void)ignored;
+    }
+    scant__text_end(line);
+}
+
+/* ---- opening the folder ------------------------------------------------------------ */
 
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
@@ -146,50 +158,39 @@ static void first_difference(const char *a, const char *b, char left[80],
  * the comparison, so that missing keys have their defaults. */
 static scant_status compare_experiment(loop_job *job, const char *path,
                                        const char *mine) {
-    scant_experiment *e;
-    void *theirs;
-    size_t size;
+    AUTO(scant_experiment_auto) scant_experiment *e = NULL;
+    AUTO(scant__text_end) scant__text theirs = {.ctx = job->ctx};
     char left[80] = "", right[80] = "";
     TRY(scant_experiment_open(job->ctx, path, NULL, 0, &e));
-    scant_status status = scant_experiment_print(e, &theirs, &size);
-    if (status == SCANT_OK && strcmp(theirs, mine) != 0) {
-        first_difference(theirs, mine, left, right);
-        status = scant__fail(job->ctx, SCANT_EUSAGE,
-                             "%s holds the results of another experiment: it has '%s', "
-                             "this one '%s'",
-                             job->opts.out, left, right);
-    }
-    scant_bytes_free(job->ctx, theirs);
-    scant_experiment_free(e);
-    return status;
+    loop_print(e, &theirs);
+    if (theirs.failed) return SCANT_ENOMEM;
+    if (strcmp(theirs.data, mine) == 0) return SCANT_OK;
+    first_difference(theirs.data, mine, left, right);
+    return scant__fail(job->ctx, SCANT_EUSAGE,
+                       "%s holds the results of another experiment: it has '%s', this "
+                       "one '%s'",
+                       job->opts.out, left, right);
 }
 
 static bool holds(loop_job *job, const char *path, const void *bytes, size_t size) {
-    scant__source source;
-    if (scant__source_map(job->ctx, path, &source) != SCANT_OK) return false;
-    bool same = source.size == size && memcmp(source.bytes, bytes, size) == 0;
-    scant__source_close(job->ctx, &source);
-    return same;
+    AUTO(scant__source_close) scant__source source = {0};
+    return scant__source_map(job->ctx, path, &source) == SCANT_OK &&
+           source.size == size && memcmp(source.bytes, bytes, size) == 0;
 }
 
 static scant_status keep_experiment(loop_job *job) {
+    AUTO(scant__text_end) scant__text text = {.ctx = job->ctx};
     const char *path = loop_path(job, "experiment.ini");
-    void *bytes;
-    size_t size;
-    scant_status status = SCANT_OK;
-    if (!path) return SCANT_ENOMEM;
-    TRY(scant_experiment_print(job->e, &bytes, &size));
+    loop_print(job->e, &text);
+    if (!path || text.failed) return SCANT_ENOMEM;
     bool there = exists(path);
-    if (!there || !holds(job, path, bytes, size)) {
-        if (there) status = compare_experiment(job, path, bytes);
-        if (status == SCANT_OK) status = scant_file_write(job->ctx, path, bytes, size);
-    }
-    scant_bytes_free(job->ctx, bytes);
-    return status;
+    if (there && holds(job, path, text.data, text.size)) return SCANT_OK;
+    if (there) TRY(compare_experiment(job, path, text.data));
+    return scant_file_write(job->ctx, path, text.data, text.size);
 }
 
-/* Whether a file is a temporary one, ".scant-PID-N.tmp", of a process that has ended. A
- * running one may belong to `scant report`, which takes no lock. */
+/* Whether a file is a temporary one, ".scant-PID-N.tmp", of this process or one that has
+ * ended. A running process may be `scant report`, which takes no lock. */
 static bool is_litter(const char *name) {
     static const char prefix[] = ".scant-";
     char *end;
@@ -202,7 +203,7 @@ static bool is_litter(const char *name) {
     return pid == (long)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
 }
 
-/* Errors are ignored. */
+/* Deletes leftover temporary files; errors are ignored. */
 static void sweep(loop_job *job, const char *folder) {
     const char *path = loop_path(job, folder);
     DIR *list = path ? opendir(path) : NULL;
@@ -213,28 +214,16 @@ static void sweep(loop_job *job, const char *folder) {
 }
 
 static scant_status recall(loop_job *job, loop_run *run) {
-    scant__text text;
-    char *path;
-    size_t size;
-    scant__text_init(&text, job->ctx);
-    scant__text_addf(&text, "%s.json", run->path);
-    TRY(scant__text_take(&text, &path, &size));
-    scant_status status = SCANT_OK;
-    if (exists(path))
-        status = loop_state_read(job->ctx, path,
-                                 (loop_run_name){run->arm->info->name, run->seed},
-                                 job->e->set.rounds, scant_data_count(job->samples.train),
-                                 &job->arena, &run->state);
-    scant__free(job->ctx, path);
-    return status;
+    char *path = scant__arena_format(&job->arena, "%s.json", run->path);
+    if (!path) return SCANT_ENOMEM;
+    if (!exists(path)) return SCANT_OK;
+    return loop_state_read(job->ctx, path,
+                           (loop_run_name){run->arm->info->name, run->seed},
+                           job->e->set.rounds, scant_data_count(job->samples.train),
+                           &job->arena, &run->state);
 }
 
-static scant_status recall_all(loop_job *job) {
-    for (size_t i = 0; i < job->n_runs; i++) TRY(recall(job, &job->runs[i]));
-    return SCANT_OK;
-}
-
-/* Refuses to overwrite results. */
+/* Fails if the folder has results and resume is not set; *old: it has results. */
 static scant_status check_results(loop_job *job, bool *old) {
     const char *const results[] = {"experiment.ini", "curve.csv", "picks.csv", "runs"};
     *old = false;
@@ -263,46 +252,41 @@ scant_status loop_folder_begin(loop_job *job) {
     const char *runs = loop_path(job, "runs");
     if (!runs) return SCANT_ENOMEM;
     TRY(scant__folder_make(job->ctx, runs));
-    if (old) TRY(recall_all(job));
+    for (size_t i = 0; old && i < job->n_runs; i++) TRY(recall(job, &job->runs[i]));
     return SCANT_OK;
-}
-
-void loop_folder_end(loop_job *job) {
-    if (job->log >= 0) close(job->log);
-    job->log = -1;
 }
 
 /* ---- the tables -------------------------------------------------------------------- */
 
-void loop_folder_name(const loop_run *run, size_t round, scant__text *text) {
+/* Begins a line of a table: strategy, seed and round. */
+static scant__text *begin_line(loop_run *run, enum loop_table table, size_t round) {
+    scant__text *text = &run->tables[table];
     scant__text_csv(text, run->arm->info->name);
-    scant__text_addf(text, ",%llu,%zu,", (unsigned long long)run->seed, round);
+    scant__text_addf(text, ",%llu,%zu", (unsigned long long)run->seed, round);
+    return text;
 }
 
-/* With three decimals, in any locale. */
+static void add_number(scant__text *text, double value) {
+    scant__text_add(text, ",");
+    scant__text_number(text, value, 9);
+}
+
+/* Three decimals, in any locale. */
 static void add_seconds(scant__text *text, double seconds) {
     unsigned long long ms = seconds > 0 ? (unsigned long long)(seconds * 1000 + 0.5) : 0;
-    scant__text_addf(text, "%llu.%03llu", ms / 1000, ms % 1000);
+    scant__text_addf(text, ",%llu.%03llu", ms / 1000, ms % 1000);
 }
 
 static void add_point(loop_run *run, size_t round) {
     const loop_point *p = &run->state.points[round];
     bool regression = run->job->samples.regression;
-    scant__text *text = &run->curve;
-    loop_folder_name(run, round, text);
-    scant__text_addf(text, "%zu,", p->labels);
-    if (regression)
-        scant__text_add(text, "nan");
-    else
-        scant__text_number(text, p->accuracy, 9);
-    scant__text_add(text, ",");
-    scant__text_number(text, p->loss, 9);
-    scant__text_add(text, ",");
+    scant__text *text = begin_line(run, LOOP_CURVE, round);
+    scant__text_addf(text, ",%zu", p->labels);
+    add_number(text, regression ? (double)NAN : p->accuracy);
+    add_number(text, p->loss);
     add_seconds(text, p->train_seconds);
-    scant__text_add(text, ",");
     add_seconds(text, p->select_seconds);
-    scant__text_add(text, ",");
-    scant__text_number(text, regression ? p->loss : p->best, 9);
+    add_number(text, regression ? p->loss : p->best);
     scant__text_add(text, "\n");
 }
 
@@ -314,72 +298,88 @@ static void add_picks(loop_run *run, size_t round) {
     size_t first = round ? s->ends[round - 1] : 0;
     for (size_t i = first; i < s->ends[round]; i++) {
         const loop_pick *p = &s->picks[i];
-        scant__text *text = &run->picks;
-        loop_folder_name(run, round, text);
-        scant__text_addf(text, "%zu,%zu,", i - first + 1, p->index);
-        scant__text_number(text, p->weight, 9);
-        scant__text_add(text, ",");
-        scant__text_number(text, p->score, 9);
+        scant__text *text = begin_line(run, LOOP_PICKS, round);
+        scant__text_addf(text, ",%zu,%zu", i - first + 1, p->index);
+        add_number(text, p->weight);
+        add_number(text, p->score);
         if (labels)
-            scant__text_addf(text, ",%d\n", (int)labels[p->index]);
-        else {
-            scant__text_add(text, ",");
-            scant__text_number(text, targets ? (double)targets[p->index] : 0, 9);
-            scant__text_add(text, "\n");
-        }
+            scant__text_addf(text, ",%d", (int)labels[p->index]);
+        else
+            add_number(text, targets ? (double)targets[p->index] : 0);
+        scant__text_add(text, "\n");
     }
 }
 
-static scant_status write_table(loop_job *job, const char *name, const char *header,
-                                size_t text_at) {
-    const char *path = loop_path(job, name);
-    scant__piece *pieces = scant__alloc(job->ctx, job->n_runs + 1, sizeof *pieces);
-    if (!path || !pieces) {
-        scant__free(job->ctx, pieces);
-        return SCANT_ENOMEM;
+/* Adds a line for each non-empty bin; bins are numbered from 1. */
+static void add_calibration(loop_run *run, size_t round) {
+    static const char *const names[LOOP_WHENS] = {"before", "after"};
+    for (size_t i = 0; i < LOOP_WHENS * SCANT_CALIBRATION_BINS; i++) {
+        size_t when = i / SCANT_CALIBRATION_BINS, b = i % SCANT_CALIBRATION_BINS;
+        const scant_calibration *c = &run->state.calibrations[round].when[when];
+        if (!c->bins[b].count) continue;
+        scant__text *text = begin_line(run, LOOP_CALIBRATION, round);
+        scant__text_addf(text, ",%s", names[when]);
+        add_number(text, c->temperature);
+        scant__text_addf(text, ",%zu,%zu", b + 1, c->bins[b].count);
+        add_number(text, c->bins[b].confidence);
+        add_number(text, c->bins[b].accuracy);
+        scant__text_add(text, "\n");
     }
-    bool failed = false;
-    pieces[0] = (scant__piece){header, strlen(header)};
-    for (size_t i = 0; i < job->n_runs; i++) {
-        const scant__text *text =
-            (const scant__text *)((const char *)&job->runs[i] + text_at);
-        pieces[i + 1] = (scant__piece){text->data, text->size};
-        failed = failed || text->failed;
-    }
-    scant_status status =
-        failed ? SCANT_ENOMEM
-               : scant__file_write_pieces(job->ctx, path, pieces, job->n_runs + 1);
-    scant__free(job->ctx, pieces);
-    return status;
+}
+
+static void add_theory(loop_run *run, size_t round) {
+    const double *figures = run->state.theories[round].figures;
+    scant__text *text = begin_line(run, LOOP_THEORIES, round);
+    scant__text_addf(text, ",%zu,%s", run->state.points[round].labels,
+                     run->job->e->set.theory);
+    for (size_t i = 0; i < LOOP_FIGURES; i++)
+        if (isfinite(figures[i]))
+            add_number(text, figures[i]);
+        else
+            scant__text_add(text, ",");
+    scant__text_add(text, "\n");
 }
 
 void loop_folder_add(loop_run *run) {
     for (; run->shown_points < run->state.n_points; run->shown_points++) {
         add_point(run, run->shown_points);
         add_picks(run, run->shown_points);
-        loop_calibration_lines(run, run->shown_points);
-        loop_theory_lines(run, run->shown_points);
+        add_calibration(run, run->shown_points);
+        add_theory(run, run->shown_points);
         run->job->stale = true;
     }
 }
 
+static scant_status write_table(loop_job *job, enum loop_table table, const char *name,
+                                const char *columns) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = job->ctx};
+    const char *path = loop_path(job, name);
+    const char *header = scant__arena_format(&arena, "strategy,seed,round,%s\n", columns);
+    if (!path || !header) return SCANT_ENOMEM;
+    scant__piece *pieces = TRY_NEW(&arena, scant__piece, job->n_runs + 1);
+    pieces[0] = (scant__piece){header, strlen(header)};
+    for (size_t i = 0; i < job->n_runs; i++) {
+        const scant__text *text = &job->runs[i].tables[table];
+        pieces[i + 1] = (scant__piece){text->data, text->size};
+        if (text->failed) return SCANT_ENOMEM;
+    }
+    return scant__file_write_pieces(job->ctx, path, pieces, job->n_runs + 1);
+}
+
 scant_status loop_folder_write(loop_job *job) {
-    static const char picks[] = "strategy,seed,round,rank,index,weight,score,label\n";
-    const char *curve = job->samples.regression
-                            ? "strategy,seed,round,labels,accuracy,loss,train_seconds,"
-                              "select_seconds,error\n"
-                            : "strategy,seed,round,labels,accuracy,loss,train_seconds,"
-                              "select_seconds,best_accuracy\n";
-    TRY(write_table(job, "curve.csv", curve, offsetof(loop_run, curve)));
-    TRY(write_table(job, "picks.csv", picks, offsetof(loop_run, picks)));
+    bool regression = job->samples.regression;
+    TRY(write_table(
+        job, LOOP_CURVE, "curve.csv",
+        regression ? "labels,accuracy,loss,train_seconds,select_seconds,error"
+                   : "labels,accuracy,loss,train_seconds,select_seconds,best_accuracy"));
+    TRY(write_table(job, LOOP_PICKS, "picks.csv", "rank,index,weight,score,label"));
     if (strcmp(job->e->set.theory, "none") != 0)
-        TRY(write_table(job, "theory.csv", loop_theory_header,
-                        offsetof(loop_run, theories)));
-    if (job->samples.regression) return SCANT_OK;
-    return write_table(job, "calibration.csv",
-                       "strategy,seed,round,when,temperature,bin,count,confidence,"
-                       "accuracy\n",
-                       offsetof(loop_run, calibrations));
+        TRY(write_table(job, LOOP_THEORIES, "theory.csv",
+                        "labels,layers,lambda,largest,rank,dynamics,ratio,alignment,"
+                        "bound,mmd,epochs,lr_advice"));
+    if (regression) return SCANT_OK;
+    return write_table(job, LOOP_CALIBRATION, "calibration.csv",
+                       "when,temperature,bin,count,confidence,accuracy");
 }
 
 scant_status loop_folder_report(loop_job *job) {

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/array.h"
 #include "data/dataset.h"
 #include "loop/loop.h"
 #include "scant/train.h"
@@ -23,39 +24,32 @@ static void add_class_name(scant__text *text, const scant_data *data, int32_t la
 }
 
 static scant_status put(loop_job *job, const char *name, scant__text *text) {
-    char *bytes;
-    size_t size;
     const char *path = loop_path(job, name);
-    TRY(scant__text_take(text, &bytes, &size));
-    scant_status status =
-        path ? scant_file_write(job->ctx, path, bytes, size) : SCANT_ENOMEM;
-    scant__free(job->ctx, bytes);
-    return status;
+    if (!path || text->failed) return SCANT_ENOMEM;
+    return scant_file_write(job->ctx, path, text->data, text->size);
 }
 
 static scant_status write_classes(loop_job *job) {
     const loop_samples *s = &job->samples;
     const int32_t *labels = scant_data_labels(s->train);
-    scant__text text;
-    size_t *counts = scant__zalloc(job->ctx, s->classes, sizeof *counts);
-    if (!counts) return SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = job->ctx};
+    AUTO(scant__text_end) scant__text text = {.ctx = job->ctx};
+    size_t *counts = TRY_ZERO(&arena, size_t, s->classes);
     for (size_t i = 0; i < s->n_rows; i++) counts[labels[s->rows[i]]]++;
-    scant__text_init(&text, job->ctx);
     scant__text_add(&text, "label,name,count\n");
     for (size_t c = 0; c < s->classes; c++) {
         scant__text_addf(&text, "%zu,", c);
         add_class_name(&text, s->train, (int32_t)c);
         scant__text_addf(&text, ",%zu\n", counts[c]);
     }
-    scant__free(job->ctx, counts);
     return put(job, "classes.csv", &text);
 }
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- thumbnails -------------------------------------------------------------------- */
 
 typedef struct sheet {
-    size_t channels, height, width; /* of a sample */
-    size_t shown, high, wide;       /* of a thumbnail */
+    size_t channels, height, width; /* size of a sample */
+    size_t shown, high, wide;       /* size of a thumbnail; shown: channels */
     float *planes;
     unsigned char *bytes;
     size_t *rows, n;
@@ -110,25 +104,21 @@ static void list_picks(const loop_job *job, sheet *s) {
 static scant_status write_pictures(loop_job *job, const sheet *s) {
     const size_t shape[] = {s->n, s->high, s->wide, s->shown};
     const char *path = loop_path(job, "thumbnails.npy");
-    scant_array *array;
+    AUTO(scant_array_auto) scant_array *array = NULL;
     void *bytes;
     size_t size;
     if (!path) return SCANT_ENOMEM;
     TRY(scant_array_wrap(job->ctx, "thumbnails", s->bytes, SCANT_U8, 4, shape, &array));
-    scant_status status = scant_array_encode(job->ctx, array, &bytes, &size);
-    if (status == SCANT_OK) {
-        status = scant_file_write(job->ctx, path, bytes, size);
-        scant_bytes_free(job->ctx, bytes);
-    }
-    scant_array_free(array);
+    TRY(scant_array_encode(job->ctx, array, &bytes, &size));
+    scant_status status = scant_file_write(job->ctx, path, bytes, size);
+    scant_bytes_free(job->ctx, bytes);
     return status;
 }
 
 static scant_status write_names(loop_job *job, const sheet *s) {
     const scant_data *train = job->samples.train;
     const int32_t *labels = scant_data_labels(train);
-    scant__text text;
-    scant__text_init(&text, job->ctx);
+    AUTO(scant__text_end) scant__text text = {.ctx = job->ctx};
     scant__text_add(&text, "row,index,label,name\n");
     for (size_t i = 0; i < s->n; i++) {
         int32_t label = labels ? labels[s->rows[i]] : 0;
@@ -142,13 +132,11 @@ static scant_status write_names(loop_job *job, const sheet *s) {
 static scant_status draw_all(loop_job *job, scant__arena *arena, sheet *s) {
     const scant_data *train = job->samples.train;
     size_t pixels = s->high * s->wide * s->shown;
-    s->rows = scant__arena_alloc(arena, job->e->n_arms * SHOWN, sizeof *s->rows);
-    s->planes = scant__arena_alloc(arena, scant__data_width(train), sizeof *s->planes);
-    if (!s->rows || !s->planes) return SCANT_ENOMEM;
+    s->rows = TRY_NEW(arena, size_t, job->e->n_arms * SHOWN);
+    s->planes = TRY_NEW(arena, float, scant__data_width(train));
     list_picks(job, s);
     if (!s->n) return SCANT_OK;
-    s->bytes = scant__arena_alloc(arena, s->n, pixels);
-    if (!s->bytes) return SCANT_ENOMEM;
+    s->bytes = TRY_NEW(arena, unsigned char, size_mul(s->n, pixels));
     for (size_t i = 0; i < s->n; i++) {
         scant__fault fault;
         scant_status status = scant__data_read(train, s->rows[i], s->planes, &fault);
@@ -162,7 +150,7 @@ static scant_status draw_all(loop_job *job, scant__arena *arena, sheet *s) {
 scant_status loop_sheet_write(loop_job *job) {
     const scant_data *train = job->samples.train;
     size_t shape[3];
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = job->ctx};
     if (!job->samples.regression) TRY(write_classes(job));
     if (!scant__data_is_image(train)) return SCANT_OK;
     scant_data_shape(train, shape);
@@ -171,8 +159,5 @@ scant_status loop_sheet_write(loop_job *job) {
     s.shown = shape[0] >= 3 ? 3 : 1;
     s.high = longer > SIDE ? size_max(shape[1] * SIDE / longer, 1) : shape[1];
     s.wide = longer > SIDE ? size_max(shape[2] * SIDE / longer, 1) : shape[2];
-    scant__arena_init(&arena, job->ctx);
-    scant_status status = draw_all(job, &arena, &s);
-    scant__arena_end(&arena);
-    return status;
+    return draw_all(job, &arena, &s);
 }

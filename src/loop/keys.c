@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keys of an experiment: rows of its own below, and the shared tables of data, model
- * and training options (scant_data_options() and its like). A row here replaces a shared
- * one of the same key. Options that only some training methods read have a key for each
- * method, which carries the method's name: fixmatch_mu, pi_weight.
+ * The keys of an experiment: the tables below and the shared tables of data, model and
+ * training options (scant_data_options() etc.). A row here replaces the shared row of the
+ * same key. Options that only some training methods read have one key per method,
+ * prefixed with its name: fixmatch_mu, pi_weight.
  */
 #include <math.h>
 #include <stdio.h>
@@ -106,54 +106,56 @@ static const scant_option loop_rows[] = {
              "a paper's options for its strategies"),
 };
 
-/* Defaults of experiments that differ from the shared table's. A method's own defaults
- * come before them. */
+/* Defaults that differ from the shared table; those of a method take precedence. */
 static const scant_setting other_defaults[] = {{"epochs", "150"}, {"batch", "32"}};
 
 /* ---- the list of keys -------------------------------------------------------------- */
 
 #define ROWS(array) array, sizeof array / sizeof *array
 
+enum { DATA, MODEL, TRAIN, LOOP, SECTIONS };
 static const struct {
     const char *name;
     const scant_option *own;
     size_t n_own;
     const scant_option *(*shared)(size_t *count);
     size_t base;
-} sections[] = {
+} sections[SECTIONS] = {
     {"data", ROWS(data_rows), scant_data_options, AT(data)},
     {"model", ROWS(model_rows), scant_model_options, AT(net)},
     {"train", ROWS(train_rows), scant_train_options, AT(training)},
     {"loop", ROWS(loop_rows), NULL, 0},
 };
-enum { SECTIONS = sizeof sections / sizeof *sections };
 
-/* Of data options an experiment has only the size: the others are keys of a part. */
+static bool takes(const scant_method_info *method, const char *key) {
+    return method->takes && scant__has_word(method->takes, key);
+}
+
+/* Whether a row of the shared table is a key. Of the data options only size is; the
+ * others are set for train and test separately. */
 static bool is_shared(size_t section, const char *key) {
     size_t count;
     const scant_method_info *const *methods = scant_methods(&count);
     if (scant__option_find(sections[section].own, sections[section].n_own, key))
         return false;
-    if (section == 0) return strcmp(key, "size") == 0;
-    for (size_t i = 0; section == 2 && i < count; i++)
-        if (methods[i]->takes && scant__has_word(methods[i]->takes, key)) return false;
+    if (section == DATA) return strcmp(key, "size") == 0;
+    for (size_t i = 0; section == TRAIN && i < count; i++)
+        if (takes(methods[i], key)) return false;
     return true;
 }
 
-static const char *default_of(const scant_method_info *method, const char *key) {
-    for (size_t i = 0; method && i < method->n_defaults; i++)
-        if (strcmp(method->defaults[i].key, key) == 0) return method->defaults[i].value;
+static const char *find(const scant_setting *settings, size_t n, const char *key) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(settings[i].key, key) == 0) return settings[i].value;
     return NULL;
 }
 
 static const char *other_default(size_t section, const char *key) {
-    for (size_t i = 0; section == 2 && i < 2; i++)
-        if (strcmp(other_defaults[i].key, key) == 0) return other_defaults[i].value;
-    return NULL;
+    return section == TRAIN ? find(ROWS(other_defaults), key) : NULL;
 }
 
-/* "pi" and "unlabelled_weight" are "pi_weight"; fixmatch's weight is called lambda, and
- * DARP, which only fixmatch has, needs no prefix. */
+/* Writes a method's key: "pi" and "unlabelled_weight" give "pi_weight". For fixmatch the
+ * weight is called lambda; darp options, which only fixmatch has, get no prefix. */
 static void method_key(const char *method, const char *key, char *out, size_t size) {
     bool weight = strcmp(key, "unlabelled_weight") == 0;
     bool fixmatch = strcmp(method, "fixmatch") == 0;
@@ -168,50 +170,38 @@ static void method_key(const char *method, const char *key, char *out, size_t si
         if (*at == '-') *at = '_';
 }
 
-/* The i-th key that a method has for itself; lowers *i by their number if it has fewer.
- */
-static bool method_key_at(const scant_method_info *method, size_t *i, loop_key *out) {
-    size_t count;
-    const scant_option *rows = scant_train_options(&count);
-    for (size_t k = 0; k < count; k++) {
-        if (!method->takes || !scant__has_word(method->takes, rows[k].key) || (*i)--)
-            continue;
-        const char *value = default_of(method, rows[k].key);
-        *out = (loop_key){.section = "train",
-                          .row = &rows[k],
-                          .base = AT(training),
-                          .value = value ? value : rows[k].value,
-                          .method = method->name};
-        method_key(method->name, rows[k].key, out->key, sizeof out->key);
-        return true;
-    }
-    return false;
-}
-
-static void set_key(size_t section, const scant_option *row, size_t base, loop_key *out) {
-    const char *value = other_default(section, row->key);
+/* method: the only method with this key, or NULL. */
+static bool set_key(size_t section, const scant_option *row, size_t base,
+                    const scant_method_info *method, loop_key *out) {
+    const char *value = method ? find(method->defaults, method->n_defaults, row->key)
+                               : other_default(section, row->key);
     *out = (loop_key){.section = sections[section].name,
                       .row = row,
                       .base = base,
                       .value = value ? value : row->value};
     snprintf(out->key, sizeof out->key, "%s", row->key);
-    /* a key of fixmatch that is no option of the library's: a file */
+    if (method) method_key(method->name, row->key, out->key, sizeof out->key);
+    if (method) out->method = method->name;
+    /* a file: a key of fixmatch, not an option of the library */
     if (strcmp(row->key, "darp_target") == 0) out->method = "fixmatch";
+    return true;
 }
 
 bool loop_key_at(size_t i, loop_key *out) {
+    size_t n_methods;
+    const scant_method_info *const *methods = scant_methods(&n_methods);
     for (size_t s = 0; s < SECTIONS; s++) {
-        size_t count = 0;
+        size_t count = 0, base = sections[s].base;
         const scant_option *rows = sections[s].shared ? sections[s].shared(&count) : NULL;
         for (size_t k = 0; k < sections[s].n_own; k++)
-            if (!i--) return set_key(s, &sections[s].own[k], 0, out), true;
+            if (!i--) return set_key(s, &sections[s].own[k], 0, NULL, out);
         for (size_t k = 0; k < count; k++)
             if (is_shared(s, rows[k].key) && !i--)
-                return set_key(s, &rows[k], sections[s].base, out), true;
-        if (s != 2) continue;
-        const scant_method_info *const *methods = scant_methods(&count);
-        for (size_t m = 0; m < count; m++)
-            if (method_key_at(methods[m], &i, out)) return true;
+                return set_key(s, &rows[k], base, NULL, out);
+        for (size_t m = 0; s == TRAIN && m < n_methods; m++)
+            for (size_t k = 0; k < count; k++)
+                if (takes(methods[m], rows[k].key) && !i--)
+                    return set_key(s, &rows[k], base, methods[m], out);
     }
     return false;
 }
@@ -242,7 +232,7 @@ const char *loop_section_at(size_t i) { return i < SECTIONS ? sections[i].name :
 static scant_status parse_key(scant_experiment *e, size_t i, const loop_key *key) {
     char expected[SCANT__EXPECTED];
     scant__value value;
-    scant_train_opts idle; /* another method's: checked, and without effect */
+    scant_train_opts idle; /* receives keys of other methods: checked, not used */
     const char *text = e->texts[i];
     if (!text || (!*text && !key->value)) return SCANT_OK;
     void *base = (char *)&e->set + key->base;
@@ -265,7 +255,7 @@ static const char *given(const scant_experiment *e, const char *key) {
     return e->texts[loop_key_find("train", key)];
 }
 
-/* A method's own defaults, then those of experiments, then the table's. */
+/* Precedence: the method's defaults, those of experiments, the shared table's. */
 static void fill_defaults(scant_experiment *e) {
     const char *name = given(e, "method");
     const scant_method_info *method = scant_method_find(name ? name : "supervised");
@@ -275,7 +265,9 @@ static void fill_defaults(scant_experiment *e) {
     e->set.usual_lr = e->set.training.lr;
     for (size_t i = 0; loop_key_at(i, &key); i++) {
         bool training = key.base == AT(training);
-        bool other = other_default(2, key.row->key) && !default_of(method, key.row->key);
+        bool other =
+            other_default(TRAIN, key.row->key) &&
+            !(method && find(method->defaults, method->n_defaults, key.row->key));
         if (!key.value || (training && (key.method || !other))) continue;
         scant__option_read(key.row, key.value, &value);
         scant__option_store(key.row, key.value, &value, (char *)&e->set + key.base);

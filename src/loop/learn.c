@@ -2,10 +2,10 @@
  *
  * Makes networks by a recipe and trains them.
  *
- * A context serves one thread. So a member that trains beside others is copied into a
- * context of its own, which starts with the member's weights and returns them at the end.
- * Only members at work have such a copy. Messages and progress of a copy go through the
- * thread that called, which alone uses the ensemble and the caller's context.
+ * A context serves one thread. So members that train side by side are copied: a copy has
+ * its own context, starts with the member's weights and returns them at the end. It
+ * exists only during its training. Its messages and progress are passed to the calling
+ * thread, the only one that uses the ensemble and the caller's context.
  */
 #include "loop/learn.h"
 
@@ -16,9 +16,23 @@
 #include "core/jobpool.h"
 #include "core/mem.h"
 #include "core/rng.h"
-#include "nn/network.h"
 
 /* ---- networks ---------------------------------------------------------------------- */
+
+scant_status learn_or_free(scant_status status, scant_net **net) {
+    if (status == SCANT_OK) return SCANT_OK;
+    scant_net_free(*net);
+    *net = NULL;
+    return status;
+}
+
+learn_mute learn_mute_log(scant_ctx *ctx) {
+    learn_mute mute = {ctx, ctx->opts.log};
+    ctx->opts.log = NULL;
+    return mute;
+}
+
+void learn_unmute(learn_mute *mute) { mute->ctx->opts.log = mute->log; }
 
 static scant_status prepare(scant_net *net, const scant_recipe *r) {
     if (r->mean) TRY(scant_net_set_scaling(net, r->mean, r->deviation));
@@ -34,14 +48,10 @@ static scant_status make_one(scant_ctx *ctx, const scant_data *data,
         TRY(scant_net_start(ctx, r->weights, r->model, &opts, out));
     else
         TRY(scant_net_create(ctx, r->model, &opts, out));
-    scant_status status = prepare(*out, r);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
+    return learn_or_free(prepare(*out, r), out);
 }
 
-/* The seed of member i, where the first has seed. */
+/* The seed of member i; member 0 has `seed`. */
 static uint64_t member_seed(uint64_t seed, size_t i) {
     return i ? scant__rng_u64(&(scant__rng){seed, SCANT__RNG_MEMBER}, i) : seed;
 }
@@ -50,9 +60,7 @@ static scant_status add_member(scant_net *net, const scant_data *data,
                                const scant_recipe *r, size_t i) {
     scant_net *member;
     TRY(make_one(net->ctx, data, r, member_seed(r->net.seed, i), &member));
-    scant_status status = scant_net_join(net, member);
-    if (status != SCANT_OK) scant_net_free(member);
-    return status;
+    return learn_or_free(scant_net_join(net, member), &member);
 }
 
 scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
@@ -60,13 +68,10 @@ scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
     scant_status status = make_one(ctx, data, r, r->net.seed, out);
     for (size_t i = 1; i < r->members && status == SCANT_OK; i++)
         status = add_member(*out, data, r, i);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
+    return learn_or_free(status, out);
 }
 
-/* ---- one training ------------------------------------------------------------------ */
+/* ---- training one network ---------------------------------------------------------- */
 
 static scant_status train(scant_net *net, const scant_data *data, learn_job *job,
                           scant_train_opts *opts) {
@@ -79,7 +84,7 @@ static scant_status train(scant_net *net, const scant_data *data, learn_job *job
     return scant_net_train(net, data, opts, &job->state);
 }
 
-/* ---- side by side ------------------------------------------------------------------ */
+/* ---- training side by side --------------------------------------------------------- */
 
 static const double report_pause = 0.1; /* seconds */
 
@@ -89,22 +94,22 @@ typedef struct group {
     const scant_data *data;
     const scant_recipe *recipe;
     learn_job *jobs;
-    unsigned threads;    /* of each */
-    scant_status status; /* of the first that failed without being cancelled */
+    unsigned threads;    /* of each training */
+    scant_status status; /* of the first failure other than a cancellation */
     char error[SCANT__ERR_SIZE];
 } group;
 
-/* A training at work, on its own thread. */
+/* A training in progress, on its own thread. */
 typedef struct worker {
     group *group;
     learn_job *job;
     scant__jobpool *jobpool;
     scant_ctx *ctx;
     scant_net *net; /* the copy */
-    float *weights; /* on their way between the copy and the member */
+    float *weights; /* buffer to move weights between copy and member */
     double reported;
-    scant_train_state state; /* for the next report */
-    scant_log_level level;   /* and text: of a message */
+    scant_train_state state; /* of the next report */
+    scant_log_level level;   /* level and text of a message */
     const char *text;
     scant_status status;
 } worker;
@@ -242,20 +247,19 @@ scant_status learn_train(scant_net *net, const scant_data *data,
     return scant__fail(ctx, g.status, "%s", g.error);
 }
 
-/* ---- both -------------------------------------------------------------------------- */
+/* ---- make and train ---------------------------------------------------------------- */
 
 static scant_status train_all(scant_net *net, const scant_data *data,
                               const scant_recipe *r, scant_train_state *state) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     size_t n = scant_net_members(net);
-    learn_job *jobs = scant__zalloc(net->ctx, n, sizeof *jobs);
-    if (!jobs) return SCANT_ENOMEM;
+    learn_job *jobs = TRY_NEW(&arena, learn_job, n);
     for (size_t i = 0; i < n; i++) {
         jobs[i] = (learn_job){.member = i, .opts = r->train};
         jobs[i].opts.seed = member_seed(r->train.seed, i);
     }
     scant_status status = learn_train(net, data, r, jobs, n);
     if (state) *state = jobs[0].state;
-    scant__free(net->ctx, jobs);
     return status;
 }
 
@@ -263,9 +267,5 @@ scant_status scant_learn(scant_ctx *ctx, const scant_data *data, const scant_rec
                          scant_net **out, scant_train_state *state) {
     if (state) *state = (scant_train_state){0};
     TRY(scant_recipe_make(ctx, data, r, out));
-    scant_status status = train_all(*out, data, r, state);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    return status;
+    return learn_or_free(train_all(*out, data, r, state), out);
 }

@@ -16,10 +16,6 @@ bool loop_supervised(const loop_settings *set) {
     return strcmp(set->training.method, "supervised") == 0;
 }
 
-static bool is_fixmatch(const loop_settings *set) {
-    return strcmp(set->training.method, "fixmatch") == 0;
-}
-
 /* ---- keys -------------------------------------------------------------------------- */
 
 static size_t train_key(const char *key) { return loop_key_find("train", key); }
@@ -54,51 +50,48 @@ void loop_method_warn(const scant_experiment *e) {
     if (*darp) scant__warn(e->ctx, "ignored because train.darp = no: %s", darp);
 }
 
-static scant_status wrong(scant_experiment *e, const char *key, const char *value,
-                          const char *why) {
-    return loop_wrong(e, e->origins[train_key(key)], "train.%s is %s: %s", key, value,
-                      why);
-}
-
 scant_status loop_method_check(scant_experiment *e) {
     const scant_train_opts *o = &e->set.training;
     bool supervised = loop_supervised(&e->set);
-    if (supervised && strcmp(o->augment, "noise") == 0)
-        return wrong(e, "augment", o->augment,
-                     "only methods that learn from unlabelled samples add noise");
-    if (supervised) return SCANT_OK;
-    if (strcmp(e->set.task, "regression") == 0)
-        return wrong(e, "method", o->method,
-                     "it needs classes, and data.task = regression has none");
-    if (strcmp(o->loss, "ce") != 0)
-        return wrong(e, "loss", o->loss,
-                     "methods that learn from unlabelled samples need ce");
-    if (strcmp(o->method, "mean-teacher") == 0 && o->ema == 0)
-        return wrong(e, "ema", "0", "the teacher of mean-teacher is that average");
+    const struct {
+        bool wrong;
+        const char *key, *value, *why;
+    } rules[] = {
+        {supervised && strcmp(o->augment, "noise") == 0, "train.augment", o->augment,
+         "only methods that learn from unlabelled samples add noise"},
+        {!supervised && strcmp(e->set.task, "regression") == 0, "train.method", o->method,
+         "it needs classes, and data.task = regression has none"},
+        {!supervised && strcmp(o->loss, "ce") != 0, "train.loss", o->loss,
+         "methods that learn from unlabelled samples need ce"},
+        {strcmp(o->method, "mean-teacher") == 0 && o->ema == 0, "train.ema", "0",
+         "the teacher of mean-teacher is that average"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong)
+            return loop_refuse(e, rules[i].key, "is %s: %s", rules[i].value,
+                               rules[i].why);
     return SCANT_OK;
 }
 
-/* ---- a training -------------------------------------------------------------------- */
+/* ---- unlabelled samples of a training ---------------------------------------------- */
 
-/* The pool, without those that train with their labels. */
-static scant_status list_rest(loop_run *run, const loop_labelled *labelled, size_t **out,
-                              size_t *n_out) {
+/* Sets the unlabelled rows: the pool without the labelled rows. */
+static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
+                              scant_train_opts *o) {
     const loop_split *split = &run->split;
-    scant__arena *arena = &run->round.arena;
-    size_t n = 0, *rows = scant__arena_alloc(arena, split->n_pool + 1, sizeof *rows);
-    bool *taken = scant__arena_zalloc(arena, split->n_pool + 1, sizeof *taken);
-    if (!rows || !taken) return SCANT_ENOMEM;
+    size_t n = 0, *rows = TRY_NEW(&run->round.arena, size_t, split->n_pool + 1);
+    bool *taken = TRY_ZERO(&run->round.arena, bool, split->n_pool + 1);
     for (size_t i = 0; i < labelled->n; i++)
-        taken[loop_split_place(split, labelled->rows[i])] = true;
+        taken[loop_place(split->pool, split->n_pool, labelled->rows[i])] = true;
     for (size_t i = 0; i < split->n_pool; i++)
         if (!taken[i]) rows[n++] = split->pool[i];
-    *out = rows;
-    *n_out = n;
+    o->unlabelled = rows;
+    o->n_unlabelled = n;
     return SCANT_OK;
 }
 
-/* In the end there may be nothing left without a label; what began so is wrong, though,
- * and the training says it. */
+/* Whether all samples are labelled by now, with a warning. In round 0 this is an error,
+ * which the training reports. */
 static bool used_up(loop_run *run, const scant_train_opts *o) {
     if (o->n_unlabelled || !run->round.number) return false;
     scant__warn(run->ctx,
@@ -115,11 +108,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
     o->ssl.darp_target = run->job->samples.darp_target;
     o->unlabelled = run->split.pool;
     o->n_unlabelled = run->split.n_pool;
-    if (!is_fixmatch(set)) {
-        size_t *rows;
-        TRY(list_rest(run, labelled, &rows, &o->n_unlabelled));
-        o->unlabelled = rows;
-    }
+    if (strcmp(set->training.method, "fixmatch") != 0) TRY(list_rest(run, labelled, o));
     if (!used_up(run, o)) return SCANT_OK;
     o->unlabelled = NULL;
     o->method = "supervised";

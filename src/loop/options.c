@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which strategies run with which options. An option is given, or a preset's, or the
- * strategy's own default; that is also what printing shows.
+ * The strategies of an experiment and their options. The value of an option is the given
+ * one, else the preset's, else the strategy's default; it is printed as such.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "loop/experiment.h"
 #include "scant/train.h"
 
-/* Options that are no strategy's but say what evidence it gets. */
+/* Options of the loop that set which evidence a strategy gets. */
 typedef struct layers_of {
     const char *strategy, *key;
-    bool kernel; /* or a kernel that needs no network */
+    bool kernel; /* the value can also be a kernel that needs no network */
 } layers_of;
 static const layers_of layered[] = {{"dynamic", "layers", false},
                                     {"egl", "layers", false},
@@ -38,12 +38,11 @@ static const layers_of *layers_find(const char *strategy, const char *key) {
     return l && !strcmp(l->key, key) ? l : NULL;
 }
 
-/* What the sparse-approximation paper reports its figures with: a table of its own for
- * each data set, NAME, and of that the one strategy's part, NAME-iht and NAME-greedy. Two
- * of its tables are of CIFAR-10. Those of Bayesian networks are of samples of the
- * posterior; older names go on. */
+/* Options of the sparse-approximation paper's experiments: NAME for each data set, and
+ * NAME-iht and NAME-greedy for one strategy. There are two for CIFAR-10. The paper's
+ * Bayesian ones compare posterior draws (source samples). Older names are kept. */
 typedef struct preset {
-    const char *name, *strategy, *alpha, *beta, *source; /* source NULL: by default */
+    const char *name, *strategy, *alpha, *beta, *source; /* source NULL: the default */
 } preset;
 #define PRESET(old, name, source, iht_alpha, iht_beta, greedy_alpha, greedy_beta)        \
     {name, "sparse-iht", iht_alpha, iht_beta, source},                                   \
@@ -71,11 +70,9 @@ static const char *strategy_name(const void *names, size_t i) {
     return ((const scant_strategy_info *const *)names)[i]->name;
 }
 
-static const char *option_name(const void *names, size_t i) {
+const char *loop_option_name(const void *names, size_t i) {
     const scant_strategy_info *info = names;
-    if (i < info->n_options) return info->options[i].key;
-    const layers_of *l = layers_named(info->name);
-    return l ? l->key : "";
+    return i < info->n_options ? info->options[i].key : layers_named(info->name)->key;
 }
 
 static const char *preset_name(const void *names, size_t i) {
@@ -83,28 +80,37 @@ static const char *preset_name(const void *names, size_t i) {
     return presets[i].name;
 }
 
-static scant_status unknown_strategy(scant_experiment *e, const char *origin,
-                                     const char *word) {
+static const char *nearest_strategy(const char *word) {
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);
-    return loop_wrong(e, origin, "'%s' is no strategy; the nearest is '%s'", word,
-                      scant__nearest(word, list, count, strategy_name));
+    return scant__nearest(word, list, count, strategy_name);
 }
 
-static size_t count_options(const scant_strategy_info *info) {
+size_t loop_option_count(const scant_strategy_info *info) {
     return info->n_options + (layers_named(info->name) != NULL);
+}
+
+static bool has_option(const scant_strategy_info *info, const char *key) {
+    for (size_t i = 0; i < loop_option_count(info); i++)
+        if (strcmp(loop_option_name(info, i), key) == 0) return true;
+    return false;
 }
 
 /* ---- one option -------------------------------------------------------------------- */
 
+/* Checks that a strategy accepts these options. */
+static scant_status try_options(scant_experiment *e, const char *strategy,
+                                const scant_select_opts *opts) {
+    unsigned used, missing;
+    return scant_select_inputs(e->ctx, strategy, opts, ~0u, &used, &missing);
+}
+
 static scant_status check_layers(scant_experiment *e, const layers_of *l,
                                  const char *value, const char *origin) {
-    unsigned used, missing;
-    const scant_select_opts opts = {.kernel = value};
     scant_status status = SCANT_EUSAGE;
     if (!is_kernel(value)) return SCANT_OK;
     if (l->kernel)
-        status = scant_select_inputs(e->ctx, l->strategy, &opts, ~0u, &used, &missing);
+        status = try_options(e, l->strategy, &(scant_select_opts){.kernel = value});
     if (status != SCANT_EUSAGE) return status;
     return loop_wrong(e, origin, "loop.%s.%s is '%s', expected one of last|all%s",
                       l->strategy, l->key, value,
@@ -113,52 +119,37 @@ static scant_status check_layers(scant_experiment *e, const layers_of *l,
 
 static scant_status check_value(scant_experiment *e, const char *strategy,
                                 const char *key, const char *value, const char *origin) {
-    unsigned used, missing;
     const scant_setting setting = {key, value};
-    const scant_select_opts opts = {.settings = &setting, .n_settings = 1};
     const layers_of *found = layers_find(strategy, key);
     if (found) return check_layers(e, found, value, origin);
-    scant_status status =
-        scant_select_inputs(e->ctx, strategy, &opts, ~0u, &used, &missing);
+    scant_status status = try_options(
+        e, strategy, &(scant_select_opts){.settings = &setting, .n_settings = 1});
     if (status != SCANT_EUSAGE) return status;
     char why[SCANT__ERR_SIZE];
     memcpy(why, e->ctx->err, sizeof why);
     return loop_wrong(e, origin, "%s", why);
 }
 
-scant_status loop_check_option(scant_experiment *e, const char *name, const char *value,
-                               const char *origin) {
-    const char *dot = strchr(name, '.');
-    char strategy[64] = "";
-    if (dot && (size_t)(dot - name) < sizeof strategy)
-        memcpy(strategy, name, (size_t)(dot - name));
+scant_status loop_check_option(scant_experiment *e, const char *strategy, const char *key,
+                               const char *value, const char *origin) {
     const scant_strategy_info *info = scant_strategy_find(strategy);
-    if (!info) {
-        size_t many;
-        const scant_strategy_info *const *list = scant_strategies(&many);
-        return loop_wrong(
-            e, origin,
-            "unknown key loop.%s: there is no such strategy; the nearest is "
-            "'%s'",
-            name, scant__nearest(strategy, list, many, strategy_name));
-    }
-    const char *key = dot + 1;
-    size_t count = count_options(info);
-    bool known = layers_find(info->name, key) != NULL;
-    for (size_t i = 0; i < info->n_options; i++)
-        known = known || strcmp(info->options[i].key, key) == 0;
-    if (!known && !count)
-        return loop_wrong(e, origin, "unknown key loop.%s: %s has no options", name,
-                          info->name);
-    if (!known)
-        return loop_wrong(e, origin, "unknown key loop.%s; the nearest is loop.%s.%s",
-                          name, info->name,
-                          scant__nearest(key, info, count, option_name));
-    return check_value(e, info->name, key, value, origin);
+    if (!info)
+        return loop_wrong(e, origin,
+                          "unknown key loop.%s.%s: there is no such strategy; the "
+                          "nearest is '%s'",
+                          strategy, key, nearest_strategy(strategy));
+    if (has_option(info, key)) return check_value(e, strategy, key, value, origin);
+    size_t count = loop_option_count(info);
+    if (!count)
+        return loop_wrong(e, origin, "unknown key loop.%s.%s: %s has no options",
+                          strategy, key, strategy);
+    return loop_wrong(e, origin, "unknown key loop.%s.%s; the nearest is loop.%s.%s",
+                      strategy, key, strategy,
+                      scant__nearest(key, info, count, loop_option_name));
 }
 
-static loop_option *find_option(scant_experiment *e, const char *strategy,
-                                const char *key) {
+loop_option *loop_option_find(const scant_experiment *e, const char *strategy,
+                              const char *key) {
     for (size_t i = 0; i < e->n_options; i++)
         if (!strcmp(e->options[i].strategy, strategy) && !strcmp(e->options[i].key, key))
             return &e->options[i];
@@ -167,103 +158,77 @@ static loop_option *find_option(scant_experiment *e, const char *strategy,
 
 scant_status loop_option_set(scant_experiment *e, const char *strategy, const char *key,
                              const char *value, const char *origin) {
-    loop_option *o = find_option(e, strategy, key);
-    if (o) {
-        o->value = value;
-        o->origin = origin;
-        return SCANT_OK;
-    }
-    if (e->n_options == e->room_options) {
-        size_t room = e->room_options ? 2 * e->room_options : 32;
-        loop_option *more = scant__arena_alloc(&e->arena, room, sizeof *more);
-        if (!more) return SCANT_ENOMEM;
-        if (e->n_options) memcpy(more, e->options, e->n_options * sizeof *more);
-        e->options = more;
-        e->room_options = room;
-    }
-    e->options[e->n_options++] = (loop_option){strategy, key, value, origin};
+    loop_option *o = loop_option_find(e, strategy, key);
+    const loop_option new = {strategy, key, value, origin};
+    if (o)
+        *o = new;
+    else
+        TRY_PUSH(e->ctx, e->options, e->n_options, e->room_options, new);
     return SCANT_OK;
 }
 
 /* ---- lists ------------------------------------------------------------------------- */
 
-/* The next word of a list, copied; NULL at its end. */
-static char *next_word(scant_experiment *e, const char **at, scant_status *status) {
-    const char *from = *at;
-    if (!from) return NULL;
-    size_t length = strcspn(from, ",");
-    *at = from[length] ? from + length + 1 : NULL;
-    while (length && strchr(" \t", *from)) from++, length--;
-    while (length && strchr(" \t", from[length - 1])) length--;
-    char *word = scant__arena_alloc(&e->arena, length + 1, 1);
-    if (!word) {
-        *status = SCANT_ENOMEM;
-        return NULL;
-    }
-    memcpy(word, from, length);
-    word[length] = 0;
-    return word;
-}
-
-static size_t count_words(const char *text) {
-    size_t n = 1;
-    for (; *text; text++) n += *text == ',';
-    return n;
+/* Cuts the next word off a comma-separated list; NULL: none left. */
+static char *next_word(char **list) {
+    char *word = *list;
+    if (!word) return NULL;
+    char *end = word + strcspn(word, ",");
+    *list = *end ? end + 1 : NULL;
+    while (end > word && strchr(" \t", end[-1])) end--;
+    *end = 0;
+    return word + strspn(word, " \t");
 }
 
 static scant_status read_strategies(scant_experiment *e) {
-    const char *origin = e->origins[loop_key_find("loop", "strategies")];
-    const char *at = e->set.strategies, *word;
-    scant_status status = SCANT_OK;
-    e->arms = scant__arena_zalloc(&e->arena, count_words(at), sizeof *e->arms);
-    if (!e->arms) return SCANT_ENOMEM;
-    while ((word = next_word(e, &at, &status))) {
+    char *list = scant__arena_strdup(&e->arena, e->set.strategies);
+    if (!list) return SCANT_ENOMEM;
+    e->arms = TRY_ZERO(&e->arena, loop_arm, strlen(list) + 1);
+    for (const char *word; (word = next_word(&list));) {
         const scant_strategy_info *info = scant_strategy_find(word);
-        if (!info) return unknown_strategy(e, origin, word);
+        if (!info)
+            return loop_wrong(e, e->origins[loop_key_find("loop", "strategies")],
+                              "'%s' is no strategy; the nearest is '%s'", word,
+                              nearest_strategy(word));
         for (size_t i = 0; i < e->n_arms; i++)
             if (e->arms[i].info == info)
-                return loop_wrong(e, origin, "loop.strategies has '%s' twice", word);
+                return loop_refuse(e, "loop.strategies", "has '%s' twice", word);
         e->arms[e->n_arms++].info = info;
     }
-    return status;
+    return SCANT_OK;
 }
 
 static scant_status read_seeds(scant_experiment *e) {
-    const char *origin = e->origins[loop_key_find("loop", "seeds")];
-    const char *at = e->set.seeds, *word;
-    scant_status status = SCANT_OK;
-    e->seeds = scant__arena_zalloc(&e->arena, count_words(at), sizeof *e->seeds);
-    if (!e->seeds) return SCANT_ENOMEM;
-    while ((word = next_word(e, &at, &status))) {
-        uint64_t seed;
-        if (!scant__whole_read(word, &seed))
-            return loop_wrong(e, origin,
-                              "loop.seeds has '%s', expected whole numbers with commas "
-                              "between",
-                              word);
+    char *list = scant__arena_strdup(&e->arena, e->set.seeds);
+    if (!list) return SCANT_ENOMEM;
+    e->seeds = TRY_ZERO(&e->arena, uint64_t, strlen(list) + 1);
+    for (const char *word; (word = next_word(&list));) {
+        uint64_t *seed = &e->seeds[e->n_seeds];
+        if (!scant__whole_read(word, seed))
+            return loop_refuse(e, "loop.seeds",
+                               "has '%s', expected whole numbers with commas between",
+                               word);
         for (size_t i = 0; i < e->n_seeds; i++)
-            if (e->seeds[i] == seed)
-                return loop_wrong(e, origin, "loop.seeds has %s twice", word);
-        e->seeds[e->n_seeds++] = seed;
+            if (e->seeds[i] == *seed)
+                return loop_refuse(e, "loop.seeds", "has %s twice", word);
+        e->n_seeds++;
     }
-    if (status != SCANT_OK || !*e->set.query_seed) return status;
-    if (scant__whole_read(e->set.query_seed, &e->query_seed)) return SCANT_OK;
-    return loop_wrong(e, e->origins[loop_key_find("loop", "query_seed")],
-                      "loop.query_seed is '%s', expected a whole number",
-                      e->set.query_seed);
+    const char *query = e->set.query_seed;
+    if (!*query || scant__whole_read(query, &e->query_seed)) return SCANT_OK;
+    return loop_refuse(e, "loop.query_seed", "is '%s', expected a whole number", query);
 }
 
 /* ---- presets and defaults ---------------------------------------------------------- */
 
+/* Sets an option that has no value yet. */
 static scant_status preset_option(scant_experiment *e, const char *strategy,
                                   const char *key, const char *value) {
-    if (!value || find_option(e, strategy, key)) return SCANT_OK;
+    if (!value || loop_option_find(e, strategy, key)) return SCANT_OK;
     return loop_option_set(e, strategy, key, value, NULL);
 }
 
 static scant_status apply_preset(scant_experiment *e) {
     const char *name = e->set.preset;
-    const char *origin = e->origins[loop_key_find("loop", "preset")];
     bool known = false;
     if (!*name) return SCANT_OK;
     for (size_t i = 0; i < PRESETS; i++) {
@@ -276,46 +241,33 @@ static scant_status apply_preset(scant_experiment *e) {
     }
     if (known) return SCANT_OK;
     if (!strcmp(name, "cifar10") || !strncmp(name, "cifar10-", 8))
-        return loop_wrong(e, origin,
-                          "loop.preset is '%s', which is none: those of CIFAR-10 are "
-                          "cifar10-general and cifar10-bayes, each also with -iht or "
-                          "-greedy at its end",
-                          name);
-    return loop_wrong(e, origin,
-                      "loop.preset is '%s', which is none; the nearest is '%s'", name,
-                      scant__nearest(name, presets, PRESETS, preset_name));
+        return loop_refuse(e, "loop.preset",
+                           "is '%s', which is none: those of CIFAR-10 are "
+                           "cifar10-general and cifar10-bayes, each also with -iht or "
+                           "-greedy at its end",
+                           name);
+    return loop_refuse(e, "loop.preset", "is '%s', which is none; the nearest is '%s'",
+                       name, scant__nearest(name, presets, PRESETS, preset_name));
 }
 
-/* Where networks say several things of a sample, what compares rows by that does. */
-static scant_status fill_source(scant_experiment *e, const scant_strategy_info *info) {
-    bool has = false;
-    if (!loop_is_bayesian(&e->set)) return SCANT_OK;
-    for (size_t i = 0; i < info->n_options; i++)
-        has = has || strcmp(info->options[i].key, "source") == 0;
-    if (!has || find_option(e, info->name, "source")) return SCANT_OK;
-    return loop_option_set(e, info->name, "source", "samples", NULL);
-}
-
+/* Fills in defaults. With posterior draws, the default of `source` is samples. */
 static scant_status fill_options(scant_experiment *e, const scant_strategy_info *info) {
     const layers_of *l = layers_named(info->name);
-    const loop_option *given = l ? find_option(e, info->name, l->key) : NULL;
-    bool layers = l && !given, kernel = given && is_kernel(given->value);
-    TRY(fill_source(e, info));
+    const loop_option *given = l ? loop_option_find(e, info->name, l->key) : NULL;
+    bool kernel = given && is_kernel(given->value);
+    if (loop_is_bayesian(&e->set) && has_option(info, "source"))
+        TRY(preset_option(e, info->name, "source", "samples"));
     for (size_t i = 0; i < info->n_options; i++) {
         const scant_option *o = &info->options[i];
         const char *value = kernel && o->kernel_value ? o->kernel_value : o->value;
-        if (value && !find_option(e, info->name, o->key))
-            TRY(loop_option_set(e, info->name, o->key, value, NULL));
+        TRY(preset_option(e, info->name, o->key, value));
     }
-    return layers ? loop_option_set(e, info->name, l->key, "last", NULL) : SCANT_OK;
+    return l ? preset_option(e, info->name, l->key, "last") : SCANT_OK;
 }
 
-/* Its settings, all at once: they may contradict each other. */
+/* Collects a strategy's settings and checks them together: they may conflict. */
 static scant_status settle_arm(scant_experiment *e, loop_arm *arm) {
-    unsigned used, missing;
-    scant_setting *settings =
-        scant__arena_alloc(&e->arena, e->n_options + 1, sizeof *settings);
-    if (!settings) return SCANT_ENOMEM;
+    scant_setting *settings = TRY_NEW(&e->arena, scant_setting, e->n_options + 1);
     for (size_t i = 0; i < e->n_options; i++) {
         const loop_option *o = &e->options[i];
         if (strcmp(o->strategy, arm->info->name) != 0) continue;
@@ -327,11 +279,10 @@ static scant_status settle_arm(scant_experiment *e, loop_arm *arm) {
         arm->kernel = is_kernel(o->value) ? o->value : NULL;
     }
     arm->settings = settings;
-    return scant_select_inputs(e->ctx, arm->info->name,
-                               &(scant_select_opts){.settings = settings,
-                                                    .n_settings = arm->n_settings,
-                                                    .kernel = arm->kernel},
-                               ~0u, &used, &missing);
+    return try_options(e, arm->info->name,
+                       &(scant_select_opts){.settings = settings,
+                                            .n_settings = arm->n_settings,
+                                            .kernel = arm->kernel});
 }
 
 scant_status loop_resolve(scant_experiment *e) {

@@ -255,7 +255,7 @@ static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
 
 scant_status scant_project_advice(scant_project *project, const scant_meter *meter,
                                   char **text) {
-    scant__text t;
+    AUTO(scant__text_end) scant__text t = {.ctx = store_ctx(project)};
     bool features;
     size_t size;
     const limits l = {store_number(project, "stop_width"),
@@ -263,13 +263,7 @@ scant_status scant_project_advice(scant_project *project, const scant_meter *met
                       store_number(project, "stop_agreement")};
     *text = NULL;
     TRY(project_has_features(project, &features));
-    scant__text_init(&t, store_ctx(project));
-    scant_status status =
-        say_how_good(project, &t, meter, (size_t)store_number(project, "audit_every"));
-    if (status != SCANT_OK) {
-        scant__text_end(&t);
-        return status;
-    }
+    TRY(say_how_good(project, &t, meter, (size_t)store_number(project, "audit_every")));
     scant__text_add(&t, "\n\n");
     if (meter->last.model) {
         say_worth(&t, meter, features);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items of the audit set for a batch that is not handed out by scant_project_next(),
- * which mixes them in by itself: without them a loop in a shell would have no accuracy.
+ * Adds items of the audit set to a batch that is not handed out by scant_project_next(),
+ * which mixes them in itself. Without them a loop in a shell could not measure accuracy.
  *
- * After the batch is labelled, one label in audit_every is of the audit set. If there are
- * too few so far (after an import, say), a batch makes up for it, with at most half of
- * its items.
+ * After the batch is labelled, one label in audit_every belongs to the audit set. If
+ * there are too few so far (for example after an import), at most half of a batch makes
+ * up for it.
  */
 #include "core/ctx.h"
 #include "scant/project.h"
 #include "store/store.h"
 
-/* How many of a batch. Answered and skipped items both count as seen: asking again about
- * an unclear item does not help. */
+/* The number of audit items in a batch. Answered and skipped items both count as seen:
+ * asking again about an unclear item does not help. */
 static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
     if (!(every >= 1)) return 0;
     double due = ((double)labelled + (double)batch) / every - (double)seen;
@@ -23,18 +23,14 @@ static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
 
 scant_status scant_project_audit(scant_project *project, size_t batch, size_t *items,
                                  size_t *n) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     scant_project_info info;
-    scant__arena arena;
     size_t *order, count, seen;
     double every = store_number(project, "audit_every");
     *n = 0;
     TRY(scant_project_info_get(project, &info));
-    scant__arena_init(&arena, store_ctx(project));
-    scant_status status = store_audit_open(project, &arena, &order, &count, &seen);
-    if (status == SCANT_OK) {
-        *n = size_min(share(info.labelled, seen, every, batch), count);
-        for (size_t i = 0; i < *n; i++) items[i] = order[i];
-    }
-    scant__arena_end(&arena);
-    return status;
+    TRY(store_audit_open(project, &arena, &order, &count, &seen));
+    *n = size_min(share(info.labelled, seen, every, batch), count);
+    for (size_t i = 0; i < *n; i++) items[i] = order[i];
+    return SCANT_OK;
 }

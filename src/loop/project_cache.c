@@ -14,21 +14,24 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-char *project_cache_path(scant_project *project, const char *name) {
-    char below[64];
-    char *folder = store_path(project, "cache");
-    if (!folder) return NULL;
-    scant_status status = scant__folder_make(store_ctx(project), folder);
-    scant__free(store_ctx(project), folder);
-    if (status != SCANT_OK) return NULL;
-    snprintf(below, sizeof below, "cache/%s", name);
-    return store_path(project, below);
+scant_status project_cache_path(scant_project *project, scant__arena *arena,
+                                const char *name, const char **out) {
+    *out = scant__arena_format(arena, "%s/cache", store_dir(project));
+    if (!*out) return SCANT_ENOMEM;
+    TRY(scant__folder_make(store_ctx(project), *out));
+    *out = scant__arena_format(arena, "%s/%s", *out, name);
+    return *out ? SCANT_OK : SCANT_ENOMEM;
 }
 
-char *project_cache_of(scant_project *project, const char *name, size_t model) {
-    char file[64];
-    snprintf(file, sizeof file, "%s-%04zu.npy", name, model);
-    return project_cache_path(project, file);
+scant_status project_array_path(scant_project *project, scant__arena *arena,
+                                project_array_kind which, size_t model,
+                                const char **out) {
+    const char *name =
+        model ? scant__arena_format(arena, "%s-%04zu.npy",
+                                    which == PROJECT_PROBS ? "probs" : "net-features",
+                                    model)
+              : "features.npy";
+    return name ? project_cache_path(project, arena, name, out) : SCANT_ENOMEM;
 }
 
 scant_status project_hold(scant_project *project, const char *lock, bool wait,
@@ -52,7 +55,6 @@ enum { NOTE = 64 };
 /* ---- mapped arrays ----------------------------------------------------------------- */
 
 typedef struct mapped {
-    char *path;
     struct stat as;
     scant_array *array;
 } mapped;
@@ -65,10 +67,8 @@ typedef struct attached {
 } attached;
 
 static void forget(attached *a, project_array_kind which) {
-    mapped *m = &a->arrays[which];
-    scant_array_free(m->array);
-    scant__free(a->ctx, m->path);
-    *m = (mapped){0};
+    scant_array_free(a->arrays[which].array);
+    a->arrays[which] = (mapped){0};
     if (which != PROJECT_FEATURES) return;
     scant__free(a->ctx, a->inverse);
     a->inverse = NULL;
@@ -89,35 +89,30 @@ static attached *attached_of(scant_project *project) {
     return a;
 }
 
-static bool is_same(const mapped *m, const char *path, const struct stat *as) {
-    return m->array && strcmp(m->path, path) == 0 && m->as.st_ino == as->st_ino &&
-           m->as.st_dev == as->st_dev && m->as.st_size == as->st_size &&
-           m->as.st_mtim.tv_sec == as->st_mtim.tv_sec &&
-           m->as.st_mtim.tv_nsec == as->st_mtim.tv_nsec;
+bool project_same_file(const struct stat *a, const struct stat *b) {
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-scant_status project_array(scant_project *project, project_array_kind which,
-                           const char *path, const scant_array **out) {
-    scant_ctx *ctx = store_ctx(project);
+scant_status project_array(scant_project *project, project_array_kind which, size_t model,
+                           const scant_array **out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     attached *a = attached_of(project);
+    const char *path;
     struct stat as;
     *out = NULL;
     if (!a) return SCANT_ENOMEM;
     mapped *m = &a->arrays[which];
+    TRY(project_array_path(project, &arena, which, model, &path));
     if (stat(path, &as) != 0) return SCANT_OK;
-    if (!is_same(m, path, &as)) {
+    if (!m->array || strcmp(scant_array_name(m->array), path) != 0 ||
+        !project_same_file(&m->as, &as)) {
         forget(a, which);
-        scant_status status = scant_array_open(ctx, path, &m->array);
+        scant_status status = scant_array_open(arena.ctx, path, &m->array);
         if (status == SCANT_ENOMEM) return status;
         if (status != SCANT_OK) return SCANT_OK; /* damaged: treated as missing */
         m->as = as;
-        size_t length = strlen(path) + 1;
-        m->path = scant__alloc(ctx, length, 1);
-        if (!m->path) {
-            forget(a, which);
-            return SCANT_ENOMEM;
-        }
-        memcpy(m->path, path, length);
     }
     if (scant_array_ndim(m->array) == 2 && scant__array_is_direct(m->array, SCANT_F32))
         *out = m->array;
@@ -126,23 +121,17 @@ scant_status project_array(scant_project *project, project_array_kind which,
 
 scant_status project_inverse(scant_project *project, const scant_array *features,
                              const float **out) {
-    scant_ctx *ctx = store_ctx(project);
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     attached *a = attached_of(project);
-    *out = NULL;
+    size_t width = scant_array_shape(features)[1];
     if (!a) return SCANT_ENOMEM;
     if (!a->inverse) {
-        size_t width = scant_array_shape(features)[1];
-        float *mean = scant__alloc(ctx, width, sizeof *mean);
-        float *inverse = scant__alloc(ctx, width, sizeof *inverse);
-        scant_status status = SCANT_ENOMEM;
-        if (mean && inverse) status = project_columns(ctx, features, mean, inverse);
-        scant__free(ctx, mean);
-        if (status != SCANT_OK) {
-            scant__free(ctx, inverse);
-            return status;
-        }
-        for (size_t j = 0; j < width; j++) inverse[j] = 1 / inverse[j];
-        a->inverse = inverse;
+        float *mean = TRY_NEW(&arena, float, width);
+        float *deviation = TRY_NEW(&arena, float, width);
+        TRY(project_columns(arena.ctx, features, mean, deviation));
+        a->inverse = scant__alloc(arena.ctx, width, sizeof *a->inverse);
+        if (!a->inverse) return SCANT_ENOMEM;
+        for (size_t j = 0; j < width; j++) a->inverse[j] = 1 / deviation[j];
     }
     *out = a->inverse;
     return SCANT_OK;
@@ -156,7 +145,7 @@ scant_status project_note(scant_project *project, const char **text) {
     return SCANT_OK;
 }
 
-/* ---- numbers ----------------------------------------------------------------------- */
+/* ---- seeds ------------------------------------------------------------------------- */
 
 uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use) {
     const scant__rng rng = {seed, SCANT__RNG_ROUND};

@@ -21,6 +21,7 @@
 #include "core/argmax.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "data/array.h"
 #include "data/names.h"
 #include "data/timestamp.h"
 #include "scant/project.h"
@@ -28,7 +29,7 @@
 
 enum { TICK = 1024 };
 
-/* A valid answer. */
+/* A current answer. */
 typedef struct given {
     size_t item, person; /* person: index in people */
     scant_answer_kind kind;
@@ -43,51 +44,36 @@ typedef struct format {
     void (*item)(exporting *x, const scant_item *item);
 } format;
 
-/* The last model's prediction for an item. */
-typedef struct verdict {
-    const char *class; /* NULL: none */
-    double confidence;
-} verdict;
-
 struct exporting {
     scant_project *project;
     scant_ctx *ctx;
     const format *format;
-    scant__names classes, people;
-    scant__names ids; /* of items so far; originals come before their copies */
+    size_t classes;
+    scant__names people;
+    scant__names ids; /* ids of the items so far; originals come before their copies */
     given *given;     /* by item, then by entry */
     size_t n, room;
     scant_array *p; /* NULL: no model */
     size_t model;
-    float *row; /* of p */
+    float *row; /* a row of p */
     scant__text out;
     size_t items, written;
-    int64_t *labels; /* of npy */
+    int64_t *labels; /* labels for npy */
     size_t label_room;
-    /* of the current item */
+    /* data of the current item */
     const given *answers;
-    size_t n_answers, n_labels; /* of all kinds; labels alone */
-    const given *last;          /* the one with the item's label; NULL: none */
-    verdict verdict;
+    size_t n_answers, n_labels; /* n_answers: of all kinds; n_labels: labels only */
+    const given *last;     /* the last answer that has the item's label; NULL: none */
+    const char *predicted; /* class; NULL: none */
+    double confidence;
 };
 
-/* ---- what is read before ----------------------------------------------------------- */
+/* ---- reading answers and predictions ----------------------------------------------- */
 
-static scant_status read_classes(exporting *x) {
-    scant_project_info info;
-    TRY(scant_project_info_get(x->project, &info));
-    for (size_t i = 0; i < info.classes; i++) {
-        const char *name = scant_project_class(x->project, i);
-        if (!name) return SCANT_ENOMEM; /* it exists, but could not be read */
-        TRY(scant__names_add(x->ctx, &x->classes, name, strlen(name)));
-    }
-    return SCANT_OK;
-}
-
-/* NULL if it is -1, or newer than the list of classes. */
+/* NULL if label is -1, or newer than the list of classes. */
 static const char *class_name(const exporting *x, int64_t label) {
-    if (label < 0 || (uint64_t)label >= x->classes.count) return NULL;
-    return scant__names_get(&x->classes, (size_t)label);
+    if (label < 0 || (uint64_t)label >= x->classes) return NULL;
+    return scant_project_class(x->project, (size_t)label);
 }
 
 /* A linear search: people are few, and their answers are mostly consecutive. */
@@ -103,7 +89,6 @@ static scant_status find_person(exporting *x, const char *name, size_t *place) {
 
 static scant_status keep_answer(void *user, const scant_entry *entry) {
     exporting *x = user;
-    void *block = x->given;
     given g = {.item = entry->item,
                .kind = entry->kind,
                .label = entry->label,
@@ -112,22 +97,14 @@ static scant_status keep_answer(void *user, const scant_entry *entry) {
                .entry = entry->entry};
     if (!entry->stands) return SCANT_OK;
     TRY(find_person(x, entry->person, &g.person));
-    scant_status status = scant__grow(x->ctx, &block, &x->room, x->n + 1, sizeof g);
-    x->given = block;
-    if (status == SCANT_OK) x->given[x->n++] = g;
-    return status;
+    TRY_PUSH(x->ctx, x->given, x->n, x->room, g);
+    return SCANT_OK;
 }
 
 static int by_item(const void *a, const void *b) {
     const given *x = a, *y = b;
     if (x->item != y->item) return x->item < y->item ? -1 : 1;
     return x->entry < y->entry ? -1 : x->entry > y->entry;
-}
-
-static scant_status read_answers(exporting *x) {
-    TRY(scant_project_history(x->project, SIZE_MAX, 0, 0, SIZE_MAX, keep_answer, x));
-    if (x->n) qsort(x->given, x->n, sizeof *x->given, by_item);
-    return SCANT_OK;
 }
 
 /* If predictions fail, labels are exported without them. */
@@ -151,14 +128,15 @@ static scant_status open_predictions(exporting *x) {
 
 /* ---- an item ----------------------------------------------------------------------- */
 
-static scant_status judge(exporting *x, size_t item) {
-    x->verdict = (verdict){.class = NULL};
-    if (!x->p || item >= scant_array_shape(x->p)[0]) return SCANT_OK;
+static scant_status judge(exporting *x, const scant_item *item) {
+    x->predicted = NULL;
+    if (item->label >= 0 || !x->p || item->item >= scant_array_shape(x->p)[0])
+        return SCANT_OK;
     size_t classes = scant_array_shape(x->p)[1];
-    TRY(scant_array_floats(x->ctx, x->p, item * classes, classes, x->row));
+    TRY(scant_array_floats(x->ctx, x->p, item->item * classes, classes, x->row));
     size_t best = scant__argmax(x->row, classes);
-    x->verdict.class = class_name(x, (int64_t)best);
-    x->verdict.confidence = (double)x->row[best];
+    x->predicted = class_name(x, (int64_t)best);
+    x->confidence = (double)x->row[best];
     return SCANT_OK;
 }
 
@@ -188,13 +166,12 @@ static scant_status write_item(void *user, const scant_item *item) {
     if (x->items++ % TICK == 0) TRY(scant__tick(x->ctx, "exporting", 0, 0));
     TRY(scant__names_add(x->ctx, &x->ids, item->id, strlen(item->id)));
     find_answers(x, item);
-    x->verdict = (verdict){.class = NULL};
-    if (item->label < 0) TRY(judge(x, item->item));
+    TRY(judge(x, item));
     x->format->item(x, item);
     return x->out.failed ? SCANT_ENOMEM : SCANT_OK;
 }
 
-/* The id of its original; NULL if it is not a copy. */
+/* The id of a copy's original; NULL: the item is not a copy. */
 static const char *original_id(const exporting *x, const scant_item *item) {
     if (item->copy_of == item->item || item->copy_of >= x->ids.count) return NULL;
     return scant__names_get(&x->ids, item->copy_of);
@@ -204,110 +181,126 @@ static const char *person_name(const exporting *x, const given *g) {
     return scant__names_get(&x->people, g->person);
 }
 
-/* NULL: none. */
+/* NULL: no answer. */
 static const char *answer_name(scant_answer_kind kind) {
     static const char *const names[] = {NULL, "label", "skip", "unsure"};
     return kind <= SCANT_ANSWER_UNSURE ? names[kind] : NULL;
 }
 
-static void add_seconds(exporting *x, int64_t spent) {
-    scant__text_number(&x->out, (double)spent / 1000, 12);
-}
+/* ---- CSV and JSONL ----------------------------------------------------------------- */
 
-/* ---- CSV --------------------------------------------------------------------------- */
+/* A column of CSV, a member of a JSON object. */
+typedef struct cell {
+    const char *name;
+    enum { TEXT, NUMBER, SWITCH, ANSWERS } kind; /* ANSWERS: a count in CSV */
+    const char *text;                            /* NULL: none */
+    double number;                               /* NaN: none */
+    int digits;
+} cell;
+
+enum { OF_ANSWER = 5, OF_CSV = 13, OF_JSONL = 16 };
 
 static const char csv_header[] =
     "id,label,answer,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
     "confidence,model\n";
 
-static void add_cell(exporting *x, const char *text) {
-    scant__text_add(&x->out, ",");
-    if (text) scant__text_csv(&x->out, text);
+static double seconds(const given *g) {
+    return g && g->spent >= 0 ? (double)g->spent / 1000 : (double)NAN;
+}
+
+/* g: who gave it and when; NULL: nobody. at: a buffer for the time. */
+static void fill_answer(const exporting *x, int64_t label, scant_answer_kind kind,
+                        const given *g, char at[SCANT__TIMESTAMP], cell out[OF_ANSWER]) {
+    const cell cells[] = {
+        {"label", .text = class_name(x, label)},
+        {"answer", .text = answer_name(kind)},
+        {"annotator", .text = g ? person_name(x, g) : NULL},
+        {"time", .text = g ? scant__timestamp_format(g->at, at) : NULL},
+        {"seconds", NUMBER, .number = seconds(g), .digits = 12},
+    };
+    memcpy(out, cells, sizeof cells);
+}
+
+static void fill_item(const exporting *x, const scant_item *item,
+                      char at[SCANT__TIMESTAMP], cell out[OF_JSONL]) {
+    const bool judged = x->predicted != NULL;
+    const double none = (double)NAN;
+    const cell rest[] = {
+        {"answers", ANSWERS, .number = (double)x->n_labels, .digits = 15},
+        {"disputed", SWITCH, .number = item->disputed != 0, .digits = 1},
+        {"audit", SWITCH, .number = item->audit != 0, .digits = 1},
+        {"copy_of", .text = original_id(x, item)},
+        {"predicted", .text = x->predicted},
+        {"confidence", NUMBER, .number = judged ? x->confidence : none, .digits = 6},
+        {"model", NUMBER, .number = judged ? (double)x->model : none, .digits = 15},
+        {"text", .text = item->text},
+        {"path", .text = item->path},
+        {"group", .text = item->group},
+    };
+    out[0] = (cell){"id", .text = item->id};
+    fill_answer(x, item->label, item->answer, x->last, at, out + 1);
+    memcpy(out + 1 + OF_ANSWER, rest, sizeof rest);
 }
 
 static void write_csv(exporting *x, const scant_item *item) {
     char at[SCANT__TIMESTAMP];
-    scant__text_csv(&x->out, item->id);
-    add_cell(x, class_name(x, item->label));
-    add_cell(x, answer_name(item->answer));
-    add_cell(x, x->last ? person_name(x, x->last) : NULL);
-    add_cell(x, x->last ? scant__timestamp_format(x->last->at, at) : NULL);
-    add_cell(x, NULL);
-    if (x->last && x->last->spent >= 0) add_seconds(x, x->last->spent);
-    scant__text_addf(&x->out, ",%zu,%d,%d", x->n_labels, item->disputed != 0,
-                     item->audit != 0);
-    add_cell(x, original_id(x, item));
-    add_cell(x, x->verdict.class);
-    add_cell(x, NULL);
-    if (x->verdict.class) scant__text_number(&x->out, x->verdict.confidence, 6);
-    add_cell(x, NULL);
-    if (x->verdict.class) scant__text_addf(&x->out, "%zu", x->model);
+    cell cells[OF_JSONL];
+    fill_item(x, item, at, cells);
+    for (const cell *c = cells; c < cells + OF_CSV; c++) {
+        if (c > cells) scant__text_add(&x->out, ",");
+        if (c->kind != TEXT && !isnan(c->number))
+            scant__text_number(&x->out, c->number, c->digits);
+        else if (c->text)
+            scant__text_csv(&x->out, c->text);
+    }
     scant__text_add(&x->out, "\n");
 }
 
-/* ---- JSON -------------------------------------------------------------------------- */
+static void write_object(exporting *x, const cell *cells, size_t n);
 
-/* before: the text up to the value, with the key. */
-static void add_string(exporting *x, const char *before, const char *text) {
-    scant__text_add(&x->out, before);
-    if (text)
-        scant__text_json(&x->out, text);
-    else
-        scant__text_add(&x->out, "null");
-}
-
-static void add_spent(exporting *x, const char *before, const given *g) {
-    scant__text_add(&x->out, before);
-    if (g && g->spent >= 0)
-        add_seconds(x, g->spent);
-    else
-        scant__text_add(&x->out, "null");
-}
-
-static void write_answer(exporting *x, const given *g) {
+static void write_answers(exporting *x) {
     char at[SCANT__TIMESTAMP];
-    add_string(x, "{\"label\": ", class_name(x, g->label));
-    add_string(x, ", \"answer\": ", answer_name(g->kind));
-    add_string(x, ", \"annotator\": ", person_name(x, g));
-    add_string(x, ", \"time\": ", scant__timestamp_format(g->at, at));
-    add_spent(x, ", \"seconds\": ", g);
+    cell cells[OF_ANSWER];
+    scant__text_add(&x->out, "[");
+    for (size_t i = 0; i < x->n_answers; i++) {
+        const given *g = &x->answers[i];
+        if (i) scant__text_add(&x->out, ", ");
+        fill_answer(x, g->label, g->kind, g, at, cells);
+        write_object(x, cells, OF_ANSWER);
+    }
+    scant__text_add(&x->out, "]");
+}
+
+static void write_object(exporting *x, const cell *cells, size_t n) {
+    for (const cell *c = cells; c < cells + n; c++) {
+        scant__text_addf(&x->out, "%s\"%s\": ", c > cells ? ", " : "{", c->name);
+        if (c->kind == ANSWERS)
+            write_answers(x);
+        else if (c->kind == SWITCH)
+            scant__text_add(&x->out, c->number > 0 ? "true" : "false");
+        else if (c->kind == NUMBER && !isnan(c->number))
+            scant__text_number(&x->out, c->number, c->digits);
+        else
+            scant__text_json(&x->out, c->text);
+    }
     scant__text_add(&x->out, "}");
 }
 
 static void write_jsonl(exporting *x, const scant_item *item) {
     char at[SCANT__TIMESTAMP];
-    const given *last = x->last;
-    add_string(x, "{\"id\": ", item->id);
-    add_string(x, ", \"label\": ", class_name(x, item->label));
-    add_string(x, ", \"answer\": ", answer_name(item->answer));
-    add_string(x, ", \"annotator\": ", last ? person_name(x, last) : NULL);
-    add_string(x, ", \"time\": ", last ? scant__timestamp_format(last->at, at) : NULL);
-    add_spent(x, ", \"seconds\": ", last);
-    scant__text_add(&x->out, ", \"answers\": [");
-    for (size_t i = 0; i < x->n_answers; i++) {
-        if (i) scant__text_add(&x->out, ", ");
-        write_answer(x, &x->answers[i]);
-    }
-    scant__text_addf(&x->out, "], \"disputed\": %s, \"audit\": %s",
-                     item->disputed ? "true" : "false", item->audit ? "true" : "false");
-    add_string(x, ", \"copy_of\": ", original_id(x, item));
-    add_string(x, ", \"predicted\": ", x->verdict.class);
-    scant__text_add(&x->out, ", \"confidence\": ");
-    if (x->verdict.class)
-        scant__text_number(&x->out, x->verdict.confidence, 6);
-    else
-        scant__text_add(&x->out, "null");
-    if (x->verdict.class)
-        scant__text_addf(&x->out, ", \"model\": %zu", x->model);
-    else
-        scant__text_add(&x->out, ", \"model\": null");
-    add_string(x, ", \"text\": ", item->text);
-    add_string(x, ", \"path\": ", item->path);
-    add_string(x, ", \"group\": ", item->group);
-    scant__text_add(&x->out, "}\n");
+    cell cells[OF_JSONL];
+    fill_item(x, item, at, cells);
+    write_object(x, cells, OF_JSONL);
+    scant__text_add(&x->out, "\n");
 }
 
 /* ---- Label Studio ------------------------------------------------------------------ */
+
+/* before: the text up to the value, with the key. */
+static void add_string(exporting *x, const char *before, const char *text) {
+    scant__text_add(&x->out, before);
+    scant__text_json(&x->out, text);
+}
 
 static void write_choice(exporting *x, const scant_item *item, const char *class) {
     scant__text_addf(&x->out,
@@ -325,13 +318,16 @@ static void write_annotation(exporting *x, const scant_item *item, const given *
     write_choice(x, item, class ? class : "");
     add_string(x, ", \"annotator\": ", person_name(x, g));
     add_string(x, ", \"created_at\": ", scant__timestamp_format(g->at, at));
-    if (g->spent >= 0) add_spent(x, ", \"lead_time\": ", g);
+    if (g->spent >= 0) {
+        scant__text_add(&x->out, ", \"lead_time\": ");
+        scant__text_number(&x->out, seconds(g), 12);
+    }
     scant__text_add(&x->out, ", \"ground_truth\": false}");
 }
 
 static void write_task(exporting *x, const scant_item *item) {
     size_t written = 0;
-    if (!x->n_labels && !x->verdict.class) return;
+    if (!x->n_labels && !x->predicted) return;
     scant__text_add(&x->out, x->written++ ? ",\n" : "\n");
     add_string(x, "{\"data\": {\"id\": ", item->id);
     add_string(x, ", \"ref\": ", item->id);
@@ -344,11 +340,11 @@ static void write_task(exporting *x, const scant_item *item) {
         write_annotation(x, item, &x->answers[i]);
     }
     scant__text_add(&x->out, "], \"predictions\": [");
-    if (x->verdict.class) {
+    if (x->predicted) {
         scant__text_addf(&x->out, "{\"model_version\": \"%zu\", \"score\": ", x->model);
-        scant__text_number(&x->out, x->verdict.confidence, 6);
+        scant__text_number(&x->out, x->confidence, 6);
         scant__text_add(&x->out, ", ");
-        write_choice(x, item, x->verdict.class);
+        write_choice(x, item, x->predicted);
         scant__text_add(&x->out, "}");
     }
     scant__text_add(&x->out, "]}");
@@ -358,45 +354,43 @@ static void write_task(exporting *x, const scant_item *item) {
 
 static scant_status keep_label(void *user, const scant_item *item) {
     exporting *x = user;
-    void *block = x->labels;
-    scant_status status =
-        scant__grow(x->ctx, &block, &x->label_room, x->items + 1, sizeof *x->labels);
-    x->labels = block;
-    if (status == SCANT_OK) x->labels[x->items++] = item->label;
-    return status;
+    TRY_PUSH(x->ctx, x->labels, x->items, x->label_room, item->label);
+    return SCANT_OK;
 }
 
 static scant_status encode_labels(exporting *x, void **bytes, size_t *size) {
-    scant_array *array;
+    AUTO(scant_array_auto) scant_array *array = NULL;
     const int64_t none = 0;
     TRY(scant_project_items(x->project, 0, SIZE_MAX, keep_label, x));
     TRY(scant_array_wrap(x->ctx, "labels", x->labels ? x->labels : &none, SCANT_I64, 1,
                          &x->items, &array));
-    scant_status status = scant_array_encode(x->ctx, array, bytes, size);
-    scant_array_free(array);
-    return status;
+    return scant_array_encode(x->ctx, array, bytes, size);
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- formats and entry point ------------------------------------------------------- */
 
 static const format formats[] = {{"csv", csv_header, "", write_csv},
                                  {"jsonl", "", "", write_jsonl},
                                  {"label-studio", "[", "\n]\n", write_task},
                                  {"npy", NULL, NULL, NULL}};
 
-static scant_status write_items(scant_project *project, void *arg) {
-    exporting *x = arg;
-    TRY(read_classes(x));
-    TRY(read_answers(x));
-    return scant_project_items(project, 0, SIZE_MAX, write_item, x);
+static scant_status write_items(exporting *x) {
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(x->project, STORE_READ);
+    TRY(store_classes(x->project, &x->classes));
+    if (x->classes && !scant_project_class(x->project, x->classes - 1))
+        return SCANT_ENOMEM; /* it exists, but could not be read */
+    TRY(scant_project_history(x->project, SIZE_MAX, 0, 0, SIZE_MAX, keep_answer, x));
+    if (x->n) qsort(x->given, x->n, sizeof *x->given, by_item);
+    TRY(scant_project_items(x->project, 0, SIZE_MAX, write_item, x));
+    return store_commit(&tx);
 }
 
-/* First, since predictions may take long, and the rest must be one consistent state. */
+/* Predictions come first: they may take long. The rest is read in one transaction. */
 static scant_status export_text(exporting *x, void **bytes, size_t *size) {
     char *text;
     TRY(open_predictions(x));
     scant__text_add(&x->out, x->format->begin);
-    TRY(store_read(x->project, write_items, x));
+    TRY(write_items(x));
     scant__text_add(&x->out, x->format->end);
     TRY(scant__text_take(&x->out, &text, size));
     *bytes = text;
@@ -408,15 +402,14 @@ static scant_status find_format(scant_ctx *ctx, const char *name, const format *
         *out = &formats[i];
         if (strcmp(name, formats[i].name) == 0) return SCANT_OK;
     }
-    return scant__fail(ctx, SCANT_EUSAGE,
-                       "there is no format '%s': csv, jsonl, label-studio and npy are",
-                       name);
+    return scant__fail(
+        ctx, SCANT_EUSAGE,
+        "there is no format '%s': expected csv, jsonl, label-studio or npy", name);
 }
 
-static void end(exporting *x) {
-    scant__names_end(x->ctx, &x->classes);
-    scant__names_end(x->ctx, &x->people);
-    scant__names_end(x->ctx, &x->ids);
+static void exporting_end(exporting *x) {
+    scant__names_end(&x->people);
+    scant__names_end(&x->ids);
     scant__free(x->ctx, x->given);
     scant__free(x->ctx, x->row);
     scant__free(x->ctx, x->labels);
@@ -426,13 +419,11 @@ static void end(exporting *x) {
 
 scant_status scant_project_export(scant_project *project, const char *format_name,
                                   void **bytes, size_t *size) {
-    exporting x = {.project = project, .ctx = store_ctx(project)};
+    scant_ctx *ctx = store_ctx(project);
+    AUTO(exporting_end)
+    exporting x = {.project = project, .ctx = ctx, .out = {.ctx = ctx}};
     *bytes = NULL;
     *size = 0;
-    scant__text_init(&x.out, x.ctx);
-    TRY(find_format(x.ctx, format_name, &x.format));
-    scant_status status =
-        x.format->item ? export_text(&x, bytes, size) : encode_labels(&x, bytes, size);
-    end(&x);
-    return status;
+    TRY(find_format(ctx, format_name, &x.format));
+    return x.format->item ? export_text(&x, bytes, size) : encode_labels(&x, bytes, size);
 }

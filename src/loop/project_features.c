@@ -4,7 +4,7 @@
  * a backbone computes from images. Only missing rows are computed, and rows survive an
  * interruption.
  *
- * cache/features.txt lists their inputs: the backbone and its weights, or the files, with
+ * cache/features.txt lists the inputs: the backbone and its weights, or the files, with
  * sizes and times. If the list has only grown, rows are added; otherwise all rows are
  * computed again. If an input file is missing (an unmounted disk), existing rows stay
  * valid.
@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "core/text.h"
+#include "data/dataset.h"
 #include "data/file.h"
 #include "data/rowcache.h"
+#include "data/source.h"
 #include "loop/project.h"
 #include "nn/inference.h"
 #include "scant/project.h"
@@ -25,25 +27,37 @@ enum { BLOCK_BYTES = 4 << 20 };
 
 /* ---- inputs ------------------------------------------------------------------------ */
 
-static scant_status note_kind(void *user, const store_source *source) {
-    bool *features = user;
-    *features = *features || source->kind == STORE_FEATURES;
+scant_status project_has_kind(scant_project *project, store_kind kind, bool *out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    store_source *sources;
+    size_t n;
+    *out = false;
+    TRY(store_sources(project, &arena, &sources, &n));
+    for (size_t i = 0; i < n; i++) *out |= sources[i].kind == kind;
     return SCANT_OK;
 }
 
 scant_status project_has_features(scant_project *project, bool *out) {
     *out = store_backbone(project, NULL) != NULL;
-    return *out ? SCANT_OK : store_sources(project, note_kind, out);
+    return *out ? SCANT_OK : project_has_kind(project, STORE_FEATURES, out);
 }
 
-typedef struct inputs {
-    scant__text text;
-    bool lost; /* a file is missing */
-} inputs;
+typedef struct readiness {
+    scant__arena arena;
+    scant__text inputs;    /* the text of features.txt */
+    const char *list_path; /* path of features.txt */
+    size_t n;              /* items */
+    bool lost;             /* an input is missing */
+    bool begun, ready;
+} readiness;
 
-/* A file's name, size and time; FILE.npz:KEY has those of the archive. */
-static void add_file(inputs *m, const char *path) {
-    scant__text *text = &m->text;
+static void readiness_end(readiness *r) {
+    scant__text_end(&r->inputs);
+    scant__arena_end(&r->arena);
+}
+
+/* Lists a file's name, size and time; for FILE.npz:KEY, those of the archive. */
+static void add_file(readiness *r, const char *path) {
     char file[4096];
     struct stat as;
     const char *colon = strrchr(path, ':');
@@ -51,189 +65,131 @@ static void add_file(inputs *m, const char *path) {
     bool there = stat(path, &as) == 0;
     snprintf(file, sizeof file, "%.*s", length, path);
     if (!there) there = stat(file, &as) == 0;
-    scant__text_add(text, path);
+    scant__text_add(&r->inputs, path);
     if (there)
-        scant__text_addf(text, " %lld %lld.%09ld", (long long)as.st_size,
+        scant__text_addf(&r->inputs, " %lld %lld.%09ld", (long long)as.st_size,
                          (long long)as.st_mtim.tv_sec, as.st_mtim.tv_nsec);
-    scant__text_add(text, "\n");
-    m->lost = m->lost || !there;
+    scant__text_add(&r->inputs, "\n");
+    r->lost = r->lost || !there;
 }
 
-static scant_status add_source(void *user, const store_source *source) {
-    if (source->kind == STORE_FEATURES) add_file(user, source->path);
-    return SCANT_OK;
-}
-
-static scant_status list_inputs(scant_project *project, char **out, size_t *size,
-                                bool *lost) {
-    inputs m = {.lost = false};
+static scant_status list_inputs(scant_project *project, readiness *r) {
     const char *weights, *backbone = store_backbone(project, &weights);
-    scant__text_init(&m.text, store_ctx(project));
-    scant__text_add(&m.text, "scant features 1\n");
-    scant_status status = SCANT_OK;
+    store_source *sources;
+    size_t n = 0;
+    scant__text_add(&r->inputs, "scant features 1\n");
     if (backbone) {
-        scant__text_addf(&m.text, "%s ", backbone);
-        add_file(&m, weights);
+        scant__text_addf(&r->inputs, "%s ", backbone);
+        add_file(r, weights);
     } else {
-        status = store_sources(project, add_source, &m);
+        TRY(store_sources(project, &r->arena, &sources, &n));
     }
-    *lost = m.lost;
-    if (status == SCANT_OK) return scant__text_take(&m.text, out, size);
-    scant__text_end(&m.text);
-    return status;
+    for (size_t i = 0; i < n; i++)
+        if (sources[i].kind == STORE_FEATURES) add_file(r, sources[i].path);
+    return r->inputs.failed ? SCANT_ENOMEM : SCANT_OK;
 }
 
-/* Whether the file is a beginning of text; *whole: it is all of it. */
-static bool is_begun(const char *path, const char *text, size_t size, bool *whole) {
-    bool same = true;
-    size_t at = 0;
-    FILE *file = fopen(path, "rb");
+/* Whether features.txt is a prefix of the list of inputs; *whole: they are equal. */
+static bool is_begun(const readiness *r, bool *whole) {
+    AUTO(scant__source_close) scant__source file = {0};
     *whole = false;
-    if (!file) return false;
-    for (int c = getc(file); c != EOF && same; c = getc(file), at++)
-        same = at < size && (unsigned char)text[at] == c;
-    fclose(file);
-    *whole = same && at == size;
-    return same && at > 0;
+    if (access(r->list_path, R_OK) != 0 ||
+        scant__source_map(r->arena.ctx, r->list_path, &file) != SCANT_OK)
+        return false;
+    bool same =
+        file.size <= r->inputs.size && memcmp(file.bytes, r->inputs.data, file.size) == 0;
+    *whole = same && file.size == r->inputs.size;
+    return same && file.size > 0;
 }
 
 /* ---- rows -------------------------------------------------------------------------- */
 
-static scant_status copy_rows(scant_project *project, size_t have, size_t n, size_t width,
-                              scant__rowcache *growing) {
-    scant_ctx *ctx = store_ctx(project);
+static scant_status copy_rows(scant_project *project, scant__arena *arena, size_t have,
+                              size_t n, size_t width, scant__rowcache *growing) {
     size_t most = size_max(1, BLOCK_BYTES / size_max(1, width * sizeof(float)));
-    float *rows = scant__alloc(ctx, size_min(most, n - have), width * sizeof *rows);
-    scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
-    for (size_t i = have; i < n && status == SCANT_OK; i += most) {
+    float *rows = TRY_NEW(arena, float, size_mul(size_min(most, n - have), width));
+    for (size_t i = have; i < n; i += most) {
         size_t count = size_min(most, n - i);
-        status = scant__tick(ctx, "reading features", i - have, n - have);
-        if (status == SCANT_OK) status = store_features_read(project, i, count, rows);
-        if (status == SCANT_OK) status = scant__rowcache_append(growing, rows, count);
+        TRY(scant__tick(arena->ctx, "reading features", i - have, n - have));
+        TRY(store_features_read(project, i, count, rows));
+        TRY(scant__rowcache_append(growing, rows, count));
     }
-    scant__free(ctx, rows);
-    return status;
+    return SCANT_OK;
 }
 
 static scant_status append_said(void *arg, const nn_outputs *said) {
     return scant__rowcache_append(arg, said->features, said->count);
 }
 
-static scant_status run_backbone(scant_project *project, scant_net *net, size_t have,
-                                 size_t n, scant__rowcache *growing) {
-    scant_ctx *ctx = store_ctx(project);
-    scant_data *data;
+static scant_status run_backbone(scant_project *project, scant__arena *arena,
+                                 scant_net *net, size_t have, size_t n,
+                                 scant__rowcache *growing) {
+    AUTO(scant_data_auto) scant_data *data = NULL;
     bool files;
     TRY(project_images_open(project, STORE_BACKBONE_SIDE, &files, &data));
-    size_t *rows = scant__alloc(ctx, n - have, sizeof *rows);
-    scant_status status = rows ? SCANT_OK : SCANT_ENOMEM;
-    for (size_t i = have; rows && i < n; i++) rows[i - have] = i;
-    if (status == SCANT_OK)
-        status = nn_infer(net, data, rows, n - have,
-                          &(nn_inference){.phase = "reading images",
-                                          .fn = append_said,
-                                          .arg = growing,
-                                          .alone = true});
+    size_t *rows = TRY_NEW(arena, size_t, n - have);
+    for (size_t i = have; i < n; i++) rows[i - have] = i;
+    scant_status status = nn_infer(
+        net, data, rows, n - have,
+        &(nn_inference){
+            .phase = "reading images", .fn = append_said, .arg = growing, .alone = true});
     project_images_warn(data);
-    scant__free(ctx, rows);
-    scant_data_free(data);
     return status;
-}
-
-static scant_status open_backbone(scant_project *project, scant_net **out) {
-    const char *weights, *name = store_backbone(project, &weights);
-    return store_backbone_open(store_ctx(project), name, weights, out);
 }
 
 static scant_status fill(scant_project *project, size_t n) {
-    scant_ctx *ctx = store_ctx(project);
-    bool backbone = store_backbone(project, NULL) != NULL;
-    scant_net *net = NULL;
-    scant__rowcache *growing = NULL;
-    size_t width = 0, have = 0;
-    scant_status status;
-    char *path = project_cache_path(project, "features.npy");
-    if (!path) return SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    AUTO(scant_net_auto) scant_net *net = NULL;
+    AUTO(scant__rowcache_auto) scant__rowcache *growing = NULL;
+    const char *path, *weights, *backbone = store_backbone(project, &weights);
+    size_t width, have;
+    TRY(project_array_path(project, &arena, PROJECT_FEATURES, 0, &path));
     if (backbone)
-        status = open_backbone(project, &net);
+        TRY(store_backbone_open(arena.ctx, backbone, weights, &net));
     else
-        status = store_features_width(project, &width);
+        TRY(store_features_width(project, &width));
     if (net) width = scant_net_features(net);
-    if (status == SCANT_OK)
-        status = scant__rowcache_open(ctx, path, width, &growing, &have);
-    if (status == SCANT_OK && have < n)
-        status = net ? run_backbone(project, net, have, n, growing)
-                     : copy_rows(project, have, n, width, growing);
-    scant__rowcache_close(growing);
-    scant_net_free(net);
-    scant__free(ctx, path);
-    return status;
+    TRY(scant__rowcache_open(arena.ctx, path, width, &growing, &have));
+    if (have >= n) return SCANT_OK;
+    return net ? run_backbone(project, &arena, net, have, n, growing)
+               : copy_rows(project, &arena, have, n, width, growing);
 }
 
 /* ---- readiness --------------------------------------------------------------------- */
 
-typedef struct readiness {
-    char *inputs, *npy, *txt; /* the list of inputs; the paths of the two files */
-    size_t size;              /* of inputs */
-    size_t n;                 /* items */
-    bool lost;                /* an input is missing */
-    bool begun, ready;
-} readiness;
-
-static void ready_end(scant_ctx *ctx, readiness *r) {
-    scant__free(ctx, r->inputs);
-    scant__free(ctx, r->npy);
-    scant__free(ctx, r->txt);
-}
-
-static scant_status ready_look(scant_project *project, readiness *r) {
+static scant_status look(scant_project *project, readiness *r) {
     const scant_array *array;
     bool whole;
-    r->begun = is_begun(r->txt, r->inputs, r->size, &whole);
+    r->begun = is_begun(r, &whole);
     r->ready = false;
     if (!whole && !r->lost) return SCANT_OK;
-    TRY(project_array(project, PROJECT_FEATURES, r->npy, &array));
+    TRY(project_array(project, PROJECT_FEATURES, 0, &array));
     r->ready = array && scant_array_shape(array)[0] >= r->n;
     return SCANT_OK;
 }
 
-static scant_status ready_begin(scant_project *project, readiness *r) {
-    *r = (readiness){0};
-    TRY(store_items(project, &r->n));
-    TRY(list_inputs(project, &r->inputs, &r->size, &r->lost));
-    r->npy = project_cache_path(project, "features.npy");
-    r->txt = project_cache_path(project, "features.txt");
-    if (!r->npy || !r->txt) return SCANT_ENOMEM;
-    return ready_look(project, r);
-}
-
-/* With the lock held: its last holder may have done the work. */
-static scant_status prepare_held(scant_project *project, readiness *r) {
-    TRY(ready_look(project, r));
-    if (r->ready) return SCANT_OK;
-    if (r->lost) return fill(project, r->n); /* fails, naming the missing file */
-    if (!r->begun) unlink(r->npy);
-    TRY(scant_file_write(store_ctx(project), r->txt, r->inputs, r->size));
-    return fill(project, r->n);
-}
-
 static scant_status prepare(scant_project *project, bool wait) {
     scant_ctx *ctx = store_ctx(project);
-    readiness r;
-    scant_hold *hold;
+    AUTO(readiness_end) readiness r = {.arena = {.ctx = ctx}, .inputs = {.ctx = ctx}};
+    AUTO(scant_hold_auto) scant_hold *hold = NULL;
+    const char *path;
     bool features;
     TRY(project_has_features(project, &features));
     if (!features) return SCANT_OK;
-    scant_status status = ready_begin(project, &r);
-    if (status == SCANT_OK && !r.ready) {
-        status = project_hold(project, "cache", wait, &hold);
-        if (status == SCANT_OK && hold) {
-            status = prepare_held(project, &r);
-            scant_hold_free(hold);
-        }
-    }
-    ready_end(ctx, &r);
-    return status;
+    TRY(store_items(project, &r.n));
+    TRY(list_inputs(project, &r));
+    TRY(project_cache_path(project, &r.arena, "features.txt", &r.list_path));
+    TRY(look(project, &r));
+    if (r.ready) return SCANT_OK;
+    TRY(project_hold(project, "cache", wait, &hold));
+    if (!hold) return SCANT_OK;
+    TRY(look(project, &r)); /* the last holder of the lock may have done the work */
+    if (r.ready) return SCANT_OK;
+    if (r.lost) return fill(project, r.n); /* fails, naming the missing file */
+    TRY(project_array_path(project, &r.arena, PROJECT_FEATURES, 0, &path));
+    if (!r.begun) unlink(path);
+    TRY(scant_file_write(ctx, r.list_path, r.inputs.data, r.inputs.size));
+    return fill(project, r.n);
 }
 
 scant_status scant_project_prepare(scant_project *project) {
@@ -242,37 +198,18 @@ scant_status scant_project_prepare(scant_project *project) {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/* Features of the last model, if that is a network that reads images. */
-static scant_status net_features(scant_project *project, const scant_array **out) {
-    scant_ctx *ctx = store_ctx(project);
-    scant__arena arena;
-    store_model model;
-    bool there;
-    *out = NULL;
-    scant__arena_init(&arena, ctx);
-    scant_status status = store_model_last(project, &arena, &there, &model);
-    if (status == SCANT_OK && there) {
-        char *path = project_cache_of(project, "net-features", model.number);
-        status =
-            path ? project_array(project, PROJECT_FEATURES, path, out) : SCANT_ENOMEM;
-        scant__free(ctx, path);
-    }
-    scant__arena_end(&arena);
-    return status;
-}
-
 scant_status project_features_now(scant_project *project, const scant_array **out) {
-    scant_ctx *ctx = store_ctx(project);
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    store_model model = {0}; /* 0: the items' own features */
     bool features;
     *out = NULL;
     TRY(project_has_features(project, &features));
-    if (!features) return net_features(project, out);
-    if (!store_backbone(project, NULL)) TRY(prepare(project, false));
-    char *path = project_cache_path(project, "features.npy");
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = project_array(project, PROJECT_FEATURES, path, out);
-    scant__free(ctx, path);
-    return status;
+    if (!features) {
+        TRY(store_model_last(project, &arena, &model));
+        if (!model.number) return SCANT_OK;
+    }
+    if (features && !store_backbone(project, NULL)) TRY(prepare(project, false));
+    return project_array(project, PROJECT_FEATURES, model.number, out);
 }
 
 scant_status scant_project_features(scant_project *project, scant_array **out) {

@@ -13,68 +13,61 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/array.h"
+#include "loop/project.h"
 #include "report/projection.h"
 #include "scant/project.h"
-#include "store/store.h"
 
 enum { SAMPLE = 4000 };
 static const double INSIDE = 0.995; /* share of the sample within 0.9 */
 
 typedef struct axes {
-    scant_ctx *ctx;
-    struct stat as; /* of the file of features */
-    size_t n, d;
+    scant__arena arena;
+    struct stat as; /* of the features file */
+    size_t d;
     double *mean, *v; /* (d), and (2, d) divided by the scale */
 } axes;
 
 static void axes_end(void *of) {
     axes *a = of;
-    scant__free(a->ctx, a->mean);
-    scant__free(a->ctx, a->v);
-    scant__free(a->ctx, a);
+    scant_ctx *ctx = a->arena.ctx;
+    scant__arena_end(&a->arena);
+    scant__free(ctx, a);
 }
 
 /* ---- axes -------------------------------------------------------------------------- */
 
 typedef struct fitting {
-    scant__arena arena;
+    scant__arena *arena;
     const float *x;
     size_t n, d, m;
-    size_t *rows; /* m of them */
+    size_t *rows; /* sampled rows, m */
     float *some;  /* m x d */
     double *at;   /* m x 2 */
 } fitting;
 
 static scant_status sample(fitting *f) {
     report_sample s = report_sample_begin(f->n, SAMPLE);
-    f->rows = scant__arena_alloc(&f->arena, size_min(f->n, SAMPLE), sizeof *f->rows);
-    if (!f->rows) return SCANT_ENOMEM;
+    f->rows = TRY_NEW(f->arena, size_t, size_min(f->n, SAMPLE));
     for (size_t i = 0; i < f->n; i++)
         if (report_sample_takes(&s)) f->rows[f->m++] = i;
-    f->some = scant__arena_alloc(&f->arena, f->m, size_mul(f->d, sizeof *f->some));
-    f->at = scant__arena_alloc(&f->arena, f->m, 2 * sizeof *f->at);
-    if (!f->some || !f->at) return SCANT_ENOMEM;
+    f->some = TRY_NEW(f->arena, float, size_mul(f->m, f->d));
+    f->at = TRY_NEW(f->arena, double, 2 * f->m);
     for (size_t i = 0; i < f->m; i++)
         memcpy(f->some + i * f->d, f->x + f->rows[i] * f->d, f->d * sizeof *f->some);
     return SCANT_OK;
 }
 
 static scant_status project_sample(fitting *f, report_axes *shown) {
-    scant_ctx *ctx = f->arena.ctx;
-    scant_array *array;
+    AUTO(scant_array_auto) scant_array *array = NULL;
+    scant_ctx *ctx = f->arena->ctx;
     select_pool pool;
     const size_t shape[] = {f->m, f->d};
     TRY(scant_array_wrap(ctx, "features", f->some, SCANT_F32, 2, shape, &array));
     scant_evidence evidence = {.features = array};
-    scant_status status =
-        select_pool_open(ctx, &evidence, SCANT_FEATURES, "the map", &pool);
-    if (status == SCANT_OK) status = select_pool_read(&f->arena, &pool);
+    TRY(select_pool_open(ctx, &evidence, SCANT_FEATURES, "the map", &pool));
+    TRY(select_pool_read(f->arena, &pool));
     for (size_t i = 0; i < f->m; i++) f->rows[i] = i;
-    if (status == SCANT_OK)
-        status = report_project(&f->arena, &pool, f->rows, f->m, f->at, shown);
-    scant_array_free(array);
-    return status;
+    return report_project(f->arena, &pool, f->rows, f->m, f->at, shown);
 }
 
 static void take_mean(const fitting *f, axes *a) {
@@ -110,7 +103,7 @@ static int by_size(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Overwrites the coordinates. */
+/* Scales the axes; overwrites the coordinates in f->at. */
 static void scale(fitting *f, axes *a) {
     for (size_t i = 0; i < f->m; i++) {
         double at[2];
@@ -124,26 +117,24 @@ static void scale(fitting *f, axes *a) {
 }
 
 static scant_status fit(const scant_array *features, axes *a) {
-    fitting f = {.x = (const float *)features->data, .n = a->n, .d = a->d};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = a->arena.ctx};
+    fitting f = {.arena = &arena,
+                 .x = (const float *)features->data,
+                 .n = scant_array_shape(features)[0],
+                 .d = a->d};
     report_axes shown;
-    scant__arena_init(&f.arena, a->ctx);
-    scant_status status = sample(&f);
-    if (status == SCANT_OK) take_mean(&f, a);
-    if (status == SCANT_OK && a->d > 2) status = project_sample(&f, &shown);
-    if (status == SCANT_OK) {
-        for (size_t axis = 0; axis < 2 && a->d > 2; axis++) take_component(&f, axis, a);
-        for (size_t axis = 0; axis < a->d && a->d <= 2; axis++)
+    a->mean = TRY_NEW(&a->arena, double, a->d);
+    a->v = TRY_ZERO(&a->arena, double, 2 * a->d);
+    TRY(sample(&f));
+    take_mean(&f, a);
+    if (a->d > 2) TRY(project_sample(&f, &shown));
+    for (size_t axis = 0; axis < size_min(a->d, 2); axis++)
+        if (a->d > 2)
+            take_component(&f, axis, a);
+        else
             a->v[axis * a->d + axis] = 1;
-        scale(&f, a);
-    }
-    scant__arena_end(&f.arena);
-    return status;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b) {
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    scale(&f, a);
+    return SCANT_OK;
 }
 
 static scant_status find_axes(scant_project *project, const scant_array *features,
@@ -151,34 +142,28 @@ static scant_status find_axes(scant_project *project, const scant_array *feature
     scant_ctx *ctx = store_ctx(project);
     void **slot = store_attached(project, STORE_MAP, axes_end);
     struct stat as;
-    *out = *slot;
     if (stat(scant_array_name(features), &as) != 0) as = (struct stat){0};
-    if (*slot && is_same(&((axes *)*slot)->as, &as)) return SCANT_OK;
+    *out = *slot;
+    if (*out && project_same_file(&(*out)->as, &as)) return SCANT_OK;
     if (*slot) axes_end(*slot);
-    *slot = NULL;
-    axes *a = scant__zalloc(ctx, 1, sizeof *a);
+    axes *a = *slot = scant__zalloc(ctx, 1, sizeof *a);
     if (!a) return SCANT_ENOMEM;
-    *a = (axes){.ctx = ctx,
-                .as = as,
-                .n = scant_array_shape(features)[0],
-                .d = scant_array_shape(features)[1]};
-    a->mean = scant__alloc(ctx, a->d, sizeof *a->mean);
-    a->v = scant__zalloc(ctx, a->d, 2 * sizeof *a->v);
-    scant_status status = a->mean && a->v ? fit(features, a) : SCANT_ENOMEM;
+    *a = (axes){.arena = {.ctx = ctx}, .as = as, .d = scant_array_shape(features)[1]};
+    scant_status status = fit(features, a);
     if (status != SCANT_OK) {
         axes_end(a);
-        return status;
+        *slot = NULL;
     }
-    *out = *slot = a;
-    return SCANT_OK;
+    *out = *slot;
+    return status;
 }
 
-/* ---- which items ------------------------------------------------------------------- */
+/* ---- choice of items --------------------------------------------------------------- */
 
 typedef struct choice {
     size_t n, most, count;
     size_t *items;
-    unsigned char *taken; /* a byte for each item */
+    unsigned char *taken; /* n flags */
 } choice;
 
 static void take(choice *c, size_t item) {
@@ -191,10 +176,9 @@ static void take(choice *c, size_t item) {
 static scant_status choose(scant_project *project, scant__arena *arena, choice *c) {
     size_t n_items, n_picked, labelled = 0, rest = 0;
     TRY(store_items(project, &n_items));
-    int64_t *labels = scant__arena_alloc(arena, n_items, sizeof *labels);
-    size_t *picked = scant__arena_alloc(arena, c->most + 1, sizeof *picked);
-    c->taken = scant__arena_zalloc(arena, c->n + 1, 1);
-    if (!labels || !picked || !c->taken) return SCANT_ENOMEM;
+    int64_t *labels = TRY_NEW(arena, int64_t, n_items);
+    size_t *picked = TRY_NEW(arena, size_t, c->most + 1);
+    c->taken = TRY_ZERO(arena, unsigned char, c->n + 1);
     TRY(scant_project_labels(project, labels, n_items));
     TRY(scant_project_picked(project, c->most, picked, &n_picked));
     for (size_t i = 0; i < size_min(n_picked, c->most); i++) take(c, picked[i]);
@@ -214,37 +198,27 @@ static scant_status choose(scant_project *project, scant__arena *arena, choice *
 
 static float within(double x) { return (float)fmax(-1, fmin(1, x)); }
 
-static scant_status draw(scant_project *project, const scant_array *features, size_t most,
-                         size_t *items, float *xy, size_t *n) {
+scant_status scant_project_map(scant_project *project, size_t most, size_t *items,
+                               float *xy, size_t *n) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    AUTO(scant_array_auto) scant_array *features = NULL;
     const axes *a;
-    scant__arena arena;
+    *n = 0;
+    TRY(scant_project_features(project, &features));
+    if (!features)
+        return scant__fail(arena.ctx, SCANT_ENOTREADY,
+                           "there are no features yet to draw a map by: train a model "
+                           "first");
     choice c = {.n = scant_array_shape(features)[0], .most = most, .items = items};
+    if (!c.n || !most) return SCANT_OK;
     TRY(find_axes(project, features, &a));
-    scant__arena_init(&arena, store_ctx(project));
-    scant_status status = choose(project, &arena, &c);
-    scant__arena_end(&arena);
-    for (size_t i = 0; i < c.count && status == SCANT_OK; i++) {
+    TRY(choose(project, &arena, &c));
+    for (size_t i = 0; i < c.count; i++) {
         double at[2];
         place(a, (const float *)features->data + items[i] * a->d, at);
         xy[2 * i] = within(at[0]);
         xy[2 * i + 1] = within(at[1]);
     }
-    if (status == SCANT_OK) *n = c.count;
-    return status;
-}
-
-scant_status scant_project_map(scant_project *project, size_t most, size_t *items,
-                               float *xy, size_t *n) {
-    scant_array *features;
-    *n = 0;
-    TRY(scant_project_features(project, &features));
-    if (!features)
-        return scant__fail(store_ctx(project), SCANT_ENOTREADY,
-                           "there are no features yet to draw a map by: train a model "
-                           "first");
-    scant_status status = SCANT_OK;
-    if (scant_array_shape(features)[0] && most)
-        status = draw(project, features, most, items, xy, n);
-    scant_array_free(features);
-    return status;
+    *n = c.count;
+    return SCANT_OK;
 }

@@ -58,7 +58,7 @@ static scant_status metric_open(scant_project *project, metric *out) {
 typedef struct search {
     const metric *by;
     const float *to;
-    const int64_t *items; /* n, in any order */
+    const int64_t *items; /* n items, in any order */
     size_t n, count;
     la_scored *best; /* blocks x count */
     size_t *found;   /* for each block */
@@ -81,8 +81,8 @@ static scant_status search_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The `count` items nearest to a row, nearest first, into out; *n: how many. */
-static scant_status nearest(scant_ctx *ctx, const metric *by, const float *to,
+/* Writes the `count` items nearest to a row to out, nearest first; *n: how many. */
+static scant_status nearest(scant__arena *arena, const metric *by, const float *to,
                             const int64_t *items, size_t n_items, size_t count,
                             la_scored *out, size_t *n) {
     size_t blocks = (n_items + BLOCK - 1) / BLOCK;
@@ -90,22 +90,17 @@ static scant_status nearest(scant_ctx *ctx, const metric *by, const float *to,
     la_topk top;
     *n = 0;
     if (!blocks || !count) return SCANT_OK;
-    s.best = scant__alloc(ctx, blocks, size_mul(s.count, sizeof *s.best));
-    s.found = scant__alloc(ctx, blocks, sizeof *s.found);
-    scant_status status = s.best && s.found ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = scant__parfor(ctx, NULL, blocks, search_block, &s);
-    if (status == SCANT_OK) {
-        la_topk_init(&top, out, count);
-        for (size_t b = 0; b < blocks; b++)
-            for (size_t i = 0; i < s.found[b]; i++)
-                la_topk_offer(&top, s.best[b * s.count + i].score,
-                              s.best[b * s.count + i].index);
-        la_topk_sort(&top);
-        *n = top.count;
-    }
-    scant__free(ctx, s.best);
-    scant__free(ctx, s.found);
-    return status;
+    s.best = TRY_NEW(arena, la_scored, size_mul(blocks, s.count));
+    s.found = TRY_NEW(arena, size_t, blocks);
+    TRY(scant__parfor(arena->ctx, NULL, blocks, search_block, &s));
+    la_topk_init(&top, out, count);
+    for (size_t b = 0; b < blocks; b++)
+        for (size_t i = 0; i < s.found[b]; i++)
+            la_topk_offer(&top, s.best[b * s.count + i].score,
+                          s.best[b * s.count + i].index);
+    la_topk_sort(&top);
+    *n = top.count;
+    return SCANT_OK;
 }
 
 static scant_status check_item(scant_project *project, size_t item) {
@@ -116,44 +111,32 @@ static scant_status check_item(scant_project *project, size_t item) {
                        "there is no item %zu: there are %zu, counted from 0", item, n);
 }
 
-/* ---- similar items ------------------------------------------------------------------
- */
-
-static scant_status alike(scant_project *project, const metric *by, size_t item,
-                          size_t count, scant__arena *arena, size_t *items, size_t *n) {
-    int64_t *candidates;
-    size_t n_candidates, kept = 0;
-    TRY(store_candidates(project, arena, &candidates, &n_candidates));
-    for (size_t i = 0; i < n_candidates; i++)
-        if ((size_t)candidates[i] != item) candidates[kept++] = candidates[i];
-    la_scored *best = scant__arena_alloc(arena, count + 1, sizeof *best);
-    if (!best) return SCANT_ENOMEM;
-    TRY(nearest(store_ctx(project), by, by->x + item * by->d, candidates, kept, count,
-                best, n));
-    for (size_t i = 0; i < *n; i++) items[i] = best[i].index;
-    return SCANT_OK;
-}
+/* ---- similar items ----------------------------------------------------------------- */
 
 scant_status scant_project_alike(scant_project *project, size_t item, size_t count,
                                  size_t *items, size_t *n) {
-    scant_ctx *ctx = store_ctx(project);
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    int64_t *candidates;
+    size_t n_candidates, kept = 0;
     metric by;
     *n = 0;
     TRY(check_item(project, item));
     TRY(metric_open(project, &by));
     if (item >= by.n)
-        return scant__fail(ctx, SCANT_ENOTREADY,
+        return scant__fail(arena.ctx, SCANT_ENOTREADY,
                            "similar items cannot be found without features: %s",
                            by.n ? "the item is new" : "train a model first");
-    scant__arena_init(&arena, ctx);
-    scant_status status =
-        alike(project, &by, item, size_min(count, BEST), &arena, items, n);
-    scant__arena_end(&arena);
-    return status;
+    count = size_min(count, BEST);
+    TRY(store_candidates(project, &arena, &candidates, &n_candidates));
+    for (size_t i = 0; i < n_candidates; i++)
+        if ((size_t)candidates[i] != item) candidates[kept++] = candidates[i];
+    la_scored *best = TRY_NEW(&arena, la_scored, count + 1);
+    TRY(nearest(&arena, &by, by.x + item * by.d, candidates, kept, count, best, n));
+    for (size_t i = 0; i < *n; i++) items[i] = best[i].index;
+    return SCANT_OK;
 }
 
-/* ---- why --------------------------------------------------------------------------- */
+/* ---- why an item was picked -------------------------------------------------------- */
 
 typedef struct entropy_count {
     const float *probs;
@@ -181,8 +164,8 @@ static scant_status entropy_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status ask_model(scant_project *project, size_t item, scant_why *why) {
-    scant_ctx *ctx = store_ctx(project);
+static scant_status ask_model(scant_project *project, size_t item, scant__arena *arena,
+                              scant_why *why) {
     const scant_array *probs;
     TRY(project_predicted_now(project, &probs, &why->model));
     if (!probs || item >= scant_array_shape(probs)[0]) return SCANT_OK;
@@ -201,13 +184,11 @@ static scant_status ask_model(scant_project *project, size_t item, scant_why *wh
     entropy_count s = {(const float *)probs->data, classes, n, entropy_of(p, classes),
                        NULL};
     why->entropy = classes > 1 ? s.entropy / log((double)classes) : 0;
-    s.less = scant__alloc(ctx, blocks, sizeof *s.less);
-    if (!s.less) return SCANT_ENOMEM;
-    scant_status status = scant__parfor(ctx, NULL, blocks, entropy_block, &s);
-    for (size_t b = 0; b < blocks && status == SCANT_OK; b++) less += s.less[b];
-    scant__free(ctx, s.less);
+    s.less = TRY_NEW(arena, size_t, blocks);
+    TRY(scant__parfor(arena->ctx, NULL, blocks, entropy_block, &s));
+    for (size_t b = 0; b < blocks; b++) less += s.less[b];
     why->surer = n > 1 ? (double)less / (double)(n - 1) : 0;
-    return status;
+    return SCANT_OK;
 }
 
 typedef struct farther {
@@ -216,7 +197,7 @@ typedef struct farther {
     const int64_t *labelled; /* n_labelled */
     size_t n, n_labelled;
     double than;
-    unsigned char *out; /* 1 for each item of the sample that is farther */
+    unsigned char *out; /* n flags: farther from all labelled items than `than` */
 } farther;
 
 enum { FAR_BLOCK = 16 };
@@ -238,7 +219,7 @@ static scant_status farther_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The share of unlabelled items, in a sample, that are farther from all labelled ones. */
+/* Sets why->newer: the share of sampled unlabelled items with a higher novelty. */
 static scant_status compare_novelty(scant_project *project, const metric *by,
                                     const int64_t *labelled, size_t n_labelled,
                                     scant__arena *arena, scant_why *why) {
@@ -257,8 +238,7 @@ static scant_status compare_novelty(scant_project *project, const metric *by,
     }
     farther f = {by,         items,        labelled, size_min(kept, SAMPLE),
                  n_labelled, why->novelty, NULL};
-    f.out = scant__arena_zalloc(arena, f.n + 1, 1);
-    if (!f.out) return SCANT_ENOMEM;
+    f.out = TRY_ZERO(arena, unsigned char, f.n + 1);
     TRY(scant__parfor(arena->ctx, NULL, (f.n + FAR_BLOCK - 1) / FAR_BLOCK, farther_block,
                       &f));
     for (size_t i = 0; i < f.n; i++) far += f.out[i];
@@ -274,12 +254,11 @@ static scant_status find_neighbours(scant_project *project, const metric *by, si
     int64_t entry;
     la_scored best[SCANT_WHY_NEIGHBOURS];
     TRY(store_training(project, arena, &rows, &labels, &n, &entry));
-    int64_t *labelled = scant__arena_alloc(arena, n + 1, sizeof *labelled);
-    if (!labelled) return SCANT_ENOMEM;
+    int64_t *labelled = TRY_NEW(arena, int64_t, n + 1);
     for (size_t i = 0; i < n; i++)
         if (rows[i] != item && rows[i] < by->n) labelled[kept++] = (int64_t)rows[i];
-    TRY(nearest(arena->ctx, by, by->x + item * by->d, labelled, kept,
-                SCANT_WHY_NEIGHBOURS, best, &why->n_neighbours));
+    TRY(nearest(arena, by, by->x + item * by->d, labelled, kept, SCANT_WHY_NEIGHBOURS,
+                best, &why->n_neighbours));
     for (size_t i = 0; i < why->n_neighbours; i++) {
         why->neighbours[i] = best[i].index;
         why->distances[i] = -best[i].score;
@@ -290,17 +269,14 @@ static scant_status find_neighbours(scant_project *project, const metric *by, si
 }
 
 scant_status scant_project_why(scant_project *project, size_t item, scant_why *out) {
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     metric by;
     *out = (scant_why){.class_1 = -1, .class_2 = -1};
     out->p_1 = out->p_2 = out->entropy = out->surer = NAN;
     out->novelty = out->newer = NAN;
     TRY(check_item(project, item));
-    TRY(ask_model(project, item, out));
+    TRY(ask_model(project, item, &arena, out));
     TRY(metric_open(project, &by));
     if (item >= by.n) return SCANT_OK;
-    scant__arena_init(&arena, store_ctx(project));
-    scant_status status = find_neighbours(project, &by, item, &arena, out);
-    scant__arena_end(&arena);
-    return status;
+    return find_neighbours(project, &by, item, &arena, out);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A project's recipe: which network it has, and how it is trained.
+ * A project's recipe: its network and how it is trained.
  *
- * With features: one dense layer on columns scaled to mean 0 and deviation 1 (kept in the
- * weights' file), trained by stochastic gradients with momentum for a number of steps
- * that hardly depends on the number of labels. The weight decay is large: with a thousand
- * features of a pretrained network and fifty labels many weights fit, and the shortest
- * generalise best. It takes a tenth of a second for 500 labels of 1280 features.
+ * With features: one dense layer on columns scaled to mean 0 and deviation 1 (stored in
+ * the weights file), trained by SGD with momentum for a number of steps that hardly
+ * depends on the number of labels. The weight decay is large: with a thousand features
+ * and fifty labels many weights fit, and those of smallest norm generalise best. It takes
+ * a tenth of a second for 500 labels of 1280 features.
  *
- * Without: a small network on the pixels, in some seconds. LeNet-5 for small grey images,
- * three convolutions for others, a hidden layer for images that are too small for either.
+ * Without features: a small network on the pixels, trained in seconds. LeNet-5 for small
+ * grey images, three convolutions for others, an MLP for images too small for either.
  *
  * The settings model, side, epochs, lr, method, bayes and samples override these.
  */
@@ -21,15 +21,15 @@
 
 enum {
     HEAD_STEPS = 600,
-    HEAD_EPOCHS = 10, /* at least: of thousands of labels */
+    HEAD_EPOCHS = 10, /* minimum, for thousands of labels */
     HEAD_WIDTH = 1000,
     PIXEL_STEPS = 400,
     PIXEL_EPOCHS = 10,
     PIXEL_BATCH = 64,
     BATCH = 128,
     SIDE = 32,
-    WIDTH = 32, /* of three convolutions */
-    BRIEF = 4   /* a brief training's part */
+    WIDTH = 32, /* of the three convolutions */
+    BRIEF = 4   /* a brief training has 1/BRIEF of the steps */
 };
 static const double HEAD_LR = 0.01, HEAD_DECAY = 0.05;
 static const double PIXEL_LR = 0.001, PIXEL_DECAY = 1e-4;
@@ -73,13 +73,13 @@ static scant_net_opts net_options(const project_settings *set, const scant_data 
     if (strcmp(model, "gapcnn") == 0) o.width = WIDTH;
     if (set->bayes) {
         o.bayes = set->bayes;
-        o.samples = set->draws;
+        o.draws = set->draws;
         o.draw_seed = seed;
     }
     return o;
 }
 
-/* The first model that takes samples of that shape. */
+/* The first model that accepts the samples' shape. */
 static const char *choose_model(scant_ctx *ctx, const project_settings *set,
                                 const project_samples *s) {
     size_t shape[3], count;
@@ -96,10 +96,10 @@ static const char *choose_model(scant_ctx *ctx, const project_settings *set,
     return "mlp";
 }
 
-/* ---- a training -------------------------------------------------------------------- */
+/* ---- training ---------------------------------------------------------------------- */
 
-/* Steps so that ten labels take about as long as a thousand; of more labels so many
- * epochs at least. */
+/* A fixed number of steps, so that ten labels take about as long as a thousand; with many
+ * labels, at least `epochs` epochs. */
 static size_t steps_for(size_t n, size_t batch, size_t steps, size_t epochs) {
     size_t of_epoch = (n + batch - 1) / batch;
     return size_max(steps, of_epoch * epochs);
@@ -121,7 +121,7 @@ static scant_train_opts plain_options(const project_settings *set,
         o.steps = steps_for(n, PIXEL_BATCH, PIXEL_STEPS, PIXEL_EPOCHS);
         return o;
     }
-    double wide = (double)shape[0] / HEAD_WIDTH; /* more columns, steeper losses */
+    double wide = (double)shape[0] / HEAD_WIDTH; /* more columns need a smaller rate */
     o.lr = wide > 1 ? HEAD_LR / wide : HEAD_LR;
     o.weight_decay = variational ? 0 : HEAD_DECAY;
     o.batch = BATCH;
@@ -129,8 +129,7 @@ static scant_train_opts plain_options(const project_settings *set,
     return o;
 }
 
-/* A method that learns from items without labels has options of its own. It gets as many
- * steps as a plain training. */
+/* A semi-supervised method has its own defaults, but the steps of a supervised one. */
 static scant_train_opts train_options(const project_settings *set,
                                       const project_samples *s,
                                       const project_training *t) {
@@ -152,13 +151,12 @@ static scant_train_opts train_options(const project_settings *set,
     return o;
 }
 
-/* What a method learns from without labels: the pool and the labelled items. By default
- * it would take all items, the audit set with them. */
+/* Sets the unlabelled rows of a semi-supervised method: the pool and the labelled items.
+ * The default would be all items, including the audit set. */
 static scant_status list_unlabelled(const project_samples *s, const project_training *t,
                                     scant__arena *arena, scant_train_opts *o) {
     size_t n = 0;
-    size_t *rows = scant__arena_alloc(arena, size_add(t->n_pool, t->n), sizeof *rows);
-    if (!rows) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(arena, size_t, size_add(t->n_pool, t->n));
     for (size_t i = 0; i < t->n_pool; i++)
         if ((size_t)t->pool[i] < s->n) rows[n++] = (size_t)t->pool[i];
     for (size_t i = 0; i < t->n; i++) rows[n++] = t->rows[i];
@@ -170,11 +168,10 @@ static scant_status list_unlabelled(const project_samples *s, const project_trai
 static scant_status make_recipe(scant_project *project, const project_settings *set,
                                 const project_samples *s, const project_training *t,
                                 scant__arena *arena, scant_recipe *out) {
-    /* images in files are not decoded only to be measured */
+    /* fixed for images in files: measuring would decode all of them */
     static const float mean[] = {.45f, .45f, .45f}, deviation[] = {.27f, .27f, .27f};
     const char *model = choose_model(store_ctx(project), set, s);
-    const char **names = scant__arena_alloc(arena, set->classes, sizeof *names);
-    if (!names) return SCANT_ENOMEM;
+    const char **names = TRY_NEW(arena, const char *, set->classes);
     for (size_t i = 0; i < set->classes; i++) names[i] = scant_project_class(project, i);
     *out =
         (scant_recipe){.model = model,
@@ -189,7 +186,7 @@ static scant_status make_recipe(scant_project *project, const project_settings *
     return set->method ? list_unlabelled(s, t, arena, &out->train) : SCANT_OK;
 }
 
-/* Images in files are decoded once and not once an epoch, where they fit. */
+/* Whether images in files are decoded once, into memory, instead of in every epoch. */
 static bool is_copied(scant_ctx *ctx, const project_samples *s,
                       const scant_train_opts *o) {
     size_t each = size_mul(scant__data_width(s->data), sizeof(float));
@@ -200,36 +197,30 @@ static bool is_copied(scant_ctx *ctx, const project_samples *s,
 static scant_status learn_copy(scant_ctx *ctx, const project_samples *s,
                                scant_recipe *recipe, scant__arena *arena,
                                scant_net **out) {
+    AUTO(scant_data_auto) scant_data *copy = NULL;
     scant_train_opts *o = &recipe->train;
-    size_t *rows = scant__arena_alloc(arena, o->n_rows, sizeof *rows);
-    scant_data *copy;
-    if (!rows) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(arena, size_t, o->n_rows);
     TRY(project_copy_open(ctx, s->data, o->rows, o->n_rows, &copy));
     for (size_t i = 0; i < o->n_rows; i++) rows[i] = i;
     o->rows = rows;
-    scant_status status = scant_learn(ctx, copy, recipe, out, NULL);
-    scant_data_free(copy);
-    return status;
+    return scant_learn(ctx, copy, recipe, out, NULL);
 }
 
-/* A step of a head takes a tenth of a millisecond: threads would mostly wait for each
- * other, and long where a server's other threads are at work. */
+/* With features one thread is used: a step takes 0.1 ms, so threads would mostly wait for
+ * each other, especially in a busy server. */
 scant_status project_learn(scant_project *project, const project_settings *set,
                            const project_samples *s, const project_training *training,
                            scant_net **out) {
     scant_ctx *ctx = store_ctx(project);
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     unsigned threads = ctx->threads;
     scant_recipe recipe;
-    scant__arena arena;
     *out = NULL;
-    scant__arena_init(&arena, ctx);
+    TRY(make_recipe(project, set, s, training, &arena, &recipe));
     if (s->features) ctx->threads = 1;
-    scant_status status = make_recipe(project, set, s, training, &arena, &recipe);
-    if (status == SCANT_OK)
-        status = is_copied(ctx, s, &recipe.train)
-                     ? learn_copy(ctx, s, &recipe, &arena, out)
-                     : scant_learn(ctx, s->data, &recipe, out, NULL);
+    scant_status status = is_copied(ctx, s, &recipe.train)
+                              ? learn_copy(ctx, s, &recipe, &arena, out)
+                              : scant_learn(ctx, s->data, &recipe, out, NULL);
     ctx->threads = threads;
-    scant__arena_end(&arena);
     return status;
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which items to label next: reads the evidence that the strategy needs of the last
- * model, calls the strategy and stores its picks as a round in the database.
+ * Picks the items to label next: collects the evidence that the strategy needs from the
+ * last model, calls the strategy and stores its picks as a round in the database.
  *
  *  - features: the items' own, or the last network's, from cache/
  *  - probs: from cache/. calibrated: these with a temperature, which is cross-fitted on
  *    the labelled items (project_worth.c)
  *  - samples: the draws of a Bayesian network (the setting bayes)
- *  - labels: those that a model may learn from. Items of the audit set are neither
+ *  - labels: those that models are trained on. Items of the audit set are neither
  *    labelled nor candidates here, so that no strategy sees the audit.
- *  - state (albl): in cache/. It starts empty where that was deleted.
+ *  - state (albl): in cache/. It starts empty if the file is missing.
  *
- * Spare picks are the next ones of the ranking where a strategy ranks. Where it chooses a
- * set as a whole they are a second choice among the others.
+ * Spare picks: if the strategy ranks, the next items of the ranking; if it chooses a set
+ * as a whole, a second call on the remaining candidates.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/json.h"
 #include "core/number.h"
 #include "core/text.h"
+#include "data/source.h"
 #include "loop/evidence.h"
 #include "loop/project.h"
 #include "scant/project.h"
@@ -30,32 +30,29 @@ typedef struct query {
     scant_project *project;
     const scant_project_query_opts *opts;
     const char *strategy;
-    bool plain; /* the options given are another strategy's: not used */
+    bool plain; /* ignore the given options: they are another strategy's */
     scant__arena arena;
     project_settings settings;
-    store_model model; /* number 0: none */
+    store_model model; /* the last model; number 0: none */
     size_t round, n, batch, spare;
     uint64_t seed;
     unsigned given, used;
-    size_t *rows; /* labelled */
+    size_t *rows; /* labelled items */
     int32_t *row_labels;
     size_t n_rows;
     int64_t *labels, *candidates;
     size_t n_candidates;
-    char *state;
-    size_t state_size;
+    scant__source state;
     loop_evidence evidence;
 } query;
 
 static scant_ctx *ctx_of(const query *a) { return store_ctx(a->project); }
 
-/* ---- what is there ----------------------------------------------------------------- */
+/* ---- model and strategy ------------------------------------------------------------ */
 
 static scant_status find_model(query *a) {
     scant_project_info info;
-    bool there;
-    TRY(store_model_last(a->project, &a->arena, &there, &a->model));
-    if (!there) a->model = (store_model){0};
+    TRY(store_model_last(a->project, &a->arena, &a->model));
     TRY(scant_project_info_get(a->project, &info));
     a->round = info.rounds + 1;
     a->seed = a->opts->seed
@@ -64,8 +61,8 @@ static scant_status find_model(query *a) {
     return project_settings_read(a->project, &a->settings);
 }
 
-/* SCANT_SAMPLES here means that the model may have draws; only its file tells whether it
- * does. */
+/* Sets the available evidence. SCANT_SAMPLES: the model may have draws; give_samples()
+ * checks its file. */
 static scant_status note_given(query *a) {
     bool features;
     TRY(project_has_features(a->project, &features));
@@ -80,8 +77,8 @@ static scant_select_opts select_opts(const query *a) {
     return (scant_select_opts){.seed = a->seed,
                                .settings = a->opts->settings,
                                .n_settings = a->plain ? 0 : a->opts->n_settings,
-                               .state = a->state,
-                               .state_size = a->state_size,
+                               .state = (const char *)a->state.bytes,
+                               .state_size = a->state.size,
                                .state_name = "cache/albl.json"};
 }
 
@@ -93,7 +90,7 @@ static scant_status lacks(const query *a, unsigned missing) {
                            a->strategy);
     if (missing & SCANT_SAMPLES)
         return scant__fail(ctx_of(a), SCANT_EUSAGE,
-                           "%s compares draws of a model, and the last model has none: "
+                           "%s needs posterior draws, and the last model has none: "
                            "set bayes to dropout or variational, and train again",
                            a->strategy);
     return scant__fail(ctx_of(a), SCANT_EUSAGE,
@@ -102,8 +99,8 @@ static scant_status lacks(const query *a, unsigned missing) {
                        a->strategy);
 }
 
-/* A strategy named for this call must work. One that is set for all rounds is replaced by
- * random until there is a model. */
+/* Fails if a strategy named for this call lacks evidence. The strategy of the setting is
+ * replaced by random until there is a model. */
 static scant_status choose_strategy(query *a) {
     unsigned missing;
     bool named = a->opts->strategy != NULL;
@@ -130,8 +127,7 @@ static scant_status read_labels(query *a) {
     TRY(store_training(a->project, &a->arena, &a->rows, &a->row_labels, &a->n_rows,
                        &entry));
     TRY(store_candidates(a->project, &a->arena, &a->candidates, &a->n_candidates));
-    a->labels = scant__arena_alloc(&a->arena, a->n, sizeof *a->labels);
-    if (!a->labels) return SCANT_ENOMEM;
+    a->labels = TRY_NEW(&a->arena, int64_t, a->n);
     for (size_t i = 0; i < a->n; i++) a->labels[i] = -1;
     for (size_t i = 0; i < a->n_rows; i++)
         if (a->rows[i] < a->n) a->labels[a->rows[i]] = a->row_labels[i];
@@ -167,7 +163,7 @@ static void soften(const float *p, size_t n, double temperature, float *out) {
 }
 
 static scant_status find_temperature(query *a, double *out) {
-    project_samples samples;
+    AUTO(project_samples_close) project_samples samples = {0};
     project_training labelled = {.rows = a->rows,
                                  .labels = a->row_labels,
                                  .n = a->n_rows,
@@ -177,17 +173,13 @@ static scant_status find_temperature(query *a, double *out) {
     TRY(project_samples_open(a->project, project_side(&a->settings), &a->arena,
                              &samples));
     labelled.brief = !samples.features;
-    scant_status status =
-        project_temperature(a->project, &a->settings, &samples, &labelled, out);
-    project_samples_close(&samples);
-    return status;
+    return project_temperature(a->project, &a->settings, &samples, &labelled, out);
 }
 
 static scant_status give_calibrated(query *a, const scant_array *probs) {
     double temperature;
     size_t classes = scant_array_shape(probs)[1];
-    float *out = scant__arena_alloc(&a->arena, a->n, size_mul(classes, sizeof *out));
-    if (!out) return SCANT_ENOMEM;
+    float *out = TRY_NEW(&a->arena, float, size_mul(a->n, classes));
     TRY(find_temperature(a, &temperature));
     for (size_t i = 0; i < a->n; i++)
         soften((const float *)probs->data + i * classes, classes,
@@ -196,38 +188,25 @@ static scant_status give_calibrated(query *a, const scant_array *probs) {
                               classes);
 }
 
-static scant_status draw(query *a, scant_net *net, const char *path) {
-    project_samples samples;
+static scant_status give_samples(query *a) {
+    AUTO(scant_net_auto) scant_net *net = NULL;
+    AUTO(project_samples_close) project_samples samples = {0};
     size_t shape[3];
+    const char *path,
+        *name = scant__arena_format(&a->arena, "samples-%ld.npy", (long)getpid());
+    if (!name) return SCANT_ENOMEM;
+    TRY(project_cache_path(a->project, &a->arena, name, &path));
+    TRY(project_net_open(a->project, &a->model, &net));
     if (scant_net_draws(net) < 2) return lacks(a, SCANT_SAMPLES);
-    size_t *all = scant__arena_alloc(&a->arena, a->n, sizeof *all);
-    if (!all) return SCANT_ENOMEM;
+    size_t *all = TRY_NEW(&a->arena, size_t, a->n);
     for (size_t i = 0; i < a->n; i++) all[i] = i;
     scant_net_shape(net, shape);
     TRY(project_samples_open(a->project, shape[1], &a->arena, &samples));
-    scant_status status =
-        loop_evidence_draw(&a->evidence, &(loop_reading){.net = net,
-                                                         .data = samples.data,
-                                                         .rows = all,
-                                                         .n = a->n,
-                                                         .draws_path = path});
-    project_samples_close(&samples);
-    return status;
-}
-
-static scant_status give_samples(query *a) {
-    scant_net *net;
-    char name[64];
-    snprintf(name, sizeof name, "samples-%ld.npy", (long)getpid());
-    char *path = project_cache_path(a->project, name);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = project_net_open(a->project, &a->model, &net);
-    if (status == SCANT_OK) {
-        status = draw(a, net, path);
-        scant_net_free(net);
-    }
-    scant__free(ctx_of(a), path);
-    return status;
+    return loop_evidence_draw(&a->evidence, &(loop_reading){.net = net,
+                                                            .data = samples.data,
+                                                            .rows = all,
+                                                            .n = a->n,
+                                                            .draws_path = path});
 }
 
 static scant_status gather(query *a) {
@@ -251,35 +230,22 @@ static scant_status gather(query *a) {
 /* ---- state ------------------------------------------------------------------------- */
 
 static scant_status read_state(query *a) {
-    char *path = project_cache_path(a->project, "albl.json");
-    if (!path) return SCANT_ENOMEM;
-    FILE *file = fopen(path, "rb");
-    scant__text text;
-    char block[4096];
-    scant__free(ctx_of(a), path);
-    if (!file) return SCANT_OK; /* there is none yet */
-    scant__text_init(&text, ctx_of(a));
-    for (size_t n = 1; n;) {
-        n = fread(block, 1, sizeof block, file);
-        scant__text_bytes(&text, block, n);
-    }
-    fclose(file);
-    return scant__text_take(&text, &a->state, &a->state_size);
+    const char *path;
+    TRY(project_cache_path(a->project, &a->arena, "albl.json", &path));
+    if (access(path, R_OK) != 0) return SCANT_OK; /* there is none yet */
+    return scant__source_map(ctx_of(a), path, &a->state);
 }
 
-static scant_status keep_state(const query *a, const scant_picks *picks) {
+static scant_status keep_state(query *a, const scant_picks *picks) {
+    const char *path;
     if (!picks->state) return SCANT_OK;
-    char *path = project_cache_path(a->project, "albl.json");
-    if (!path) return SCANT_ENOMEM;
-    scant_status status =
-        scant_file_write(ctx_of(a), path, picks->state, picks->state_size);
-    scant__free(ctx_of(a), path);
-    return status;
+    TRY(project_cache_path(a->project, &a->arena, "albl.json", &path));
+    return scant_file_write(ctx_of(a), path, picks->state, picks->state_size);
 }
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-/* Whether the first picks of many are the picks of few. */
+/* Whether the first k picks do not depend on the batch size. */
 static bool ranks(const char *strategy) {
     static const char *const names[] = {"random",  "confidence", "margin",
                                         "entropy", "egl",        "coreset",
@@ -305,13 +271,12 @@ static void leave_out(query *a, const scant_picks *picks) {
     a->n_candidates = kept;
 }
 
-/* The round's picks, then the spare ones; of the arena. */
+/* *all: the round's picks, then the spare ones, in the arena. */
 static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
     bool ranked = ranks(a->strategy);
-    /* asking for too many spare picks is fine; for too large a batch scant_select() warns
-     */
+    /* too many spare picks are allowed; scant_select() warns if the batch is too large */
     size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
     size_t spare = size_min(a->spare, left);
     size_t first = ranked ? size_add(a->batch, spare) : a->batch;
@@ -319,16 +284,14 @@ static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
     size_t mine = (*out)->count;
     leave_out(a, *out);
     size_t rest = ranked ? 0 : size_min(a->spare, a->n_candidates);
-    scant_status status = rest ? pick(a, rest, &more) : SCANT_OK;
-    *n_all = mine + (more ? more->count : 0);
-    *all = scant__arena_alloc(&a->arena, *n_all + 1, sizeof **all);
-    if (status == SCANT_OK && !*all) status = SCANT_ENOMEM;
-    if (status == SCANT_OK && mine) memcpy(*all, (*out)->items, mine * sizeof **all);
-    if (status == SCANT_OK && more && more->count)
-        memcpy(*all + mine, more->items, more->count * sizeof **all);
+    *all = TRY_NEW(&a->arena, scant_pick, size_add(mine, rest) + 1);
+    if (rest) TRY(pick(a, rest, &more));
+    *n_all = mine;
+    for (size_t i = 0; i < mine; i++) (*all)[i] = (*out)->items[i];
+    for (size_t i = 0; more && i < more->count; i++) (*all)[(*n_all)++] = more->items[i];
     scant_picks_free(ctx_of(a), more);
     (*out)->count = size_min(mine, a->batch);
-    return status;
+    return SCANT_OK;
 }
 
 static void add_options(scant__text *text, const scant_picks *picks) {
@@ -347,35 +310,27 @@ static void add_options(scant__text *text, const scant_picks *picks) {
 
 static scant_status keep(query *a, const scant_picks *picks, const scant_pick *all,
                          size_t n_all) {
-    scant__text text;
-    char *options, *json;
-    size_t size;
-    scant__text_init(&text, ctx_of(a));
-    add_options(&text, picks);
-    TRY(scant__text_take(&text, &options, &size));
+    AUTO(scant__text_end) scant__text options = {.ctx = ctx_of(a)};
+    add_options(&options, picks);
+    if (options.failed) return SCANT_ENOMEM;
     store_round round = {.strategy = a->strategy,
                          .seed = a->seed,
                          .model = a->model.number,
                          .batch = picks->count,
-                         .options = options};
-    scant_status status = store_round_add(a->project, &round, all, n_all, &a->round);
-    scant__free(ctx_of(a), options);
-    if (status != SCANT_OK) return status;
-    scant__text_addf(&text,
-                     "{\"round\": %zu, \"strategy\": \"%s\", \"model\": %zu, \"picked\": "
-                     "%zu}",
-                     a->round, a->strategy, a->model.number, picks->count);
-    TRY(scant__text_take(&text, &json, &size));
-    status = scant_project_event(a->project, "queried", json);
-    scant__free(ctx_of(a), json);
-    return status;
+                         .options = options.data};
+    TRY(store_round_add(a->project, &round, all, n_all, &a->round));
+    const char *json = scant__arena_format(
+        &a->arena,
+        "{\"round\": %zu, \"strategy\": \"%s\", \"model\": %zu, \"picked\": %zu}",
+        a->round, a->strategy, a->model.number, picks->count);
+    return json ? scant_project_event(a->project, "queried", json) : SCANT_ENOMEM;
 }
 
 static scant_status run_query(query *a, scant_picks **out) {
     scant_pick *all;
     size_t n_all;
-    double batch = store_number(a->project, "batch");
-    a->batch = a->opts->batch ? a->opts->batch : (size_t)batch;
+    a->batch =
+        a->opts->batch ? a->opts->batch : (size_t)store_number(a->project, "batch");
     a->spare = a->opts->spare;
     TRY(find_model(a));
     TRY(note_given(a));
@@ -391,14 +346,20 @@ static scant_status run_query(query *a, scant_picks **out) {
     return keep_state(a, *out);
 }
 
+static void query_end(query *a) {
+    loop_evidence_end(&a->evidence);
+    scant__source_close(&a->state);
+    scant__arena_end(&a->arena);
+}
+
 scant_status scant_project_query(scant_project *project,
                                  const scant_project_query_opts *opts, scant_picks **out,
                                  size_t *round) {
     const scant_project_query_opts none = {0};
     scant_ctx *ctx = store_ctx(project);
-    query a = {.project = project, .opts = opts ? opts : &none};
+    AUTO(query_end)
+    query a = {.project = project, .opts = opts ? opts : &none, .arena = {.ctx = ctx}};
     *out = NULL;
-    scant__arena_init(&a.arena, ctx);
     loop_evidence_init(&a.evidence, ctx);
     scant_status status = run_query(&a, out);
     if (status != SCANT_OK) {
@@ -407,8 +368,5 @@ scant_status scant_project_query(scant_project *project,
     } else if (round) {
         *round = a.round;
     }
-    loop_evidence_end(&a.evidence);
-    scant__free(ctx, a.state);
-    scant__arena_end(&a.arena);
     return status;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A project's items as networks read them: rows of features, mapped, with the mean and
- * deviation of each column; or images.
+ * A project's items as samples of a network: mapped feature rows, with the mean and
+ * deviation of each column, or images.
  *
- * An image that cannot be read is taken as black, with one warning for all of them: among
- * thousands there is always one, and it should not stop a training. Threads only mark
- * them; the reason is found afterwards, by reading the first of them again.
+ * Images that cannot be read are replaced by black ones, with one warning for all: one
+ * bad file among thousands should not stop a training. Threads only mark them; the reason
+ * is found afterwards, by reading the first one again.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -19,12 +19,12 @@
 
 typedef struct tolerant {
     scant_data *inner;
-    atomic_uchar *bad; /* a byte an item */
+    atomic_uchar bad[]; /* n flags */
 } tolerant;
 
 static scant_status read_tolerantly(const scant_data *data, size_t row, float *out,
                                     scant__fault *fault) {
-    const tolerant *p = data->store;
+    tolerant *p = data->store;
     scant_status status = scant__data_read(p->inner, row, out, fault);
     if (status != SCANT_EINPUT) return status;
     memset(out, 0, scant__data_width(data) * sizeof *out);
@@ -35,24 +35,22 @@ static scant_status read_tolerantly(const scant_data *data, size_t row, float *o
 static void end_tolerant(scant_data *data) {
     tolerant *p = data->store;
     scant_data_free(p->inner);
-    scant__free(data->ctx, p->bad);
     scant__free(data->ctx, p);
     data->sample_names = (scant__names){0}; /* borrowed from inner */
 }
 
+/* Takes ownership of inner, also on failure. */
 static scant_status make_tolerant(scant_ctx *ctx, scant_data *inner, scant_data **out) {
     size_t n = scant_data_count(inner);
     scant_data *data = scant__zalloc(ctx, 1, sizeof *data);
-    tolerant *p = scant__zalloc(ctx, 1, sizeof *p);
-    atomic_uchar *bad = scant__zalloc(ctx, n, 1);
-    if (!data || !p || !bad) {
+    tolerant *p = scant__zalloc(ctx, 1, size_add(sizeof *p, n));
+    if (!data || !p) {
         scant__free(ctx, data);
         scant__free(ctx, p);
-        scant__free(ctx, bad);
         scant_data_free(inner);
         return SCANT_ENOMEM;
     }
-    *p = (tolerant){inner, bad};
+    p->inner = inner;
     *data = (scant_data){.ctx = ctx,
                          .name = inner->name,
                          .count = n,
@@ -67,21 +65,14 @@ static scant_status make_tolerant(scant_ctx *ctx, scant_data *inner, scant_data 
     return SCANT_OK;
 }
 
-static scant_status note_files(void *user, const store_source *source) {
-    bool *files = user;
-    *files = *files || source->kind == STORE_FILES;
-    return SCANT_OK;
-}
-
 scant_status project_images_open(scant_project *project, size_t side, bool *files,
                                  scant_data **out) {
     scant_data *inner;
     *out = NULL;
-    *files = false;
-    TRY(store_sources(project, note_files, files));
+    TRY(project_has_kind(project, STORE_FILES, files));
     TRY(store_samples(project, side, &inner));
     if (*files) return make_tolerant(store_ctx(project), inner, out);
-    *out = inner; /* an array is checked as a whole */
+    *out = inner; /* only images in files can be unreadable one by one */
     return SCANT_OK;
 }
 
@@ -100,11 +91,11 @@ void project_images_warn(scant_data *data) {
     if (room) scant__data_read(p->inner, first, room, &fault);
     scant__free(data->ctx, room);
     if (count == 1)
-        scant__warn(data->ctx, "%s; it is taken as black", fault.text);
+        scant__warn(data->ctx, "%s; a black image is used instead", fault.text);
     else
         scant__warn(data->ctx,
-                    "%s; it and %zu other images that cannot be read are "
-                    "taken as black",
+                    "%s; a black image is used instead, and for %zu other images that "
+                    "cannot be read",
                     fault.text, count - 1);
 }
 
@@ -115,7 +106,7 @@ enum { SAMPLED = 10000, BLOCK = 250 };
 typedef struct columns {
     const scant_array *array;
     size_t width, stride, rows;
-    double *sums; /* blocks x 2 x width: sum, and of squares about the first row */
+    double *sums; /* blocks x 2 x width: sums and sums of squares of row - first row */
 } columns;
 
 static scant_status sum_block(void *arg, size_t block, unsigned worker,
@@ -137,7 +128,7 @@ static scant_status sum_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* A column that does not change, up to rounding, is only centred. */
+/* The deviation of a column that is constant up to rounding is set to 1. */
 static void columns_end(const columns *c, size_t blocks, float *mean, float *deviation) {
     const float *first = (const float *)c->array->data;
     double n = (double)c->rows;
@@ -156,17 +147,16 @@ static void columns_end(const columns *c, size_t blocks, float *mean, float *dev
 
 scant_status project_columns(scant_ctx *ctx, const scant_array *features, float *mean,
                              float *deviation) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     size_t n = scant_array_shape(features)[0];
     columns c = {.array = features, .width = scant_array_shape(features)[1]};
     c.stride = (n + SAMPLED - 1) / SAMPLED;
     c.rows = (n + c.stride - 1) / c.stride;
     size_t blocks = (c.rows + BLOCK - 1) / BLOCK;
-    c.sums = scant__zalloc(ctx, blocks, size_mul(2 * c.width, sizeof(double)));
-    if (!c.sums) return SCANT_ENOMEM;
-    scant_status status = scant__parfor(ctx, NULL, blocks, sum_block, &c);
-    if (status == SCANT_OK) columns_end(&c, blocks, mean, deviation);
-    scant__free(ctx, c.sums);
-    return status;
+    c.sums = TRY_ZERO(&arena, double, size_mul(blocks, 2 * c.width));
+    TRY(scant__parfor(ctx, NULL, blocks, sum_block, &c));
+    columns_end(&c, blocks, mean, deviation);
+    return SCANT_OK;
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
@@ -184,32 +174,23 @@ static scant_status open_features(scant_project *project, scant__arena *arena,
                         &(scant_data_opts){.unlabelled = 1}, &out->data));
     size_t width = scant_array_shape(array)[1];
     out->n = scant_data_count(out->data);
-    out->mean = scant__arena_alloc(arena, width, sizeof *out->mean);
-    out->deviation = scant__arena_alloc(arena, width, sizeof *out->deviation);
-    if (!out->mean || !out->deviation) return SCANT_ENOMEM;
+    out->mean = TRY_NEW(arena, float, width);
+    out->deviation = TRY_NEW(arena, float, width);
     return project_columns(store_ctx(project), array, out->mean, out->deviation);
 }
 
 scant_status project_samples_open(scant_project *project, size_t side,
                                   scant__arena *arena, project_samples *out) {
-    *out = (project_samples){0};
     TRY(project_has_features(project, &out->features));
-    if (out->features) {
-        scant_status status = open_features(project, arena, out);
-        if (status != SCANT_OK) project_samples_close(out);
-        return status;
-    }
+    if (out->features) return open_features(project, arena, out);
     TRY(project_images_open(project, side, &out->files, &out->data));
     out->n = scant_data_count(out->data);
     return SCANT_OK;
 }
 
-void project_samples_close(project_samples *samples) {
-    scant_data_free(samples->data);
-    samples->data = NULL;
-}
+void project_samples_close(project_samples *samples) { scant_data_free(samples->data); }
 
-/* ---- in memory --------------------------------------------------------------------- */
+/* ---- copies in memory -------------------------------------------------------------- */
 
 typedef struct copying {
     const scant_data *data;
@@ -229,24 +210,20 @@ scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const siz
                                size_t n, scant_data **out) {
     size_t width = scant__data_width(data);
     *out = NULL;
-    scant_data *copy = scant__zalloc(ctx, 1, sizeof *copy);
-    float *numbers = scant__alloc(ctx, n, size_mul(width, sizeof *numbers));
-    scant_status status = copy && numbers ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK)
-        status = scant__parfor(ctx, "reading images", n, copy_row,
-                               &(copying){data, rows, numbers, width});
-    if (status != SCANT_OK) {
-        scant__free(ctx, copy);
-        scant__free(ctx, numbers);
-        return status;
-    }
+    AUTO(scant_data_auto) scant_data *copy = scant__zalloc(ctx, 1, sizeof *copy);
+    if (!copy) return SCANT_ENOMEM;
     *copy = (scant_data){.ctx = ctx,
                          .name = data->name,
                          .count = n,
                          .images = data->images,
-                         .numbers = numbers,
                          .read = scant__data_read_numbers};
     memcpy(copy->shape, data->shape, sizeof copy->shape);
+    float *numbers = scant__alloc(ctx, n, size_mul(width, sizeof *numbers));
+    copy->numbers = numbers;
+    if (!numbers) return SCANT_ENOMEM;
+    TRY(scant__parfor(ctx, "reading images", n, copy_row,
+                      &(copying){data, rows, numbers, width}));
     *out = copy;
+    copy = NULL;
     return SCANT_OK;
 }

@@ -2,11 +2,10 @@
  *
  * Trains a project's next model, from the lock to the database.
  *
- * It learns from the labels that store_snapshot_read() lists, none of the audit set, and
- * where the method needs them from items that may be picked. A call that is killed leaves
- * the last model whole: first the weights are written, then the predictions of all items,
- * then the row in the database, which makes it a model. A later call uses the number
- * again.
+ * It learns from the labels of store_snapshot_read(), which exclude the audit set; a
+ * semi-supervised method also uses the candidates. The weights are written first, then
+ * the predictions of all items, then the row in the database, which adds the model. So a
+ * killed call leaves the last model intact, and the next call uses the same number again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #include "loop/project.h"
 #include "scant/project.h"
 
-enum { WHO = 320, NAME = 48, SMALL = 1024 /* numbers of an image */ };
+enum { WHO = 320, NAME = 48, SMALL = 1024 /* values of an image */ };
 
 typedef struct training {
     scant_project *project;
@@ -58,7 +57,6 @@ static scant_status check_labels(const training *t) {
 
 static scant_status read_labels(training *t) {
     store_model last;
-    bool there;
     TRY(store_snapshot_read(t->project, &t->arena, &t->read));
     t->labelled.rows = t->read.items;
     t->labelled.labels = t->read.labels;
@@ -67,8 +65,8 @@ static scant_status read_labels(training *t) {
     t->labelled.n_pool = t->read.n_candidates;
     t->model.entry = t->read.entry;
     TRY(check_labels(t));
-    TRY(store_model_last(t->project, &t->arena, &there, &last));
-    t->model.number = there ? last.number + 1 : 1;
+    TRY(store_model_last(t->project, &t->arena, &last));
+    t->model.number = last.number + 1;
     snprintf(t->file, sizeof t->file, "models/%04zu.safetensors", t->model.number);
     t->model.file = t->file;
     t->model.labels = t->labelled.n;
@@ -83,8 +81,13 @@ static scant_status read_labels(training *t) {
 
 /* ---- agreement --------------------------------------------------------------------- */
 
-/* Reads the previous model's predictions, before anything is changed. Where it cannot be
- * used any more, agreement with it is unknown. */
+static int32_t class_of(const scant_array *probs, size_t item) {
+    size_t classes = scant_array_shape(probs)[1];
+    return (int32_t)scant__argmax((const float *)probs->data + item * classes, classes);
+}
+
+/* Reads the previous model's predictions, before anything is changed. If it is unusable,
+ * the agreement is unknown. */
 static scant_status read_previous(training *t) {
     const scant_array *probs;
     size_t model;
@@ -93,32 +96,20 @@ static scant_status read_previous(training *t) {
         return SCANT_OK;
     if (status != SCANT_OK) return status;
     if (!probs) return SCANT_OK;
-    size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
-    t->before = scant__arena_alloc(&t->arena, n, sizeof *t->before);
-    if (!t->before) return SCANT_ENOMEM;
+    size_t n = scant_array_shape(probs)[0];
+    t->before = TRY_NEW(&t->arena, int32_t, n);
     t->n_before = n;
-    for (size_t i = 0; i < n; i++)
-        t->before[i] =
-            (int32_t)scant__argmax((const float *)probs->data + i * classes, classes);
+    for (size_t i = 0; i < n; i++) t->before[i] = class_of(probs, i);
     return SCANT_OK;
 }
 
 /* The new model's predictions; it is not in the database yet. */
 static scant_status read_predictions(training *t, const scant_array **out) {
-    char *path = project_cache_of(t->project, "probs", t->model.number);
-    if (!path) return SCANT_ENOMEM;
-    scant_status status = project_array(t->project, PROJECT_PROBS, path, out);
-    scant__free(store_ctx(t->project), path);
-    if (status == SCANT_OK && !*out)
-        return scant__fail(store_ctx(t->project), SCANT_EIO,
-                           "%s/cache: was changed while a model was trained",
-                           store_dir(t->project));
-    return status;
-}
-
-static int32_t class_of(const scant_array *probs, size_t item) {
-    size_t classes = scant_array_shape(probs)[1];
-    return (int32_t)scant__argmax((const float *)probs->data + item * classes, classes);
+    TRY(project_array(t->project, PROJECT_PROBS, t->model.number, out));
+    if (*out) return SCANT_OK;
+    return scant__fail(store_ctx(t->project), SCANT_EIO,
+                       "%s/cache: was changed while a model was trained",
+                       store_dir(t->project));
 }
 
 static scant_status measure_agreement(training *t, const scant_array *now) {
@@ -137,7 +128,7 @@ static scant_status measure_agreement(training *t, const scant_array *now) {
     return SCANT_OK;
 }
 
-/* ---- the audit --------------------------------------------------------------------- */
+/* ---- the audit set ----------------------------------------------------------------- */
 
 /* Whether six more trainings take seconds, not minutes. */
 static bool is_cheap(const project_samples *s) {
@@ -151,9 +142,8 @@ static scant_status compare_with_random(training *t) {
     project_training audited = {
         .pool = t->labelled.pool, .n_pool = t->labelled.n_pool, .seed = t->model.seed};
     project_gain gain = {NAN, NAN, NAN};
-    size_t *rows = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *rows);
-    int32_t *labels = scant__arena_alloc(&t->arena, read->n_audit + 1, sizeof *labels);
-    if (!rows || !labels) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(&t->arena, size_t, read->n_audit + 1);
+    int32_t *labels = TRY_NEW(&t->arena, int32_t, read->n_audit + 1);
     for (size_t i = 0; i < read->n_audit; i++) {
         if (read->audit_labels[i] < 0 || read->audit[i] >= t->samples.n) continue;
         rows[audited.n] = read->audit[i];
@@ -173,8 +163,7 @@ static scant_status compare_with_random(training *t) {
 
 static scant_status record(training *t, const scant_array *now) {
     size_t said = 0, n = t->read.n_audit, *audit = t->read.audit;
-    int32_t *verdicts = scant__arena_alloc(&t->arena, n + 1, sizeof *verdicts);
-    if (!verdicts) return SCANT_ENOMEM;
+    int32_t *verdicts = TRY_NEW(&t->arena, int32_t, n + 1);
     for (size_t i = 0; i < n; i++) {
         if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was added since */
         audit[said] = audit[i];
@@ -188,44 +177,28 @@ static scant_status record(training *t, const scant_array *now) {
 }
 
 static scant_status tell(const training *t) {
-    scant_ctx *ctx = store_ctx(t->project);
-    scant__text text;
-    char *json;
-    size_t size;
-    scant__text_init(&text, ctx);
+    AUTO(scant__text_end) scant__text text = {.ctx = store_ctx(t->project)};
     scant__text_addf(&text,
                      "{\"model\": %zu, \"labels\": %zu, \"seconds\": ", t->model.number,
                      t->model.labels);
     scant__text_number(&text, t->model.seconds, 3);
     scant__text_add(&text, "}");
-    TRY(scant__text_take(&text, &json, &size));
-    scant_status status = scant_project_event(t->project, "trained", json);
-    scant__free(ctx, json);
-    return status;
+    return text.failed ? SCANT_ENOMEM
+                       : scant_project_event(t->project, "trained", text.data);
 }
 
-/* ---- all of it --------------------------------------------------------------------- */
-
-static scant_status save(training *t, scant_net *net) {
-    scant_ctx *ctx = store_ctx(t->project);
-    char *folder = store_path(t->project, "models");
-    char *path = store_path(t->project, t->file);
-    scant_status status = folder && path ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) status = scant__folder_make(ctx, folder);
-    if (status == SCANT_OK) status = scant_net_save(net, path);
-    scant__free(ctx, folder);
-    scant__free(ctx, path);
-    return status;
-}
+/* ---- entry point ------------------------------------------------------------------- */
 
 static scant_status learn(training *t) {
-    scant_net *net;
+    AUTO(scant_net_auto) scant_net *net = NULL;
+    const char *dir = store_dir(t->project);
+    const char *folder = scant__arena_format(&t->arena, "%s/models", dir);
+    const char *path = scant__arena_format(&t->arena, "%s/%s", dir, t->file);
+    if (!folder || !path) return SCANT_ENOMEM;
     TRY(project_learn(t->project, &t->settings, &t->samples, &t->labelled, &net));
-    scant_status status = save(t, net);
-    if (status == SCANT_OK)
-        status = project_predict_all(t->project, net, &t->samples, t->model.number);
-    scant_net_free(net);
-    return status;
+    TRY(scant__folder_make(t->arena.ctx, folder));
+    TRY(scant_net_save(net, path));
+    return project_predict_all(t->project, net, &t->samples, t->model.number);
 }
 
 static scant_status work(training *t) {
@@ -254,19 +227,24 @@ static void describe(char who[WHO]) {
              when);
 }
 
+static void training_end(training *t) {
+    project_samples_close(&t->samples);
+    scant__arena_end(&t->arena);
+}
+
 scant_status scant_project_train(scant_project *project,
                                  const scant_project_train_opts *opts, size_t *model) {
     const scant_project_train_opts none = {0};
-    training t = {.project = project, .opts = opts ? opts : &none, .began = scant__now()};
+    AUTO(scant_hold_auto) scant_hold *hold = NULL;
+    AUTO(training_end)
+    training t = {.project = project,
+                  .opts = opts ? opts : &none,
+                  .arena = {.ctx = store_ctx(project)},
+                  .began = scant__now()};
     char who[WHO];
-    scant_hold *hold;
     describe(who);
     TRY(scant_project_hold(project, "train", who, &hold));
-    scant__arena_init(&t.arena, store_ctx(project));
-    scant_status status = work(&t);
-    project_samples_close(&t.samples);
-    scant__arena_end(&t.arena);
-    scant_hold_free(hold);
-    if (status == SCANT_OK && model) *model = t.model.number;
-    return status;
+    TRY(work(&t));
+    if (model) *model = t.model.number;
+    return SCANT_OK;
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks of a run's rounds: made, trained, evaluated.
+ * Makes, trains and evaluates the networks of a run's rounds.
  *
- * Seeds depend on the run's seed, the round and their use, not on the strategy: all
- * strategies of a seed start a round with the same weights and see their samples in the
- * same order.
+ * Seeds depend on the run's seed, the round and their use, not on the strategy: with the
+ * same seed all strategies start a round with the same weights and the same sample order.
  *
- * The best epoch is found by evaluating on the test set during the training, as often as
- * costs about a fifth of the training's work at most. Work is counted in samples and not
- * by the clock, so that a repeated run gives the same answer. Where the labelled set is
- * small beside the test set that is never, and the best epoch is the last. So it is for
- * ensembles and where the result is an average of the weights: these exist only at the
- * end.
+ * The best epoch is found by evaluating on the test set during the training, at a cost of
+ * at most about a fifth of the training's work. Work is counted in samples and not in
+ * seconds, so that results are reproducible. If the labelled set is small compared with
+ * the test set there is no such evaluation, and the best epoch is the last. The same
+ * holds for ensembles and averaged weights, which exist only at the end.
+ *
+ * Reliability diagrams are computed on the test set, before and after temperature
+ * scaling. The temperature is never fitted on the test set but on the validation set;
+ * without one it is that of the round's calibrated probabilities if the strategy needs
+ * them (choose.c), else there is no diagram after scaling.
  */
 #include <math.h>
 #include <string.h>
@@ -36,37 +39,32 @@ scant_recipe loop_recipe(const loop_job *job, uint64_t seed) {
                       .members = loop_members(set),
                       .train = set->training};
     r.net.classes = job->samples.classes;
-    r.train.patience = 0; /* a round's training has it, and its validation set */
+    r.train.patience = 0; /* loop_train_options() sets it with the validation set */
     r.train.draw = strcmp(set->use_weights, "draw") == 0;
     loop_bayes_options(set, seed, &r.net);
     return r;
 }
 
-/* Warnings are left to the runs. */
+/* Warnings are muted: the runs repeat them. */
 scant_status loop_net_check(loop_job *job) {
-    scant_net *net;
+    AUTO(learn_unmute) learn_mute mute = learn_mute_log(job->ctx);
+    AUTO(scant_net_auto) scant_net *net = NULL;
     scant_recipe recipe = loop_recipe(job, 0);
-    void (*log)(void *, scant_log_level, const char *) = job->ctx->opts.log;
     recipe.members = 1;
-    job->ctx->opts.log = NULL;
-    scant_status status = scant_recipe_make(job->ctx, job->samples.train, &recipe, &net);
-    if (status == SCANT_OK) status = nn_input_check(net, job->samples.test);
-    job->ctx->opts.log = log;
-    scant_net_free(net);
-    return status;
+    TRY(scant_recipe_make(job->ctx, job->samples.train, &recipe, &net));
+    return nn_input_check(net, job->samples.test);
 }
 
-/* The run's first network measures its pool, or has the scaling of the weights that it
- * starts from. */
+/* Sets the run's input scaling by its first network: measured on the pool, or that of the
+ * weights that it starts from. */
 static scant_status set_scaling(loop_run *run, scant_net *net) {
     const loop_samples *s = &run->job->samples;
     size_t channels = nn_net_input(net->net).c;
     if (run->recipe.mean) return SCANT_OK;
     TRY(nn_input_check(net, s->test));
     TRY(nn_input_fit_scaling(net, s->train, run->split.pool, run->split.n_pool));
-    if (!net->mean) return SCANT_OK;
-    float *mean = scant__arena_alloc(&run->arena, 2 * channels, sizeof *mean);
-    if (!mean) return SCANT_ENOMEM;
+    if (!net->scaled) return SCANT_OK;
+    float *mean = TRY_NEW(&run->arena, float, 2 * channels);
     memcpy(mean, net->mean, channels * sizeof *mean);
     memcpy(mean + channels, net->deviation, channels * sizeof *mean);
     run->recipe.mean = mean;
@@ -76,44 +74,34 @@ static scant_status set_scaling(loop_run *run, scant_net *net) {
     return SCANT_OK;
 }
 
-static scant_status make(loop_run *run, uint64_t seed, size_t members, scant_net **out) {
+scant_status loop_net_make(loop_run *run, uint64_t seed, size_t members,
+                           scant_net **out) {
     scant_recipe recipe = run->recipe;
     recipe.net.seed = seed;
     recipe.members = members;
     scant_status status =
         scant_recipe_make(run->ctx, run->job->samples.train, &recipe, out);
     if (status == SCANT_OK) status = set_scaling(run, *out);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_net_free(*out);
-    *out = NULL;
-    run->no_network = true;
-    return status;
-}
-
-scant_status loop_net_make(loop_run *run, uint64_t seed, scant_net **out) {
-    return make(run, seed, run->recipe.members, out);
-}
-
-scant_status loop_net_make_one(loop_run *run, uint64_t seed, scant_net **out) {
-    return make(run, seed, 1, out);
+    run->no_network = status != SCANT_OK;
+    return learn_or_free(status, out);
 }
 
 /* ---- training ---------------------------------------------------------------------- */
 
-/* Follows the training of a part of the round. */
+/* Callback data of the training of a part. */
 typedef struct watcher {
     loop_run *run;
-    scant_net *net; /* evaluated on the test set during the training; NULL: it is not */
+    scant_net *net; /* evaluated on the test set during the training; NULL: none */
     const char *phase;
-    size_t samples; /* of an epoch */
+    size_t samples; /* samples per epoch */
     size_t every;   /* epochs between two evaluations; 0: not known yet, SIZE_MAX: none */
-    double *done;   /* how far each member's training is, 0 to 1; NULL: not counted */
+    double *done;   /* progress of each member's training, 0 to 1; NULL: not counted */
     size_t member;
-    double before, counts; /* of the round's work: models before; each member */
+    double before, counts; /* work of earlier models; of a member */
     scant_status status;
 } watcher;
 
-/* A step forwards and backwards costs about three evaluations of its samples. */
+/* Epochs between evaluations. A step costs about three evaluations of its samples. */
 static size_t evaluate_every(const loop_run *run, size_t samples, size_t epochs) {
     double work = 3.0 * (double)samples * (double)epochs;
     double times = floor(0.2 * work / (double)run->job->samples.n_test);
@@ -121,16 +109,15 @@ static size_t evaluate_every(const loop_run *run, size_t samples, size_t epochs)
     return (size_t)ceil((double)epochs / (times + 1));
 }
 
-/* Not cancelled: a training that is resumed is past it. */
+/* Cannot be cancelled: a resumed training would not repeat it. */
 static void evaluate(watcher *w) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
     double *best = &w->run->state.partial.best;
-    enum loop_time before = loop_clock(w->run, LOOP_TESTING);
+    AUTO(loop_clock_back) loop_timer timer = loop_clock(w->run, LOOP_TESTING);
     w->run->cancellable = false;
     w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
-    w->run->cancellable = true; /* as every training is */
-    loop_clock(w->run, before);
+    w->run->cancellable = true; /* trainings can be cancelled */
     if (w->status == SCANT_OK && e.accuracy > *best) *best = e.accuracy;
 }
 
@@ -142,7 +129,7 @@ static void on_step(void *user, const scant_train_state *state) {
     w->run->round.training = *state;
     loop_tell(w->run, w->phase, w->before + w->counts * done);
     if (!w->net) return;
-    if (state->step == 1) w->run->state.partial.best = 0; /* of a training cut short */
+    if (state->step == 1) w->run->state.partial.best = 0; /* a training starts over */
     if (!w->every) w->every = evaluate_every(w->run, w->samples, state->epochs);
     bool due = w->every < SIZE_MAX && state->epoch_ended &&
                state->epoch % w->every == 0 && state->epoch < state->epochs &&
@@ -191,7 +178,7 @@ uint64_t loop_weights_seed(const loop_run *run, size_t model) {
     return loop_seed(run->seed, run->round.number, model, LOOP_SEED_WEIGHTS);
 }
 
-/* A training of a part, its checkpoint with it. */
+/* Fills in the training job of a part, including its checkpoint. */
 static scant_status prepare(loop_run *run, const scant_train_opts *o, size_t part,
                             uint64_t seed, watcher *w, learn_job *job) {
     *job = (learn_job){.opts = *o, .start_over = true};
@@ -202,14 +189,13 @@ static scant_status prepare(loop_run *run, const scant_train_opts *o, size_t par
     return loop_training_files(run, part, &job->opts);
 }
 
-/* The parts of a model that are not trained yet. */
+/* Lists the trainings of a model's parts that are not trained yet. */
 static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opts *o,
                               learn_job *jobs, watcher *watchers, size_t *n) {
     const loop_settings *set = &run->job->e->set;
     size_t members = run->recipe.members, labels = run->round.labelled.n;
     double counts = loop_work(set, labels) / (double)(run->round.n_models * members);
-    double *done = scant__arena_zalloc(&run->round.arena, members, sizeof *done);
-    if (!done) return SCANT_ENOMEM;
+    double *done = TRY_ZERO(&run->round.arena, double, members);
     bool evaluates =
         members == 1 && !run->job->samples.regression && set->training.ema == 0;
     *n = 0;
@@ -233,7 +219,7 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
     return SCANT_OK;
 }
 
-/* Marks what became of a model's trainings. */
+/* Records the results of a model's trainings. */
 static void note_jobs(loop_run *run, size_t model, const learn_job *jobs, size_t n,
                       scant_status status) {
     loop_partial *p = &run->state.partial;
@@ -252,10 +238,9 @@ static void note_jobs(loop_run *run, size_t model, const learn_job *jobs, size_t
 static scant_status train_model(loop_run *run, size_t model) {
     scant__arena *arena = &run->round.arena;
     size_t n, members = run->recipe.members;
-    learn_job *jobs = scant__arena_zalloc(arena, members, sizeof *jobs);
-    watcher *watchers = scant__arena_zalloc(arena, members, sizeof *watchers);
+    learn_job *jobs = TRY_ZERO(arena, learn_job, members);
+    watcher *watchers = TRY_ZERO(arena, watcher, members);
     scant_train_opts o;
-    if (!jobs || !watchers) return SCANT_ENOMEM;
     TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
                            &o));
     TRY(list_jobs(run, model, &o, jobs, watchers, &n));
@@ -266,21 +251,22 @@ static scant_status train_model(loop_run *run, size_t model) {
     return status;
 }
 
-/* The parts of a model that are not trained yet. */
+/* Trains the parts of a model that are not trained yet. */
 static scant_status train_parts(loop_run *run, size_t model) {
     char *parts = run->state.partial.parts + model * run->recipe.members;
     scant_net **net = &run->round.models[model];
     size_t left = 0;
     for (size_t i = 0; i < run->recipe.members; i++) left += parts[i] != LOOP_TRAINED;
     if (!left) return SCANT_OK;
-    if (!*net) TRY(loop_net_make(run, loop_weights_seed(run, model), net));
+    if (!*net)
+        TRY(loop_net_make(run, loop_weights_seed(run, model), run->recipe.members, net));
     if (run->round.labelled.n) return train_model(run, model);
     memset(parts, LOOP_TRAINED, run->recipe.members);
     return SCANT_OK;
 }
 
-/* Of several models the one to keep is chosen on the validation set, where there is one.
- */
+/* Sets the score that decides which model is kept, on the validation set if there is
+ * one. */
 static scant_status score(loop_run *run, scant_net *net, loop_test_result *v) {
     scant_evaluation e = {.accuracy = v->accuracy, .loss = v->loss};
     if (run->round.n_models > 1 && run->split.n_valid)
@@ -290,29 +276,54 @@ static scant_status score(loop_run *run, scant_net *net, loop_test_result *v) {
     return SCANT_OK;
 }
 
+scant_status loop_calibrate_after(loop_run *run) {
+    const loop_samples *s = &run->job->samples;
+    scant_evaluation e;
+    if (s->regression || run->split.n_valid || !(run->round.temperature > 0))
+        return SCANT_OK;
+    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_TESTING);
+    return scant_net_evaluate_at(
+        run->net, s->test, s->test_rows, s->n_test, run->round.temperature, &e,
+        &run->state.calibrations[run->round.number].when[LOOP_AFTER]);
+}
+
+/* Evaluates a network on the test set, with its reliability diagrams. */
+static scant_status evaluate_calibrated(loop_run *run, scant_net *net,
+                                        scant_evaluation *e, loop_calibration *out) {
+    const loop_samples *s = &run->job->samples;
+    *out = (loop_calibration){0};
+    if (run->split.n_valid && !s->regression) {
+        double temperature;
+        TRY(loop_fit_held_out(run, net, &temperature));
+        TRY(scant_net_evaluate_at(net, s->test, s->test_rows, s->n_test, temperature, e,
+                                  &out->when[LOOP_AFTER]));
+    } else {
+        TRY(scant_net_evaluate(net, s->test, s->test_rows, s->n_test, e));
+    }
+    scant_calibration *before = &out->when[LOOP_BEFORE];
+    before->temperature = 1;
+    before->error = e->calibration;
+    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) before->bins[b] = e->bins[b];
+    return SCANT_OK;
+}
+
 static scant_status test_model(loop_run *run, size_t model) {
     loop_test_result *v = &run->state.partial.results[model];
     scant_net *net = run->round.models[model];
     double work = loop_work(&run->job->e->set, run->round.labelled.n);
     double best = run->state.partial.best;
     scant_evaluation e;
-    loop_calibration calibration;
     loop_tell(run, "evaluating",
               work * (double)(model + 1) / (double)run->round.n_models);
-    enum loop_time before = loop_clock(run, LOOP_TESTING);
-    scant_status status = loop_calibrated_evaluate(run, net, &e, &calibration);
-    if (status == SCANT_OK) {
-        *v = (loop_test_result){.accuracy = e.accuracy,
-                                .loss = e.loss,
-                                .best = best > e.accuracy ? best : e.accuracy,
-                                .calibration = calibration};
-        status = score(run, net, v);
-    }
-    loop_clock(run, before);
-    return status;
+    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_TESTING);
+    TRY(evaluate_calibrated(run, net, &e, &v->calibration));
+    v->accuracy = e.accuracy;
+    v->loss = e.loss;
+    v->best = best > e.accuracy ? best : e.accuracy;
+    return score(run, net, v);
 }
 
-/* Trains and evaluates a model of the round, as far as that is not done yet. */
+/* Trains and evaluates a model of the round, unless an earlier call did. */
 static scant_status do_model(loop_run *run, size_t model) {
     loop_partial *p = &run->state.partial;
     TRY(train_parts(run, model));
@@ -339,12 +350,9 @@ static void drop(scant_net **net) {
     *net = NULL;
 }
 
-static void take_median(loop_run *run) {
-    loop_round *r = &run->round;
-    r->chosen = loop_median(run->state.partial.results, r->n_models);
-    run->net = r->models[r->chosen];
-    r->models[r->chosen] = NULL;
-    for (size_t i = 0; i < r->n_models; i++) drop(&r->models[i]);
+void loop_drop_models(loop_run *run) {
+    for (size_t i = 0; run->round.models && i < run->round.n_models; i++)
+        drop(&run->round.models[i]);
 }
 
 static scant_status train_query_net(loop_run *run, uint64_t seed) {
@@ -361,29 +369,27 @@ static scant_status train_query_net(loop_run *run, uint64_t seed) {
     return status;
 }
 
-/* The network that picks, where it is another one. */
+/* Makes and trains the query network, if there is one. */
 static scant_status do_query_net(loop_run *run) {
     const scant_experiment *e = run->job->e;
     size_t round = run->round.number;
     if (!*e->set.query_seed || run->state.partial.query == LOOP_TRAINED) return SCANT_OK;
     if (!run->query_net)
-        TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY),
+        TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY), 1,
                           &run->query_net));
     if (!run->round.labelled.n) return SCANT_OK;
     return train_query_net(run,
                            loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY_TRAINING));
 }
 
-/* Room for the round's models. The first goes on from the last round's (train.reinit =
- * no). */
+/* Allocates the round's models. The first continues from run->net (train.reinit = no). */
 static scant_status begin(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
     loop_round *r = &run->round;
     r->n_models = r->number == 0 && r->labelled.n ? set->initial_models : 1;
-    size_t parts = r->n_models * run->recipe.members;
-    r->models = scant__arena_zalloc(&r->arena, r->n_models, sizeof *r->models);
-    r->trained = scant__arena_zalloc(&r->arena, parts, sizeof *r->trained);
-    if (!r->models || !r->trained) return SCANT_ENOMEM;
+    r->models = TRY_ZERO(&r->arena, scant_net *, r->n_models);
+    r->trained =
+        TRY_ZERO(&r->arena, scant_train_state, r->n_models * run->recipe.members);
     r->models[0] = run->net;
     run->net = NULL;
     return SCANT_OK;
@@ -401,23 +407,28 @@ static scant_status learn(loop_run *run) {
     TRY(loop_partial_recall(run));
     r->recalled = true;
     for (size_t i = 0; i < r->n_models; i++) TRY(do_model(run, i));
-    take_median(run);
+    r->chosen = loop_median(run->state.partial.results, r->n_models);
+    run->net = r->models[r->chosen];
+    r->models[r->chosen] = NULL;
+    loop_drop_models(run);
     run->progress.work_done += loop_work(set, r->labelled.n);
     TRY(do_query_net(run));
     r->training = r->trained[r->chosen * run->recipe.members];
     return SCANT_OK;
 }
 
-scant_status loop_learn(loop_run *run, loop_point *point) {
+scant_status loop_learn(loop_run *run) {
+    loop_state *s = &run->state;
     loop_clock(run, LOOP_TRAINING);
     TRY(learn(run));
     loop_clock(run, LOOP_REST);
-    const loop_test_result *v = &run->state.partial.results[run->round.chosen];
-    run->round.calibration = v->calibration;
-    *point = (loop_point){.labels = run->round.labelled.n,
-                          .accuracy = v->accuracy,
-                          .loss = v->loss,
-                          .best = v->best,
-                          .train_seconds = run->times.seconds[LOOP_TRAINING]};
+    const loop_test_result *v = &s->partial.results[run->round.chosen];
+    s->calibrations[s->n_points] = v->calibration;
+    s->points[s->n_points] =
+        (loop_point){.labels = run->round.labelled.n,
+                     .accuracy = v->accuracy,
+                     .loss = v->loss,
+                     .best = v->best,
+                     .train_seconds = run->times.seconds[LOOP_TRAINING]};
     return SCANT_OK;
 }

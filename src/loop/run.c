@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An experiment's runs, side by side. What can be checked is checked before the folder is
- * touched. Finished rounds stay, whatever fails. A run whose training diverges or whose
- * strategy cannot use its evidence ends alone; out of memory, a file that cannot be
- * written or changed samples end all runs.
+ * Runs an experiment's runs side by side. All checks that can come first are done before
+ * the folder is changed. Finished rounds are kept on any failure. If a training diverges
+ * or a strategy rejects its evidence, only that run ends; if memory runs out, a file
+ * cannot be written or samples have changed, all runs end.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/hash.h"
 #include "core/json.h"
@@ -16,7 +17,7 @@
 
 /* ---- a run's context --------------------------------------------------------------- */
 
-/* What is trained of the round is kept, for a later call to go on with. */
+/* Cancelling a round keeps its trained networks for a later call. */
 static int cancel(void *user) {
     const loop_run *run = user;
     return run->cancellable && scant__jobpool_stopped(run->jobpool);
@@ -28,40 +29,34 @@ typedef struct message {
     const char *text;
 } message;
 
+static scant_status remember(loop_job *job, uint64_t h) {
+    TRY_PUSH(job->ctx, job->said, job->n_said, job->room_said, h);
+    return SCANT_OK;
+}
+
 bool loop_say_once(loop_job *job, const char *text) {
     uint64_t h = scant__hash(SCANT__HASH_FIRST, text, strlen(text));
     for (size_t i = 0; i < job->n_said; i++)
         if (job->said[i] == h) return false;
-    if (job->n_said == job->room_said) {
-        size_t room = job->room_said ? 2 * job->room_said : 32;
-        uint64_t *said = scant__arena_alloc(&job->arena, room, sizeof *said);
-        if (!said) return true; /* better twice than never */
-        if (job->n_said) memcpy(said, job->said, job->n_said * sizeof *said);
-        job->said = said;
-        job->room_said = room;
-    }
-    job->said[job->n_said++] = h;
+    remember(job, h); /* a failure is ignored: then the text is shown again */
     return true;
 }
 
-/* A warning is shown once; the log has every one. */
+/* Each text is shown once; the log has all messages. */
 static void pass_on(void *arg) {
     const message *m = arg;
     loop_job *job = m->run->job;
-    scant__text text;
-    scant__text_init(&text, job->ctx);
-    scant__text_add(&text, "\"strategy\": ");
-    scant__text_json(&text, m->run->arm->info->name);
-    scant__text_addf(&text, ", \"seed\": \"%llu\", \"round\": %zu, \"text\": ",
-                     (unsigned long long)m->run->seed, m->run->round.number);
-    scant__text_json(&text, m->text);
-    loop_log(job, m->level == SCANT_LOG_WARNING ? "warning" : "note", &text);
+    scant__text line =
+        loop_log_run(m->run, m->level == SCANT_LOG_WARNING ? "warning" : "note");
+    scant__text_addf(&line, ", \"round\": %zu, \"text\": ", m->run->round.number);
+    scant__text_json(&line, m->text);
+    loop_log_end(job, &line);
     if (job->ctx->opts.log && loop_say_once(job, m->text)) {
-        char line[SCANT__ERR_SIZE];
-        snprintf(line, sizeof line, "%s, seed %llu, round %zu: %s",
+        char shown[SCANT__ERR_SIZE];
+        snprintf(shown, sizeof shown, "%s, seed %llu, round %zu: %s",
                  m->run->arm->info->name, (unsigned long long)m->run->seed,
                  m->run->round.number, m->text);
-        job->ctx->opts.log(job->ctx->opts.user, m->level, line);
+        job->ctx->opts.log(job->ctx->opts.user, m->level, shown);
     }
 }
 
@@ -100,14 +95,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned wor
 
 /* ---- all runs ---------------------------------------------------------------------- */
 
-static scant_status check_arms(loop_job *job) {
-    unsigned used;
-    for (size_t i = 0; i < job->e->n_arms; i++)
-        TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], &job->e->set, &used));
-    return SCANT_OK;
-}
-
-/* The same name is fine for data that has a test part of its own. */
+/* Warns if train and test are the same data, unless it has its own test part. */
 static void warn_of_test(loop_job *job) {
     const loop_settings *set = &job->e->set;
     if (*set->test && !scant_data_has_test(job->samples.train) &&
@@ -123,40 +111,27 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     const scant_experiment *e = job->e;
     const loop_settings *set = &e->set;
     size_t most = size_add(set->initial, size_mul(set->rounds, set->query));
-    job->runs =
-        scant__arena_zalloc(&job->arena, e->n_arms * e->n_seeds, sizeof *job->runs);
-    if (!job->runs) return SCANT_ENOMEM;
-    for (size_t a = 0; a < e->n_arms; a++)
-        for (size_t s = 0; s < e->n_seeds; s++) {
-            loop_run *run = &job->runs[job->n_runs];
-            char name[128];
-            *run = (loop_run){.job = job,
-                              .number = job->n_runs,
-                              .arm = &e->arms[a],
-                              .seed = e->seeds[s]};
-            snprintf(name, sizeof name, "runs/%s-%llu", e->arms[a].info->name,
-                     (unsigned long long)e->seeds[s]);
-            run->path = loop_path(job, name);
-            if (!run->path) return SCANT_ENOMEM;
-            scant__text_init(&run->curve, job->ctx);
-            scant__text_init(&run->picks, job->ctx);
-            scant__text_init(&run->calibrations, job->ctx);
-            scant__text_init(&run->theories, job->ctx);
-            TRY(loop_state_init(&job->arena, set->rounds, size_min(most, n_pool),
-                                &run->state));
-            job->n_runs++;
-        }
+    job->runs = TRY_ZERO(&job->arena, loop_run, e->n_arms * e->n_seeds);
+    for (size_t i = 0; i < e->n_arms * e->n_seeds; i++) {
+        loop_run *run = &job->runs[i];
+        run->job = job;
+        run->number = i;
+        run->arm = &e->arms[i / e->n_seeds];
+        run->seed = e->seeds[i % e->n_seeds];
+        run->path =
+            scant__arena_format(&job->arena, "%s/runs/%s-%llu", job->opts.out,
+                                run->arm->info->name, (unsigned long long)run->seed);
+        if (!run->path) return SCANT_ENOMEM;
+        for (size_t t = 0; t < LOOP_TABLES; t++) run->tables[t].ctx = job->ctx;
+        TRY(loop_state_init(&job->arena, set->rounds, size_min(most, n_pool),
+                            &run->state));
+        job->n_runs++;
+    }
     return SCANT_OK;
 }
 
-/* Checks that states are of these samples, before a file is written. */
-static scant_status check_runs(loop_job *job) {
-    for (size_t i = 0; i < job->n_runs; i++) TRY(loop_run_check(&job->runs[i], job->ctx));
-    return SCANT_OK;
-}
-
-/* Reports what earlier calls have finished. The files are written with all of it at once,
- * so that they never hold less than before. */
+/* Reports the rounds that earlier calls finished. The tables are written once with all of
+ * them, so that they never have fewer lines than before. */
 static scant_status show_finished(loop_job *job) {
     for (size_t i = 0; i < job->n_runs; i++) loop_folder_add(&job->runs[i]);
     TRY(loop_folder_write(job));
@@ -166,15 +141,15 @@ static scant_status show_finished(loop_job *job) {
     return SCANT_OK;
 }
 
-/* The failure with the greatest weight is reported: one that ended all runs before a
- * cancelled one, and that before one that ended alone. */
+/* Priority of a run's failure; the highest is reported: 3 ended all runs, 2 cancelled, 1
+ * ended only this run. */
 static int weight_of(const loop_run *run) {
     if (run->status == SCANT_OK) return 0;
     if (run->alone) return 1;
     return run->status == SCANT_ECANCELLED ? 2 : 3;
 }
 
-/* The status of the runs; calling is that of the call that started them. */
+/* The status of all runs; calling: the status of scant__jobpool_run(). */
 static scant_status sum_up(loop_job *job, scant_status calling) {
     const loop_run *worst = &job->runs[0];
     size_t alone = 0;
@@ -196,31 +171,29 @@ static scant_status sum_up(loop_job *job, scant_status calling) {
 }
 
 static void log_start(loop_job *job, unsigned workers) {
-    scant__text text;
-    scant__text_init(&text, job->ctx);
-    scant__text_addf(&text,
-                     "\"version\": \"%s\", \"runs\": %zu, \"jobs\": %u, \"threads\": %u, "
-                     "\"train\": ",
+    scant__text line = loop_log_begin(job, job->opts.resume ? "resume" : "start");
+    scant__text_addf(&line,
+                     ", \"version\": \"%s\", \"runs\": %zu, \"jobs\": %u, "
+                     "\"threads\": %u, \"train\": ",
                      scant_version(), job->n_runs, workers, job->threads);
-    scant__text_json(&text, scant_data_name(job->samples.train));
-    scant__text_addf(&text, ", \"samples\": %zu, \"test\": %zu, \"classes\": %zu",
+    scant__text_json(&line, scant_data_name(job->samples.train));
+    scant__text_addf(&line, ", \"samples\": %zu, \"test\": %zu, \"classes\": %zu",
                      job->samples.n_rows, job->samples.n_test, job->samples.classes);
-    loop_log(job, job->opts.resume ? "resume" : "start", &text);
+    loop_log_end(job, &line);
 }
 
 static void log_stop(loop_job *job, scant_status status) {
-    scant__text text;
-    scant__text_init(&text, job->ctx);
-    scant__text_addf(&text, "\"status\": \"%s\"", scant_status_name(status));
+    scant__text line = loop_log_begin(job, "stop");
+    scant__text_addf(&line, ", \"status\": \"%s\"", scant_status_name(status));
     if (status != SCANT_OK) {
-        scant__text_add(&text, ", \"text\": ");
-        scant__text_json(&text, job->ctx->err);
+        scant__text_add(&line, ", \"text\": ");
+        scant__text_json(&line, job->ctx->err);
     }
-    loop_log(job, "stop", &text);
+    loop_log_end(job, &line);
 }
 
-/* Results depend on the thread count in their last bits. So a resumed run keeps the count
- * it had, unless the caller names another or has fewer. */
+/* Results depend on the thread count in their last bits. So a resumed run keeps its
+ * count, unless the caller gives another or has fewer threads. */
 static void choose_threads(loop_job *job, unsigned workers) {
     unsigned before = loop_folder_threads(job), cores = job->ctx->threads;
     job->threads = job->opts.threads ? job->opts.threads : cores / workers;
@@ -237,9 +210,10 @@ static void choose_threads(loop_job *job, unsigned workers) {
                 before, job->threads, before);
 }
 
-/* The runs, side by side, and a report of them all. */
+/* Runs all runs side by side and writes the report. */
 static scant_status play(loop_job *job, unsigned workers) {
-    TRY(check_runs(job));
+    /* check that states match these samples before any file is written */
+    for (size_t i = 0; i < job->n_runs; i++) TRY(loop_run_check(&job->runs[i], job->ctx));
     TRY(show_finished(job));
     scant_status calling = scant__jobpool_run(job->ctx, job->n_runs, workers, work, job);
     if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;
@@ -252,7 +226,9 @@ static scant_status play(loop_job *job, unsigned workers) {
 
 static scant_status run_all(loop_job *job) {
     size_t n_pool;
-    TRY(check_arms(job));
+    unsigned used;
+    for (size_t i = 0; i < job->e->n_arms; i++)
+        TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], &job->e->set, &used));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
     warn_of_test(job);
     if (!job->opts.resume) TRY(loop_net_check(job));
@@ -269,18 +245,15 @@ static scant_status run_all(loop_job *job) {
 }
 
 scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opts) {
-    loop_job job = {.e = e, .ctx = e->ctx, .opts = *opts, .log = -1};
+    loop_job job = {
+        .e = e, .ctx = e->ctx, .arena = {.ctx = e->ctx}, .opts = *opts, .log = -1};
     if (!opts->out || !*opts->out)
         return scant__fail(e->ctx, SCANT_EUSAGE, "there is no folder for results");
-    scant__arena_init(&job.arena, e->ctx);
     scant_status status = run_all(&job);
-    for (size_t i = 0; i < job.n_runs; i++) {
-        scant__text_end(&job.runs[i].curve);
-        scant__text_end(&job.runs[i].picks);
-        scant__text_end(&job.runs[i].calibrations);
-        scant__text_end(&job.runs[i].theories);
-    }
-    loop_folder_end(&job);
+    for (size_t i = 0; i < job.n_runs; i++)
+        for (size_t t = 0; t < LOOP_TABLES; t++) scant__text_end(&job.runs[i].tables[t]);
+    scant__free(e->ctx, job.said);
+    if (job.log >= 0) close(job.log);
     loop_samples_close(&job.samples);
     scant__arena_end(&job.arena);
     return status;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The samples of an experiment: to train on and to test with.
+ * The training and test samples of an experiment.
  *
  * Without `test` the data's own test part is used. Where it has none, test_size samples
  * of train are held out by seed 0, and no run may pick them.
  *
- * Images in files are all read once at the start: one that is missing or damaged would
- * end a run hours later.
+ * All images in files are read once at the start: a missing or damaged one would
+ * otherwise end a run hours later.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/parfor.h"
 #include "core/rng.h"
+#include "data/array.h"
 #include "data/dataset.h"
 #include "loop/loop.h"
 #include "scant/train.h"
@@ -22,7 +23,7 @@ static const char *or_null(const char *text) { return *text ? text : NULL; }
 
 /* ---- opening ----------------------------------------------------------------------- */
 
-/* The usual side of a model's images; 0: it has none. */
+/* The default image size of a model; 0: none. */
 static size_t model_side(const char *name) {
     size_t count;
     const scant_model_info *const *list = scant_models(&count);
@@ -74,12 +75,11 @@ static scant_status open_both(const scant_experiment *e, loop_samples *s) {
     return need_labels(e->ctx, s->test, "test_labels");
 }
 
-/* Numbers the classes of the test set as those of train. */
+/* Renumbers the classes of the test set to match those of train, by name. */
 static scant_status match_classes(scant__arena *arena, const loop_samples *s) {
     bool any = false;
     if (s->test == s->train || s->regression) return SCANT_OK;
-    const char **names = scant__arena_alloc(arena, s->classes, sizeof *names);
-    if (!names) return SCANT_ENOMEM;
+    const char **names = TRY_NEW(arena, const char *, s->classes);
     for (size_t c = 0; c < s->classes; c++) {
         names[c] = scant_data_class_name(s->train, c);
         any = any || names[c];
@@ -87,13 +87,13 @@ static scant_status match_classes(scant__arena *arena, const loop_samples *s) {
     return any ? scant_data_renumber(s->test, names, s->classes) : SCANT_OK;
 }
 
-/* ---- samples that can be used ------------------------------------------------------ */
+/* ---- usable samples ---------------------------------------------------------------- */
 
 typedef struct checker {
     const scant_data *data;
-    float *rows; /* a sample a worker */
+    float *rows; /* a buffer of one sample for each worker */
     bool *bad;
-    scant__fault *first; /* what is wrong with it, a block each */
+    scant__fault *first; /* for each block: the first error */
 } checker;
 
 enum { BLOCK = 16 };
@@ -115,53 +115,46 @@ static scant_status check_block(void *arg, size_t block, unsigned worker,
 static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const checker *l,
                              bool skip) {
     enum { NAMED = 3 };
-    size_t count = 0, n = scant_data_count(data), named = 0;
+    size_t count = 0, n = scant_data_count(data);
     const char *why = "";
     char names[512] = "";
     for (size_t i = 0; i < n; i++) {
         if (!l->bad[i]) continue;
+        size_t used = strlen(names);
         if (!count) why = l->first[i / BLOCK].text;
-        if (count++ < NAMED) {
-            size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, "%s%s", named++ ? ", " : "",
+        if (count < NAMED)
+            snprintf(names + used, sizeof names - used, "%s%s", count ? ", " : "",
                      scant_data_sample_name(data, i));
-        }
+        count++;
     }
-    if (!count) return SCANT_OK;
-    if (skip) {
-        scant__warn(ctx,
-                    "%s: %zu of %zu pictures cannot be read and %s left out: %s%s (%s)",
-                    scant_data_name(data), count, n, count == 1 ? "is" : "are", names,
-                    count > NAMED ? ", ..." : "", why);
-        return SCANT_OK;
-    }
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: %zu of %zu pictures cannot be read: %s%s (%s); --skip-bad "
-                       "leaves such out",
-                       scant_data_name(data), count, n, names,
-                       count > NAMED ? ", ..." : "", why);
+    const char *more = count > NAMED ? ", ..." : "";
+    if (count && !skip)
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: %zu of %zu pictures cannot be read: %s%s (%s); "
+                           "--skip-bad leaves such out",
+                           scant_data_name(data), count, n, names, more, why);
+    if (count)
+        scant__warn(
+            ctx, "%s: %zu of %zu pictures cannot be read and %s left out: %s%s (%s)",
+            scant_data_name(data), count, n, count == 1 ? "is" : "are", names, more, why);
+    return SCANT_OK;
 }
 
-/* Marks samples that cannot be read; *bad is NULL where samples are not in files. */
+/* Marks samples that cannot be read; *bad NULL: samples are not in files. */
 static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
                              bool skip, bool **bad) {
     size_t n = scant_data_count(data), blocks = (n + BLOCK - 1) / BLOCK;
     *bad = NULL;
     if (!scant_data_sample_name(data, 0)) return SCANT_OK;
-    checker l = {.data = data};
-    scant__arena scratch;
-    scant__arena_init(&scratch, ctx);
-    l.rows = scant__arena_alloc(&scratch, ctx->threads,
-                                scant__data_width(data) * sizeof *l.rows);
-    l.first = scant__arena_zalloc(&scratch, blocks, sizeof *l.first);
-    l.bad = scant__arena_zalloc(arena, n, sizeof *l.bad);
-    scant_status status = l.rows && l.first && l.bad ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK)
-        status = scant__parfor(ctx, "looking at pictures", blocks, check_block, &l);
-    if (status == SCANT_OK) status = tell_bad(ctx, data, &l, skip);
-    scant__arena_end(&scratch);
+    AUTO(scant__arena_end) scant__arena scratch = {.ctx = ctx};
+    checker l = {
+        .data = data,
+        .rows = TRY_NEW(&scratch, float, size_mul(ctx->threads, scant__data_width(data))),
+        .bad = TRY_ZERO(arena, bool, n),
+        .first = TRY_ZERO(&scratch, scant__fault, blocks)};
     *bad = l.bad;
-    return status;
+    TRY(scant__parfor(ctx, "checking images", blocks, check_block, &l));
+    return tell_bad(ctx, data, &l, skip);
 }
 
 /* Rows that have a label and can be read. */
@@ -171,8 +164,7 @@ static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_d
     size_t n = scant_data_count(data), kept = 0, without = 0;
     bool *bad;
     TRY(find_bad(ctx, arena, data, skip, &bad));
-    *rows = scant__arena_alloc(arena, n, sizeof **rows);
-    if (!*rows) return SCANT_ENOMEM;
+    *rows = TRY_NEW(arena, size_t, n);
     for (size_t i = 0; i < n; i++) {
         bool labelled = !labels || labels[i] >= 0;
         without += !labelled;
@@ -187,7 +179,7 @@ static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_d
                        scant_data_name(data));
 }
 
-/* The test set: the first `size` of a shuffle by seed 0. */
+/* Reduces the test set to the first test_size rows of a shuffle by seed 0. */
 static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
                              loop_samples *s) {
     size_t n = s->n_test, keep = e->set.test_size, kept = 0;
@@ -201,8 +193,7 @@ static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
                            "data.test_size is %zu, but %s has %zu samples with a label",
                            keep, scant_data_name(s->test), n);
     if (!keep || (keep == n && s->test != s->train)) return SCANT_OK;
-    bool *taken = scant__arena_zalloc(arena, scant_data_count(s->test), sizeof *taken);
-    if (!taken) return SCANT_ENOMEM;
+    bool *taken = TRY_ZERO(arena, bool, scant_data_count(s->test));
     loop_shuffle(0, SCANT__RNG_TEST, s->test_rows, n);
     for (size_t i = 0; i < keep; i++) taken[s->test_rows[i]] = true;
     s->n_test = 0;
@@ -228,7 +219,7 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
-/* ---- the distribution that pseudo-labels are refined to ---------------------------- */
+/* ---- class distribution for darp --------------------------------------------------- */
 
 static scant_status check_target(scant_ctx *ctx, const char *path, const float *parts,
                                  size_t n) {
@@ -244,38 +235,31 @@ static scant_status check_target(scant_ctx *ctx, const char *path, const float *
     return scant__fail(ctx, SCANT_EINPUT, "%s: the parts of all classes are 0", path);
 }
 
-static scant_status take_target(scant_ctx *ctx, scant__arena *arena,
-                                const scant_array *array, loop_samples *s) {
-    const char *path = scant_array_name(array);
+static scant_status read_target(const scant_experiment *e, scant__arena *arena,
+                                loop_samples *s) {
+    const loop_settings *set = &e->set;
+    const char *path = set->darp_target;
+    scant_ctx *ctx = e->ctx;
+    AUTO(scant_array_auto) scant_array *array = NULL;
+    bool needed = set->training.ssl.darp && strcmp(set->training.method, "fixmatch") == 0;
+    if (!needed || !*path) return SCANT_OK;
+    TRY(scant_array_open(ctx, path, &array));
     size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
     if (n != s->classes)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%s: is no list of %zu numbers, one for each class", path,
                            s->classes);
-    float *parts = scant__arena_alloc(arena, n, sizeof *parts);
-    s->darp_target = scant__arena_alloc(arena, n, sizeof *s->darp_target);
-    if (!parts || !s->darp_target) return SCANT_ENOMEM;
+    float *parts = TRY_NEW(arena, float, n);
+    s->darp_target = TRY_NEW(arena, double, n);
     TRY(scant_array_floats(ctx, array, 0, n, parts));
     TRY(check_target(ctx, path, parts, n));
     for (size_t k = 0; k < n; k++) s->darp_target[k] = (double)parts[k];
     return SCANT_OK;
 }
 
-static scant_status read_target(const scant_experiment *e, scant__arena *arena,
-                                loop_samples *s) {
-    const loop_settings *set = &e->set;
-    scant_array *array;
-    bool needed = set->training.ssl.darp && strcmp(set->training.method, "fixmatch") == 0;
-    if (!needed || !*set->darp_target) return SCANT_OK;
-    TRY(scant_array_open(e->ctx, set->darp_target, &array));
-    scant_status status = take_target(e->ctx, arena, array, s);
-    scant_array_free(array);
-    return status;
-}
+/* ---- hash and entry point ---------------------------------------------------------- */
 
-/* ---- all --------------------------------------------------------------------------- */
-
-/* Hashes names and labels, not pixels: there may be many. */
+/* Hashes row numbers and labels, but not pixels, which may be many. */
 static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *rows,
                           size_t n_rows) {
     const int32_t *labels = scant_data_labels(data);
@@ -310,8 +294,7 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
     TRY(match_classes(arena, s));
     TRY(list_rows(e->ctx, arena, s->train, skip_bad, &s->rows, &s->n_rows));
     if (s->test == s->train) {
-        s->test_rows = scant__arena_alloc(arena, s->n_rows, sizeof *s->test_rows);
-        if (!s->test_rows) return SCANT_ENOMEM;
+        s->test_rows = TRY_NEW(arena, size_t, s->n_rows);
         memcpy(s->test_rows, s->rows, s->n_rows * sizeof *s->rows);
         s->n_test = s->n_rows;
     } else {

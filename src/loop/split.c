@@ -2,8 +2,8 @@
  *
  * Splits a run's samples: the pool is the first N of a shuffle by the run's seed, the
  * validation set is taken out of it, the initial labelled set out of the rest. Each split
- * has random numbers of its own, so that one more validation sample does not change the
- * pool. All are rows of train as stored.
+ * has its own random stream, so that one more validation sample takes just one out of the
+ * pool. All are row numbers of train.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +43,9 @@ scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
     return SCANT_OK;
 }
 
-static int compare(const void *a, const void *b) {
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Takes one sample of each class in turn; rows are shuffled. */
-static size_t take_balanced(const loop_samples *s, const size_t *rows, size_t n,
-                            size_t wanted, size_t *counts, size_t *out) {
+/* Takes one sample of each class in turn; rows must be shuffled. */
+static void take_balanced(const loop_samples *s, const size_t *rows, size_t n,
+                          size_t wanted, size_t *counts, size_t *out) {
     const int32_t *labels = scant_data_labels(s->train);
     size_t taken = 0;
     /* the k-th sample of each class comes in the k-th turn */
@@ -59,17 +54,15 @@ static size_t take_balanced(const loop_samples *s, const size_t *rows, size_t n,
         for (size_t i = 0; i < n && taken < wanted; i++)
             if (counts[labels[rows[i]]]++ == turn) out[taken++] = rows[i];
     }
-    return taken;
 }
 
 static scant_status take_initial(scant__arena *arena, const loop_settings *set,
                                  const loop_samples *s, uint64_t seed, loop_split *out) {
     bool balanced = strcmp(set->initial_how, "balanced") == 0;
     if (strcmp(set->initial_how, "none") == 0) return SCANT_OK;
-    size_t n = out->n_pool, *order = scant__arena_alloc(arena, n, sizeof *order);
-    size_t *counts = scant__arena_alloc(arena, s->classes, sizeof *counts);
-    out->initial = scant__arena_alloc(arena, set->initial, sizeof *out->initial);
-    if (!order || !counts || !out->initial) return SCANT_ENOMEM;
+    size_t n = out->n_pool, *order = TRY_NEW(arena, size_t, n);
+    size_t *counts = TRY_NEW(arena, size_t, s->classes);
+    out->initial = TRY_NEW(arena, size_t, set->initial);
     memcpy(order, out->pool, n * sizeof *order);
     loop_shuffle(seed, SCANT__RNG_INITIAL, order, n);
     out->n_initial = set->initial;
@@ -82,32 +75,19 @@ static scant_status take_initial(scant__arena *arena, const loop_settings *set,
 
 scant_status loop_split_make(scant__arena *arena, const loop_settings *set,
                              const loop_samples *s, uint64_t seed, loop_split *out) {
-    size_t n, *order = scant__arena_alloc(arena, s->n_rows, sizeof *order);
+    size_t n, *order = TRY_NEW(arena, size_t, s->n_rows);
     *out = (loop_split){0};
     TRY(loop_split_check(arena->ctx, set, s, &n));
-    if (!order) return SCANT_ENOMEM;
     memcpy(order, s->rows, s->n_rows * sizeof *order);
     loop_shuffle(seed, SCANT__RNG_POOL, order, s->n_rows);
     size_t all = n + set->validation;
-    qsort(order, all, sizeof *order, compare);
+    qsort(order, all, sizeof *order, loop_compare);
     loop_shuffle(seed, SCANT__RNG_VALIDATION, order, all);
     out->valid = order;
     out->n_valid = set->validation;
     out->pool = order + set->validation;
     out->n_pool = n;
-    qsort(out->valid, out->n_valid, sizeof *order, compare);
-    qsort(out->pool, out->n_pool, sizeof *order, compare);
+    qsort(out->valid, out->n_valid, sizeof *order, loop_compare);
+    qsort(out->pool, out->n_pool, sizeof *order, loop_compare);
     return take_initial(arena, set, s, seed, out);
-}
-
-size_t loop_split_place(const loop_split *split, size_t row) {
-    size_t low = 0, high = split->n_pool;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (split->pool[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < split->n_pool && split->pool[low] == row ? low : split->n_pool;
 }

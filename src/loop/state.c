@@ -8,19 +8,21 @@
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
  *    "theory": [[lambda, ...], ...]}
  *
- * 2 is the version of this format. picks has a list a round: the initial set, then the
- * rows added before each training. It is one longer than rounds, unless the run has
- * ended. samples is the hash of the samples that the run was begun with. calibration has
- * a pair a round (calibration.c), theory the figures of one (theory.c). Numbers that are
- * not finite are null, "inf" or "-inf". "partial" is there where a round was cancelled:
+ * 2 is the version of this format. picks has a list for each round: the initial set, then
+ * the rows added before each training. It is one longer than rounds, unless the run has
+ * ended. samples is the hash of the samples that the run started with. calibration has a
+ * pair for each round; each is null (unknown) or [temperature, error, bins], with a
+ * [number from 1, count, confidence, accuracy] for each non-empty bin. theory has the
+ * figures of each round (theory.c). Numbers that are not finite are null, "inf" or
+ * "-inf". "partial" is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
  *    ...], "epochs": [12, 9, 0, 0]}
  *
- * parts and query say how far each training is (loop.h); models and calibration have the
- * models that are evaluated; best is the test accuracy so far of the one that is not;
- * epochs are what the trainings of the parts took.
+ * parts and query: training states (loop.h). models and calibration: results of the
+ * evaluated models. best: best test accuracy so far of the model in training. epochs:
+ * number of epochs of each part's training.
  */
 #include <jansson.h>
 #include <math.h>
@@ -37,13 +39,11 @@ enum { VERSION = 2 };
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
                              loop_state *out) {
     *out = (loop_state){.room_picks = most_picks};
-    out->points = scant__arena_zalloc(arena, rounds + 1, sizeof *out->points);
-    out->ends = scant__arena_zalloc(arena, rounds + 1, sizeof *out->ends);
-    out->picks = scant__arena_zalloc(arena, most_picks + 1, sizeof *out->picks);
-    out->calibrations = scant__arena_zalloc(arena, rounds + 1, sizeof *out->calibrations);
-    out->theories = scant__arena_alloc(arena, rounds + 1, sizeof *out->theories);
-    if (!out->points || !out->ends || !out->picks || !out->calibrations || !out->theories)
-        return SCANT_ENOMEM;
+    out->points = TRY_ZERO(arena, loop_point, rounds + 1);
+    out->ends = TRY_ZERO(arena, size_t, rounds + 1);
+    out->picks = TRY_ZERO(arena, loop_pick, most_picks + 1);
+    out->calibrations = TRY_ZERO(arena, loop_calibration, rounds + 1);
+    out->theories = TRY_NEW(arena, loop_theory, rounds + 1);
     for (size_t i = 0; i <= rounds; i++) out->theories[i] = loop_theory_unknown();
     return SCANT_OK;
 }
@@ -72,35 +72,6 @@ static void add_number(scant__text *text, double value) {
         scant__text_add(text, isnan(value) ? "null" : value > 0 ? "\"inf\"" : "\"-inf\"");
 }
 
-static void add_points(scant__text *text, const loop_state *s) {
-    for (size_t i = 0; i < s->n_points; i++) {
-        const loop_point *p = &s->points[i];
-        const double numbers[] = {p->accuracy, p->loss, p->best, p->train_seconds,
-                                  p->select_seconds};
-        scant__text_addf(text, "%s\n  [%zu", i ? "," : "", p->labels);
-        for (size_t k = 0; k < 5; k++) {
-            scant__text_add(text, ", ");
-            add_number(text, numbers[k]);
-        }
-        scant__text_add(text, "]");
-    }
-}
-
-static void add_picks(scant__text *text, const loop_state *s) {
-    for (size_t round = 0, i = 0; round < s->n_batches; round++) {
-        scant__text_add(text, round ? ",\n  [" : "\n  [");
-        for (size_t first = i; i < s->ends[round]; i++) {
-            const loop_pick *p = &s->picks[i];
-            scant__text_addf(text, "%s[%zu, ", i > first ? ", " : "", p->index);
-            add_number(text, p->weight);
-            scant__text_add(text, ", ");
-            add_number(text, p->score);
-            scant__text_add(text, "]");
-        }
-        scant__text_add(text, "]");
-    }
-}
-
 static void add_numbers(scant__text *text, const double *numbers, size_t n) {
     for (size_t i = 0; i < n; i++) {
         scant__text_add(text, i ? ", " : "[");
@@ -109,9 +80,62 @@ static void add_numbers(scant__text *text, const double *numbers, size_t n) {
     scant__text_add(text, "]");
 }
 
-static void add_calibration(scant__text *text, const loop_calibration *c, size_t i) {
+/* Starts a new line for row i of a list. */
+static void next_row(scant__text *text, size_t i) {
     scant__text_add(text, i ? ",\n  " : "\n  ");
-    loop_calibration_print(text, c);
+}
+
+static void add_points(scant__text *text, const loop_state *s) {
+    for (size_t i = 0; i < s->n_points; i++) {
+        const loop_point *p = &s->points[i];
+        next_row(text, i);
+        add_numbers(text,
+                    (const double[]){(double)p->labels, p->accuracy, p->loss, p->best,
+                                     p->train_seconds, p->select_seconds},
+                    6);
+    }
+}
+
+static void add_picks(scant__text *text, const loop_state *s) {
+    for (size_t round = 0, i = 0; round < s->n_batches; round++) {
+        next_row(text, round);
+        scant__text_add(text, "[");
+        for (size_t first = i; i < s->ends[round]; i++) {
+            const loop_pick *p = &s->picks[i];
+            scant__text_add(text, i > first ? ", " : "");
+            add_numbers(text, (const double[]){(double)p->index, p->weight, p->score}, 3);
+        }
+        scant__text_add(text, "]");
+    }
+}
+
+static void add_diagram(scant__text *text, const scant_calibration *c) {
+    size_t known = 0;
+    for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
+        const scant_calibration_bin *bin = &c->bins[b];
+        if (!bin->count) continue;
+        scant__text_add(text, known ? ", " : "[");
+        if (!known++) {
+            add_number(text, c->temperature);
+            scant__text_add(text, ", ");
+            add_number(text, c->error);
+            scant__text_add(text, ", [");
+        }
+        add_numbers(text,
+                    (const double[]){(double)(b + 1), (double)bin->count, bin->confidence,
+                                     bin->accuracy},
+                    4);
+    }
+    scant__text_add(text, known ? "]]" : "null");
+}
+
+static void add_calibration(scant__text *text, const loop_calibration *c, size_t i) {
+    next_row(text, i);
+    scant__text_add(text, "[");
+    add_diagram(text, &c->when[LOOP_BEFORE]);
+    scant__text_add(text, ", ");
+    add_diagram(text, &c->when[LOOP_AFTER]);
+    scant__text_add(text, "]");
 }
 
 static void add_partial(scant__text *text, const loop_partial *p) {
@@ -138,8 +162,7 @@ static void add_partial(scant__text *text, const loop_partial *p) {
 
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *s,
                               char **bytes, size_t *size) {
-    scant__text text;
-    scant__text_init(&text, ctx);
+    scant__text text = {.ctx = ctx};
     scant__text_addf(&text, "{\"scant run\": %d, \"strategy\": ", VERSION);
     scant__text_json(&text, name.strategy);
     scant__text_addf(&text, ", \"seed\": \"%llu\", \"over\": %s,\n \"rounds\": [",
@@ -159,7 +182,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
         add_calibration(&text, &s->calibrations[i], i);
     scant__text_add(&text, "],\n \"theory\": [");
     for (size_t i = 0; i < s->n_points; i++) {
-        scant__text_add(&text, i ? ",\n  " : "\n  ");
+        next_row(&text, i);
         add_numbers(&text, s->theories[i].figures, LOOP_FIGURES);
     }
     scant__text_add(&text, "]}\n");
@@ -205,39 +228,82 @@ static bool count_of(const json_t *value, size_t most, size_t *out) {
     return true;
 }
 
+static bool read_numbers(const json_t *row, size_t n, double *out) {
+    for (size_t i = 0; i < n; i++) out[i] = number_of(json_array_get(row, i));
+    return json_array_size(row) == n;
+}
+
+static bool number_in(const json_t *value, double least, double most, double *out) {
+    *out = json_number_value(value);
+    return json_is_number(value) && *out >= least && *out <= most;
+}
+
+static bool read_bin(const json_t *row, scant_calibration *c) {
+    const json_t *place = json_array_get(row, 0), *count = json_array_get(row, 1);
+    json_int_t b = json_integer_value(place), n = json_integer_value(count);
+    if (json_array_size(row) != 4 || !json_is_integer(place) || !json_is_integer(count) ||
+        b < 1 || b > SCANT_CALIBRATION_BINS || n < 1 || n > (json_int_t)1 << 53)
+        return false;
+    scant_calibration_bin *bin = &c->bins[b - 1];
+    if (bin->count) return false; /* the bin is listed twice */
+    bin->count = (size_t)n;
+    return number_in(json_array_get(row, 2), 0, 1, &bin->confidence) &&
+           number_in(json_array_get(row, 3), 0, 1, &bin->accuracy);
+}
+
+static bool read_diagram(const json_t *value, scant_calibration *c) {
+    const json_t *bins = json_array_get(value, 2);
+    if (json_is_null(value)) return true;
+    if (json_array_size(value) != 3 ||
+        !number_in(json_array_get(value, 0), 1e-100, 1e100, &c->temperature) ||
+        !number_in(json_array_get(value, 1), 0, 1, &c->error) || !json_is_array(bins))
+        return false;
+    for (size_t i = 0; i < json_array_size(bins); i++)
+        if (!read_bin(json_array_get(bins, i), c)) return false;
+    return true;
+}
+
+static bool calibration_of(const json_t *value, loop_calibration *out) {
+    *out = (loop_calibration){0};
+    return json_array_size(value) == LOOP_WHENS &&
+           read_diagram(json_array_get(value, 0), &out->when[LOOP_BEFORE]) &&
+           read_diagram(json_array_get(value, 1), &out->when[LOOP_AFTER]);
+}
+
 static scant_status read_points(const expected *x, const json_t *list, loop_state *s) {
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > x->rounds + 1)
         return damaged(x, "\"rounds\" is no list, or too long a one");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
-        loop_point *p = &s->points[i];
-        if (json_array_size(row) != 6 ||
-            !count_of(json_array_get(row, 0), s->room_picks, &p->labels))
+        double v[6];
+        size_t labels;
+        if (!read_numbers(row, 6, v) ||
+            !count_of(json_array_get(row, 0), s->room_picks, &labels))
             return damaged(x, "a round has not the six numbers of one");
-        p->accuracy = number_of(json_array_get(row, 1));
-        p->loss = number_of(json_array_get(row, 2));
-        p->best = number_of(json_array_get(row, 3));
-        p->train_seconds = number_of(json_array_get(row, 4));
-        p->select_seconds = number_of(json_array_get(row, 5));
+        s->points[i] = (loop_point){labels, v[1], v[2], v[3], v[4], v[5]};
     }
     s->n_points = n;
     return SCANT_OK;
 }
 
-/* The i-th of n. */
+/* Reads entry i of a list that must have n. */
 static scant_status read_calibration(const expected *x, const json_t *list, size_t n,
                                      size_t i, loop_calibration *out) {
-    if (json_array_size(list) != n ||
-        !loop_calibration_read(json_array_get(list, i), out))
+    if (json_array_size(list) != n || !calibration_of(json_array_get(list, i), out))
         return damaged(x, "\"calibration\" has not the bins of each round");
     return SCANT_OK;
 }
 
 static scant_status read_theory(const expected *x, const json_t *list, loop_state *s) {
     bool fine = json_is_array(list) && json_array_size(list) == s->n_points;
-    for (size_t i = 0; fine && i < s->n_points; i++)
-        fine = loop_theory_read(json_array_get(list, i), &s->theories[i]);
+    for (size_t i = 0; fine && i < s->n_points; i++) {
+        const json_t *row = json_array_get(list, i);
+        fine = read_numbers(row, LOOP_FIGURES, s->theories[i].figures);
+        for (size_t k = 0; k < LOOP_FIGURES; k++)
+            fine = fine && (json_is_number(json_array_get(row, k)) ||
+                            json_is_null(json_array_get(row, k)));
+    }
     return fine ? SCANT_OK : damaged(x, "\"theory\" has not the figures of each round");
 }
 
@@ -248,15 +314,15 @@ static scant_status read_batch(const expected *x, const json_t *list, bool *take
         return damaged(x, "a round has more picks than there may be");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
-        loop_pick *p = &s->picks[at + i];
-        if (json_array_size(row) != 3 || !x->rows ||
-            !count_of(json_array_get(row, 0), x->rows - 1, &p->index))
+        double v[3];
+        size_t index;
+        if (!read_numbers(row, 3, v) || !x->rows ||
+            !count_of(json_array_get(row, 0), x->rows - 1, &index))
             return damaged(x, "a pick is no row with its weight and score");
-        if (taken[p->index]) return damaged(x, "a row was picked twice");
-        taken[p->index] = true;
-        p->weight = number_of(json_array_get(row, 1));
-        p->score = number_of(json_array_get(row, 2));
-        if (!isfinite(p->weight)) return damaged(x, "the weight of a pick is no number");
+        if (taken[index]) return damaged(x, "a row was picked twice");
+        if (!isfinite(v[1])) return damaged(x, "the weight of a pick is no number");
+        taken[index] = true;
+        s->picks[at + i] = (loop_pick){index, v[1], v[2]};
     }
     s->ends[s->n_batches++] = at + n;
     return SCANT_OK;
@@ -266,13 +332,10 @@ static scant_status read_picks(const expected *x, const json_t *list, loop_state
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > x->rounds + 1)
         return damaged(x, "\"picks\" is no list, or too long a one");
-    bool *taken = scant__zalloc(x->ctx, x->rows + 1, sizeof *taken);
-    if (!taken) return SCANT_ENOMEM;
-    scant_status status = SCANT_OK;
-    for (size_t i = 0; i < n && status == SCANT_OK; i++)
-        status = read_batch(x, json_array_get(list, i), taken, s);
-    scant__free(x->ctx, taken);
-    return status;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = x->ctx};
+    bool *taken = TRY_ZERO(&arena, bool, x->rows + 1);
+    for (size_t i = 0; i < n; i++) TRY(read_batch(x, json_array_get(list, i), taken, s));
+    return SCANT_OK;
 }
 
 static scant_status check_whole(const expected *x, const loop_state *s) {
@@ -293,22 +356,19 @@ static scant_status read_results(const expected *x, const json_t *root,
     if (!json_is_array(list) || n > p->n_parts)
         return damaged(x, "\"partial\" has other models than are trained");
     p->n_tested = n;
-    p->results = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->results);
-    if (!p->results) return SCANT_ENOMEM;
+    p->results = TRY_ZERO(arena, loop_test_result, p->n_parts + 1);
     for (size_t i = 0; i < n; i++) {
-        const json_t *row = json_array_get(list, i);
-        if (json_array_size(row) != 4)
+        double v[4];
+        if (!read_numbers(json_array_get(list, i), 4, v))
             return damaged(x, "a model of \"partial\" has not the four numbers of one");
-        p->results[i] = (loop_test_result){.accuracy = number_of(json_array_get(row, 0)),
-                                           .loss = number_of(json_array_get(row, 1)),
-                                           .best = number_of(json_array_get(row, 2)),
-                                           .score = number_of(json_array_get(row, 3))};
+        p->results[i] = (loop_test_result){
+            .accuracy = v[0], .loss = v[1], .best = v[2], .score = v[3]};
         TRY(read_calibration(x, calibration, n, i, &p->results[i].calibration));
     }
     return SCANT_OK;
 }
 
-/* How far parts are; NULL: the value does not say. */
+/* The training states of parts; NULL: the value is not valid. */
 static const char *parts_of(const json_t *value) {
     static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_SLOT_A, LOOP_SLOT_B,
                                  0};
@@ -318,8 +378,7 @@ static const char *parts_of(const json_t *value) {
 
 static scant_status read_epochs(const expected *x, const json_t *list,
                                 scant__arena *arena, loop_partial *p) {
-    p->epochs = scant__arena_zalloc(arena, p->n_parts + 1, sizeof *p->epochs);
-    if (!p->epochs) return SCANT_ENOMEM;
+    p->epochs = TRY_ZERO(arena, size_t, p->n_parts + 1);
     bool fine = json_array_size(list) == p->n_parts;
     for (size_t i = 0; fine && i < p->n_parts; i++)
         fine = count_of(json_array_get(list, i), (size_t)1 << 53, &p->epochs[i]);
@@ -404,7 +463,7 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
     TRY(scant__source_map(ctx, path, &source));
     json_t *root =
         json_loadb((const char *)source.bytes, source.size, JSON_REJECT_DUPLICATES, &why);
-    scant__source_close(ctx, &source);
+    scant__source_close(&source);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
         return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory reading it", path);
     scant_status status = root ? read_root(&x, root, arena, s) : damaged(&x, why.text);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The papers' quantities for every round: of the network that picks, the labelled set S
- * and the batch Q that it picks.
+ * Theoretical quantities of every round, from the papers: of the network that supplies
+ * the evidence, the labelled set S and the picked batch Q.
  *
  *   K          the kernel of S: h+ . h+' of the last layer's inputs with a 1 appended
  *              (loop.theory = last), or the whole network's empirical tangent kernel,
  *              its mean over outputs (all)
  *   lambda     K's smallest eigenvalue that is not 0 by structure: the r-th largest,
  *              where r is the rank of S's rows (eigenvalues above 1e-10 times the
- * largest; for all layers 1e-6, since products are in float there). The larger it is, the
- * faster training converges (NPC, CRC). dynamics   G(S) = |g_S|^2, where g_S is the sum
- * of S's loss gradients at their labels: the speed at which the loss falls (dynamicAL)
+ *              largest; for all layers 1e-6, since products are in float there).
+ *              The larger it is, the faster training converges (NPC, CRC)
+ *   dynamics   G(S) = |g_S|^2, where g_S is the sum of S's loss gradients at their
+ *              labels: the speed at which the loss falls (dynamicAL)
  *   ratio      R(Q|S): the sum of the increases of G by each row of Q alone, divided by
- * the increase by all of Q; Q is labelled by the predicted classes alignment, bound, mmd
- * of K (study/quantities.h); mmd between the initial set and S
+ *              the increase by all of Q; Q is labelled by the predicted classes
+ *   alignment, bound, mmd   of K (study/quantities.h); mmd between the initial set and S
  *
- * Also the learning rate that S suggests. The papers' sufficient rate is O(lambda) with
- * an unknown constant, and lambda grows with the number of rows n, while the loss is a
- * mean over rows. So the suggested rate is the default of the optimizer or method, times
- * lambda/n of S under the round's first weights, divided by lambda/n of the first
- * labelled set under its round's first weights; the factor is limited to 0.1 to 10. When
- * a run is resumed, those weights are made again: they depend on seeds only.
+ * The suggested learning rate is also computed. The papers' sufficient rate is O(lambda)
+ * with an unknown constant, and lambda grows with the number of rows n, while the loss is
+ * a mean over rows. So the suggested rate is the default of the optimizer or method,
+ * times lambda/n of S under the round's initial weights, divided by lambda/n of the first
+ * labelled set under its round's initial weights; the factor is limited to 0.1 to 10. A
+ * resumed run makes those weights again: they depend on seeds only.
  *
  * Cost: two forward passes over S and one over Q; eigenvalues of the smaller of n and d+
  * (twice) if that is at most MOST_EVERY_ROUND; alignment, bound and mmd need an n x n
@@ -30,7 +31,6 @@
  * For regression only the spectrum and the rate are computed. Nothing here changes
  * training or picks, except the rate with train.lr = auto.
  */
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,12 +40,12 @@
 #include "scant/study.h"
 #include "study/quantities.h"
 
-/* Most rows of a kernel; and of a matrix whose eigenvalues are computed every round even
- * if the learning rate does not depend on them. */
+/* Maximum rows of a kernel; and of a matrix whose eigenvalues are computed in every round
+ * even if the learning rate does not depend on them. */
 enum { MOST = 4000, MOST_EVERY_ROUND = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
-static const char *const names[LOOP_FIGURES] = {
+const char *const loop_theory_names[LOOP_FIGURES] = {
     "lambda",    "largest", "rank", "dynamics", "ratio",
     "alignment", "bound",   "mmd",  "epochs",   "lr_advice"};
 
@@ -69,7 +69,7 @@ typedef struct view {
     size_t *rows, n, n_batch; /* S, Q */
     float *features, *logits;
     double *residuals; /* p - e_y */
-    int32_t *labels;   /* of S; predicted ones for Q */
+    int32_t *labels;   /* labels of S; predicted classes of Q */
     la_rows h, a;
     la_work work;
     double *kernel; /* (n, n); NULL: not computed */
@@ -78,24 +78,19 @@ typedef struct view {
 
 static scant_status view_open(view *v, loop_run *run, scant_net *net, const size_t *rows,
                               size_t n) {
-    *v = (view){.run = run, .net = net, .n = n};
-    scant__arena_init(&v->arena, run->ctx);
-    v->rows = scant__arena_alloc(&v->arena, n + run->job->e->set.query, sizeof *v->rows);
-    if (!v->rows) return SCANT_ENOMEM;
+    *v = (view){.run = run, .net = net, .arena = {.ctx = run->ctx}, .n = n};
+    v->rows = TRY_NEW(&v->arena, size_t, n + run->job->e->set.query);
     memcpy(v->rows, rows, n * sizeof *rows);
     return SCANT_OK;
 }
 
+static void view_close(view *v) { scant__arena_end(&v->arena); }
+
 static scant_status predict(view *v, bool classes) {
     const loop_samples *s = &v->run->job->samples;
     size_t all = v->n + v->n_batch, d = scant_net_features(v->net);
-    v->features = scant__arena_alloc(&v->arena, all, size_mul(d, sizeof *v->features));
-    if (!v->features) return SCANT_ENOMEM;
-    if (classes) {
-        v->logits =
-            scant__arena_alloc(&v->arena, all, size_mul(s->classes, sizeof *v->logits));
-        if (!v->logits) return SCANT_ENOMEM;
-    }
+    v->features = TRY_NEW(&v->arena, float, size_mul(all, d));
+    if (classes) v->logits = TRY_NEW(&v->arena, float, size_mul(all, s->classes));
     v->h = (la_rows){.n = all, .d = d, .type = LA_F32, .base = v->features};
     return scant_net_predict(
         v->net, s->train, v->rows, all,
@@ -123,8 +118,7 @@ static scant_status make_kernel(view *v, bool whole) {
     const loop_samples *s = &v->run->job->samples;
     size_t n = v->n;
     la_view h = view_of(v);
-    v->kernel = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *v->kernel);
-    if (!v->kernel) return SCANT_ENOMEM;
+    v->kernel = TRY_NEW(&v->arena, double, size_mul(n, n));
     if (whole)
         return scant_net_kernel(v->net, s->train, v->rows, n, s->train, v->rows, n, 0, 0,
                                 v->kernel);
@@ -138,18 +132,17 @@ static double tolerance_of(const view *v) {
 
 static scant_status eigenvalues(view *v, size_t n, const double *matrix,
                                 study_spectrum *out) {
-    double *copy = scant__arena_alloc(&v->arena, size_mul(n, n), sizeof *copy);
-    double *values = scant__arena_alloc(&v->arena, n, sizeof *values);
-    double *room = scant__arena_alloc(&v->arena, la_eigh_room(n, false), sizeof *room);
-    if (!copy || !values || !room) return SCANT_ENOMEM;
+    double *copy = TRY_NEW(&v->arena, double, size_mul(n, n));
+    double *values = TRY_NEW(&v->arena, double, n);
+    double *room = TRY_NEW(&v->arena, double, la_eigh_room(n, false));
     memcpy(copy, matrix, n * n * sizeof *copy);
     TRY(la_eigh_alone(v->run->ctx, n, copy, false, values, room));
     study_spectrum_of(values, n, tolerance_of(v), out);
     return SCANT_OK;
 }
 
-/* From the smaller of the two matrices that have the same eigenvalues above 0. *known is
- * false if both are too large. */
+/* Computes the spectrum from the smaller of kernel and Gram matrix, which have the same
+ * positive eigenvalues. *known: false if both are too large. */
 static scant_status spectrum(view *v, study_spectrum *out, bool *known) {
     la_view h = view_of(v);
     size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
@@ -163,8 +156,7 @@ static scant_status spectrum(view *v, study_spectrum *out, bool *known) {
         *known = true;
         return eigenvalues(v, v->n, v->kernel, out);
     }
-    double *gram = scant__arena_alloc(&v->arena, size_mul(width, width), sizeof *gram);
-    if (!gram) return SCANT_ENOMEM;
+    double *gram = TRY_NEW(&v->arena, double, size_mul(width, width));
     TRY(take_room(v, la_gram_memory(&h, v->run->ctx->threads)));
     TRY(la_gram(&h, NULL, gram, &v->work));
     *known = true;
@@ -191,12 +183,10 @@ static double sum_of(const double *x, size_t n) {
     return sum;
 }
 
-/* p - e_y, in double; y of Q is the predicted class. */
+/* Computes p - e_y in double; for Q, y is the predicted class. */
 static scant_status make_residuals(view *v) {
     size_t classes = v->run->job->samples.classes, all = v->n + v->n_batch;
-    v->residuals =
-        scant__arena_alloc(&v->arena, all, size_mul(classes, sizeof *v->residuals));
-    if (!v->residuals) return SCANT_ENOMEM;
+    v->residuals = TRY_NEW(&v->arena, double, size_mul(all, classes));
     for (size_t i = 0; i < all; i++) {
         const float *z = v->logits + i * classes;
         double *a = v->residuals + i * classes, sum = 0;
@@ -213,7 +203,7 @@ static scant_status make_residuals(view *v) {
     return SCANT_OK;
 }
 
-/* For the last layer. */
+/* dynamics and ratio for the last layer. */
 static scant_status last_dynamics(view *v) {
     unsigned threads = v->run->ctx->threads;
     size_t n = v->n, b = v->n_batch;
@@ -222,11 +212,10 @@ static scant_status last_dynamics(view *v) {
     s.a = &v->a;
     q = s;
     size_t size = size_mul(la_view_width(&s), v->a.d);
-    double *sum = scant__arena_zalloc(&v->arena, size, 2 * sizeof *sum);
-    double *each = scant__arena_alloc(&v->arena, b + 1, 2 * sizeof *each);
-    size_t *list = scant__arena_alloc(&v->arena, b + 1, sizeof *list);
-    if (!sum || !each || !list) return SCANT_ENOMEM;
-    double *both = sum + size;
+    double *sum = TRY_ZERO(&v->arena, double, size);
+    double *both = TRY_ZERO(&v->arena, double, size);
+    double *each = TRY_NEW(&v->arena, double, 2 * b + 1);
+    size_t *list = TRY_NEW(&v->arena, size_t, b + 1);
     for (size_t i = 0; i < b; i++) list[i] = n + i;
     q.rows = list, q.m = b;
     size_t memory = size_max(
@@ -250,14 +239,13 @@ static scant_status last_dynamics(view *v) {
     return SCANT_OK;
 }
 
-/* For all layers: only sums of gradients are kept. */
+/* dynamics and ratio for all layers; only sums of gradients are stored. */
 static scant_status whole_dynamics(view *v) {
     const scant_data *train = v->run->job->samples.train;
     size_t size = scant_net_parameters(v->net), b = v->n_batch;
-    float *sum = scant__arena_alloc(&v->arena, size, 2 * sizeof *sum);
-    double *each = scant__arena_alloc(&v->arena, b + 1, 2 * sizeof *each);
-    if (!sum || !each) return SCANT_ENOMEM;
-    float *both = sum + size;
+    float *sum = TRY_NEW(&v->arena, float, size);
+    float *both = TRY_NEW(&v->arena, float, size);
+    double *each = TRY_NEW(&v->arena, double, 2 * b + 1);
     TRY(scant_net_gradients(v->net, train, v->rows, v->n,
                             &(scant_gradient_opts){.labels = v->labels},
                             &(scant_gradients){.sum = sum}));
@@ -274,12 +262,11 @@ static scant_status whole_dynamics(view *v) {
 
 /* ---- a round's figures ------------------------------------------------------------- */
 
-/* From K and the labels. The initial set is the first part of S. */
+/* Computes the figures from K and the labels. S begins with the initial set. */
 static scant_status kernel_figures(view *v, double zero) {
     double *f = v->out->figures, jitter, bound;
     size_t n = v->n, first = v->run->split.n_initial;
-    size_t *places = scant__arena_alloc(&v->arena, n, sizeof *places);
-    if (!places) return SCANT_ENOMEM;
+    size_t *places = TRY_NEW(&v->arena, size_t, n);
     for (size_t i = 0; i < n; i++) places[i] = i;
     if (first >= 2) f[LOOP_MMD] = study_mmd(v->kernel, n, places, first, places, n);
     f[LOOP_ALIGNMENT] = study_alignment(v->kernel, n, v->labels);
@@ -294,8 +281,7 @@ static scant_status measure(view *v) {
     bool whole = strcmp(v->run->job->e->set.theory, "all") == 0, known;
     double *f = v->out->figures, zero = 0;
     study_spectrum k;
-    v->labels = scant__arena_alloc(&v->arena, v->n + v->n_batch, sizeof *v->labels);
-    if (!v->labels) return SCANT_ENOMEM;
+    v->labels = TRY_NEW(&v->arena, int32_t, v->n + v->n_batch);
     for (size_t i = 0; i < v->n && !s->regression; i++)
         v->labels[i] = scant_data_labels(s->train)[v->rows[i]];
     if (!whole) TRY(predict(v, !s->regression));
@@ -317,20 +303,18 @@ scant_status loop_theory_measure(loop_run *run, const scant_picks *picks) {
     const loop_labelled *labelled = &run->round.labelled;
     scant_net *net = run->query_net ? run->query_net : run->net;
     size_t epochs = run->state.partial.epochs[run->round.chosen * run->recipe.members];
-    view v;
-    run->round.theory = loop_theory_unknown();
+    loop_theory *out = &run->state.theories[run->round.number];
+    *out = loop_theory_unknown();
     if (!is_wanted(&run->job->e->set) || !labelled->n) return SCANT_OK;
-    enum loop_time before = loop_clock(run, LOOP_THEORY);
-    scant_status status = view_open(&v, run, net, labelled->rows, labelled->n);
-    for (size_t i = 0; status == SCANT_OK && picks && i < picks->count; i++)
+    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_THEORY);
+    AUTO(view_close) view v = {0};
+    TRY(view_open(&v, run, net, labelled->rows, labelled->n));
+    for (size_t i = 0; picks && i < picks->count; i++)
         v.rows[v.n + v.n_batch++] = run->split.pool[picks->items[i].index];
-    v.out = &run->round.theory;
-    if (status == SCANT_OK) status = measure(&v);
-    scant__arena_end(&v.arena);
-    if (epochs) run->round.theory.figures[LOOP_EPOCHS] = (double)epochs;
-    run->round.theory.figures[LOOP_LR_ADVICE] = run->round.lr_advice;
-    loop_clock(run, before);
-    return status;
+    v.out = out;
+    if (epochs) out->figures[LOOP_EPOCHS] = (double)epochs;
+    out->figures[LOOP_LR_ADVICE] = run->round.lr_advice;
+    return measure(&v);
 }
 
 scant_status loop_theory_check(loop_job *job, size_t n_pool) {
@@ -347,57 +331,41 @@ scant_status loop_theory_check(loop_job *job, size_t n_pool) {
         labels, most < MOST ? "with the allowed memory, " : "", most);
 }
 
-/* ---- the rate ---------------------------------------------------------------------- */
+/* ---- learning rate ----------------------------------------------------------------- */
 
 /* *out: lambda / n. *stable: n C / largest, the largest rate at which gradient descent on
  * the mean squared error, over n samples and C outputs, is stable. NaN: unknown. */
 static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
                                   size_t n, double *out, double *stable) {
     study_spectrum k;
-    bool known = false;
-    view v;
+    bool known;
+    AUTO(view_close) view v = {0};
     *out = *stable = (double)NAN;
-    scant_status status = view_open(&v, run, net, rows, n);
-    if (status == SCANT_OK) status = predict(&v, false);
-    if (status == SCANT_OK) status = spectrum(&v, &k, &known);
-    if (status == SCANT_OK && known && k.positive > 0) {
-        *out = k.positive / (double)n;
-        *stable = (double)n * (double)run->job->samples.classes / k.largest;
-    }
-    scant__arena_end(&v.arena);
-    return status;
+    TRY(view_open(&v, run, net, rows, n));
+    TRY(predict(&v, false));
+    TRY(spectrum(&v, &k, &known));
+    if (!known || !(k.positive > 0)) return SCANT_OK;
+    *out = k.positive / (double)n;
+    *stable = (double)n * (double)run->job->samples.classes / k.largest;
+    return SCANT_OK;
 }
 
-/* The same for a new network with a round's seed. */
+/* The same for a new network with the seed of a round. */
 static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows,
                                  size_t n, double *out, double *stable) {
-    scant_net *net;
-    void (*log)(void *, scant_log_level, const char *) = run->ctx->opts.log;
-    run->ctx->opts.log = NULL; /* the trained network logs the same */
-    scant_status status =
-        loop_net_make_one(run, loop_seed(run->seed, round, 0, LOOP_SEED_WEIGHTS), &net);
-    run->ctx->opts.log = log;
-    TRY(status);
-    status = measure_start(run, net, rows, n, out, stable);
-    scant_net_free(net);
-    return status;
+    AUTO(scant_net_auto) scant_net *net = NULL;
+    AUTO(learn_unmute) learn_mute mute = learn_mute_log(run->ctx); /* already logged */
+    TRY(loop_net_make(run, loop_seed(run->seed, round, 0, LOOP_SEED_WEIGHTS), 1, &net));
+    return measure_start(run, net, rows, n, out, stable);
 }
 
-/* For the first labelled set; networks that are trained further start at round 0. */
-static scant_status measure_first(loop_run *run, const loop_labelled *labelled,
-                                  size_t first) {
-    size_t n = loop_state_labels(&run->state, first);
-    double unused;
-    if (run->lr_base > 0) return SCANT_OK;
-    return measure_seed(run, run->job->e->set.reinit ? first : 0, labelled->rows, n,
-                        &run->lr_base, &unused);
-}
-
+/* Sets the suggested rate. The first labelled set is measured once; with reinit = no,
+ * under the weights of round 0. */
 static scant_status advise(loop_run *run, const loop_labelled *labelled) {
     const loop_settings *set = &run->job->e->set;
     size_t first = run->split.n_initial ? 0 : 1;
-    double here;
-    if (run->net) /* to be trained further */
+    double here, unused;
+    if (run->net) /* trained further */
         TRY(measure_start(run, scant_net_member(run->net, 0), labelled->rows, labelled->n,
                           &here, &run->round.lr_stable));
     else
@@ -405,8 +373,9 @@ static scant_status advise(loop_run *run, const loop_labelled *labelled) {
                          &run->round.lr_stable));
     if (run->round.number == first)
         run->lr_base = here;
-    else
-        TRY(measure_first(run, labelled, first));
+    else if (!(run->lr_base > 0))
+        TRY(measure_seed(run, set->reinit ? first : 0, labelled->rows,
+                         loop_state_labels(&run->state, first), &run->lr_base, &unused));
     double ratio = here / run->lr_base;
     if (isfinite(ratio))
         run->round.lr_advice = set->usual_lr * fmin(fmax(ratio, 0.1), 10);
@@ -419,55 +388,12 @@ scant_status loop_theory_rate(loop_run *run) {
     run->round.lr = set->training.lr;
     run->round.lr_advice = run->round.lr_stable = (double)NAN;
     if (!labelled->n || (!set->lr_auto && !is_wanted(set))) return SCANT_OK;
-    enum loop_time before = loop_clock(run, LOOP_THEORY);
-    scant_status status = advise(run, labelled);
-    loop_clock(run, before);
-    if (status == SCANT_OK && set->lr_auto) {
-        if (isfinite(run->round.lr_advice))
-            run->round.lr = run->round.lr_advice;
-        else
-            scant__warn(run->ctx,
-                        "train.lr = auto: the kernel is too large to compute its "
-                        "eigenvalues; the default rate is used");
-    }
-    return status;
+    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_THEORY);
+    TRY(advise(run, labelled));
+    if (set->lr_auto && isfinite(run->round.lr_advice))
+        run->round.lr = run->round.lr_advice;
+    else if (set->lr_auto)
+        scant__warn(run->ctx, "train.lr = auto: the kernel is too large to compute its "
+                              "eigenvalues; the default rate is used");
+    return SCANT_OK;
 }
-
-/* ---- files ------------------------------------------------------------------------- */
-
-bool loop_theory_read(const json_t *value, loop_theory *out) {
-    if (json_array_size(value) != LOOP_FIGURES) return false;
-    for (size_t i = 0; i < LOOP_FIGURES; i++) {
-        const json_t *number = json_array_get(value, i);
-        if (!json_is_number(number) && !json_is_null(number)) return false;
-        out->figures[i] =
-            json_is_number(number) ? json_number_value(number) : (double)NAN;
-    }
-    return true;
-}
-
-void loop_theory_log(const loop_theory *t, scant__text *text) {
-    for (size_t i = 0; i < LOOP_FIGURES; i++) {
-        if (!isfinite(t->figures[i])) continue;
-        scant__text_addf(text, ", \"%s\": ", names[i]);
-        scant__text_number(text, t->figures[i], 9);
-    }
-}
-
-void loop_theory_lines(loop_run *run, size_t round) {
-    const loop_settings *set = &run->job->e->set;
-    const loop_theory *t = &run->state.theories[round];
-    scant__text *text = &run->theories;
-    if (!is_wanted(set)) return;
-    loop_folder_name(run, round, text);
-    scant__text_addf(text, "%zu,%s", run->state.points[round].labels, set->theory);
-    for (size_t i = 0; i < LOOP_FIGURES; i++) {
-        scant__text_add(text, ",");
-        if (isfinite(t->figures[i])) scant__text_number(text, t->figures[i], 9);
-    }
-    scant__text_add(text, "\n");
-}
-
-const char loop_theory_header[] =
-    "strategy,seed,round,labels,layers,lambda,largest,rank,dynamics,ratio,alignment,"
-    "bound,mmd,epochs,lr_advice\n";

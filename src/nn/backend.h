@@ -26,7 +26,7 @@ typedef enum nn_slot {
     NN_B, /* beta for NN_NORM */
     NN_STAT_MEAN,
     NN_STAT_VAR,
-    NN_WORK, /* kept by forward for backward */
+    NN_WORK, /* data that backward needs from forward */
     NN_D_SRC,
     NN_D_DST,
     NN_D_W,
@@ -36,18 +36,14 @@ typedef enum nn_slot {
 } nn_slot;
 
 typedef struct nn_op_spec {
-    nn_kind kind; /* conv, dense, norm, act, maxpool, avgpool */
+    const nn_node *node; /* conv, dense, norm, act, maxpool or avgpool; outlives the op */
     size_t batch;
-    nn_shape in, out;
-    size_t kernel[2], stride[2], pad[2], groups;
-    bool bias;
-    nn_act act; /* for NN_ACT the activation itself; else a fused one */
+    nn_act act; /* NN_ACT: the activation; other kinds: the activation fused into them */
     float slope;
-    float scale;          /* dense: multiplies the output */
     bool batch_stats;     /* norm: use the batch's own mean and variance */
     bool backward;        /* with backward passes */
-    bool no_data;         /* ... except the gradient by the input */
-    const nn_layout *src; /* NULL: the kernel's preferred one */
+    bool no_data;         /* without the gradient by the input */
+    const nn_layout *src; /* layout of the input; NULL: the kernel's preferred one */
 } nn_op_spec;
 
 scant_status nn_backend_open(scant_ctx *ctx, nn_backend **out);
@@ -56,30 +52,33 @@ void nn_backend_close(nn_backend *backend); /* after all ops; NULL is fine */
 /* Whether an activation can be fused into the layer before it. */
 bool nn_backend_fuses(nn_kind kind, nn_act act);
 
-/* On SCANT_OK *out is new; free it with nn_op_destroy(). */
+/* On SCANT_OK *out is new; free it with nn_op_free(). */
 scant_status nn_op_create(nn_backend *backend, const nn_op_spec *spec, nn_op **out);
-/* Copies between layouts: slots NN_SRC and NN_DST of NN_FORWARD. */
+/* A copy between layouts: pass NN_FORWARD with slots NN_SRC and NN_DST. */
 scant_status nn_op_reorder(nn_backend *backend, const nn_layout *from,
                            const nn_layout *to, nn_op **out);
-void nn_op_destroy(nn_op *op); /* NULL is fine */
+/* The same with slots bound to src and dst; arena owns its scratch memory. */
+scant_status nn_op_move(nn_backend *backend, scant__arena *arena, const nn_layout *from,
+                        float *src, const nn_layout *to, float *dst, nn_op **out);
+void nn_op_free(nn_op *op); /* NULL is fine */
+DEFINE_AUTO(nn_op, nn_op)
 
-/* Borrowed from op. NULL: there is no such pass or slot. */
+/* The layout of a slot, owned by op. NULL: there is no such pass or slot. */
 const nn_layout *nn_op_layout(const nn_op *op, nn_pass pass, nn_slot slot);
 bool nn_op_has(const nn_op *op, nn_pass pass);
 size_t nn_op_scratch(const nn_op *op, nn_pass pass); /* bytes of NN_SCRATCH */
-/* Sets the memory of a slot. data stays the caller's and must outlive op. */
+/* Sets the memory of a slot. The caller owns data, which must outlive op. */
 scant_status nn_op_bind(nn_op *op, nn_pass pass, nn_slot slot, void *data);
 /* Runs a pass; all its slots must be bound. */
 scant_status nn_op_run(nn_op *op, nn_pass pass);
-/* A plain layout: n planes of shape. Free it with nn_layout_destroy(). */
-scant_status nn_layout_plain(nn_backend *backend, size_t ndim, const size_t *dims,
-                             nn_layout **out);
+/* A plain layout, allocated in arena. */
+scant_status nn_layout_plain(nn_backend *backend, scant__arena *arena, size_t ndim,
+                             const size_t *dims, nn_layout **out);
 /* A permuted layout: order[0] is the dimension with the longest stride. */
-scant_status nn_layout_ordered(nn_backend *backend, size_t ndim, const size_t *dims,
-                               const int *order, nn_layout **out);
-scant_status nn_layout_copy(nn_backend *backend, const nn_layout *layout,
+scant_status nn_layout_ordered(nn_backend *backend, scant__arena *arena, size_t ndim,
+                               const size_t *dims, const int *order, nn_layout **out);
+scant_status nn_layout_copy(scant__arena *arena, const nn_layout *layout,
                             nn_layout **out);
-void nn_layout_destroy(nn_backend *backend, nn_layout *layout); /* NULL is fine */
 bool nn_layout_same(const nn_layout *a, const nn_layout *b);
 /* Whether channels are in blocks of eight: planes (n, c/8, h, w, 8), or convolution
  * weights (oc/8, ic/8, kernel, 8 of ic, 8 of oc). */

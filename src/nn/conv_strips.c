@@ -11,40 +11,40 @@
 #include <string.h>
 
 #include "core/parfor.h"
+#include "nn/conv_taps.h"
 #include "nn/kernels.h"
 
 enum {
     EIGHT = NN_LANES,
     CHANNELS = 32,   /* output channels per job */
-    FEW_PIXELS = 16, /* pixels of a plane: below, conv_taps.h is faster */
+    FEW_PIXELS = 16, /* planes of at most this many pixels: conv_taps.h is faster */
     JOBS = 32,
-    NEAR = 24 << 10, /* bytes per strip: outputs and inputs */
+    NEAR = 24 << 10, /* bytes per strip (outputs and inputs): fits the L1 cache */
     SUMMED = 4096    /* floats per summing task */
 };
 
 typedef struct strips {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, slices, groups; /* batch size; slices of it; groups of output channels */
-    size_t rows;              /* per strip */
-    size_t weights;           /* floats */
+    size_t n, slices, groups; /* batch size; batch slices; groups of output channels */
+    size_t rows;              /* output rows per strip */
+    size_t weights;           /* number of weights */
     const float *x, *d;
-    float *parts; /* per slice: gradients by weights, then by bias */
+    float *parts; /* per slice: weight gradients, then bias gradients */
     float *dw, *db;
     const nn_kernels *kernels;
 } strips;
 
 static size_t taps_of(const nn_node *node) { return node->kernel[0] * node->kernel[1]; }
 
-bool nn_strips_pay(const nn_net *net, const nn_node *node) {
-    return node->kind == NN_CONV && node->groups == 1 &&
-           net->nodes[node->in[0]].shape.c % EIGHT == 0 &&
+bool nn_strips_pay(const nn_node *node) {
+    return node->kind == NN_CONV && node->groups == 1 && node->in_shape.c % EIGHT == 0 &&
            node->shape.c % (2 * EIGHT) == 0 && taps_of(node) > 1 &&
            node->shape.h * node->shape.w > FEW_PIXELS &&
            nn_kernels_best() != nn_kernels_plain();
 }
 
-/* As many rows as fit in the cache, distributed evenly. */
+/* Output rows per strip: as many as fit in the cache, distributed evenly. */
 static size_t strip_rows(const nn_node *node, nn_shape in) {
     size_t rows = NEAR / sizeof(float) /
                   (node->shape.w * CHANNELS + node->stride[0] * in.w * EIGHT);
@@ -53,51 +53,43 @@ static size_t strip_rows(const nn_node *node, nn_shape in) {
     return (node->shape.h + count - 1) / count;
 }
 
-static size_t weights_of(const nn_net *net, const nn_node *node) {
-    return net->nodes[node->in[0]].shape.c * node->shape.c * taps_of(node);
+static size_t weights_of(const nn_node *node) {
+    return node->in_shape.c * node->shape.c * taps_of(node);
 }
 
 static size_t groups_of(const nn_node *node) {
     return (node->shape.c + CHANNELS - 1) / CHANNELS;
 }
 
-/* Enough for a few dozen threads. All slices' gradients together take JOBS * CHANNELS
- * floats per tap and input channel, whatever the number of output channels. */
+/* Slices of the batch: enough for a few dozen threads. The gradients of all slices take
+ * about JOBS * CHANNELS floats per tap and input channel. */
 static size_t most_slices(const nn_node *node) {
     return size_max(1, JOBS / groups_of(node));
 }
 
-size_t nn_strips_scratch(const nn_net *net, const nn_node *node) {
-    return most_slices(node) * (weights_of(net, node) + node->shape.c) * sizeof(float);
+size_t nn_strips_scratch(const nn_node *node) {
+    return most_slices(node) * (weights_of(node) + node->shape.c) * sizeof(float);
 }
 
 static float *part_of(const strips *t, size_t slice) {
     return t->parts + slice * (t->weights + t->out.c);
 }
 
-/* Restricts outputs *from..*to-1 to those whose tap k lies inside an input of `in`; if
- * there are none, *from >= *to. */
-static void inside(size_t in, size_t k, size_t stride, size_t pad, size_t *from,
-                   size_t *to) {
-    if (k < pad) *from = size_max(*from, (pad - k + stride - 1) / stride);
-    *to = in + pad > k ? size_min(*to, (in + pad - k - 1) / stride + 1) : 0;
-}
-
-/* The position of a job. */
+/* The strip that a job processes. */
 typedef struct place {
     size_t sample, channel; /* first output channel */
-    size_t first, last;     /* output rows */
-    float *dw, *db;         /* for those channels */
+    size_t first, last;     /* output rows first..last-1 */
+    float *dw, *db;         /* gradients of the job's output channels */
 } place;
 
-/* The contribution of one block of input channels at one tap. */
+/* Adds the contribution of one block of input channels at one tap. */
 static void tap_strip(const strips *t, const place *at, nn_strip *s, size_t block,
                       size_t tap) {
     const nn_node *v = t->node;
     size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], blocks = t->in.c / EIGHT;
     size_t y0 = at->first, y1 = at->last, x0 = 0, x1 = t->out.w;
-    inside(t->in.h, ky, v->stride[0], v->pad[0], &y0, &y1);
-    inside(t->in.w, kx, v->stride[1], v->pad[1], &x0, &x1);
+    nn_tap_inside(t->in.h, ky, v->stride[0], v->pad[0], &y0, &y1);
+    nn_tap_inside(t->in.w, kx, v->stride[1], v->pad[1], &x0, &x1);
     if (y0 >= y1 || x0 >= x1) return;
     size_t row = y0 * v->stride[0] + ky - v->pad[0];
     size_t col = x0 * v->stride[1] + kx - v->pad[1];
@@ -164,16 +156,16 @@ static void sum_parts(void *arg, size_t block) {
                           t->dw + from);
 }
 
-scant_status nn_strips_weights(scant_ctx *ctx, const nn_net *net, const nn_node *node,
-                               size_t n, const float *x, const float *d, float *dw,
-                               float *db, void *scratch) {
+scant_status nn_strips_weights(scant_ctx *ctx, const nn_node *node, size_t n,
+                               const float *x, const float *d, float *dw, float *db,
+                               void *scratch) {
     strips t = {.node = node,
-                .in = net->nodes[node->in[0]].shape,
+                .in = node->in_shape,
                 .out = node->shape,
                 .n = n,
                 .slices = size_min(n, most_slices(node)),
                 .groups = groups_of(node),
-                .weights = weights_of(net, node),
+                .weights = weights_of(node),
                 .x = x,
                 .d = d,
                 .parts = scratch,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A job of the weight gradient is one kernel tap and a share of the input channels: it
- * gathers the rows that meet, some samples at a time, and adds their product. A job of
- * the other passes is a slice of the batch with all taps. Cost: the flops of the taps
- * inside the input, at the speed of matrix products.
+ * A job of the weight gradient is one kernel tap and a share of the input channels. It
+ * gathers the input and output pixels that the tap connects, some samples at a time, and
+ * adds their product. A job of the other passes is a slice of the batch with all taps.
+ * Cost: the flops of the taps inside the input, at the speed of matrix products.
  */
 #include "nn/conv_taps.h"
 
@@ -13,74 +13,73 @@
 #include "linalg/gemm_f32.h"
 
 enum {
-    ROWS = 1024, /* rows gathered at once, for weights */
-    SHARE = 256, /* input channels per job, for weights */
-    SLICES = 8,  /* slices of the batch in the other passes; rows of a slice: */
-    LEAST_ROWS = 64,
-    MOST_ROWS = 512,
-    FEW_PIXELS = 64, /* pixels per plane, for weights; for all passes: */
-    FEWER_PIXELS = 16,
-    MANY_CHANNELS = 64,
-    COLUMNS = 64
+    ROWS = 1024,        /* weight gradient: pixels gathered at once */
+    SHARE = 256,        /* weight gradient: input channels per job */
+    SLICES = 8,         /* other passes: slices of the batch */
+    LEAST_ROWS = 64,    /* other passes: minimum pixels of a slice */
+    MOST_ROWS = 512,    /* other passes: maximum pixels of a slice */
+    FEW_PIXELS = 64,    /* maximum plane size for the weight gradient */
+    FEWER_PIXELS = 16,  /* maximum plane size for all passes */
+    MANY_CHANNELS = 64, /* minimum input and output channels */
+    COLUMNS = 64        /* bias gradient: channels summed at a time */
 };
 
-bool nn_taps_pay(const nn_net *net, const nn_node *node) {
+bool nn_taps_pay(const nn_node *node) {
     return node->kind == NN_CONV && node->groups == 1 &&
            node->shape.h * node->shape.w <= FEW_PIXELS &&
-           net->nodes[node->in[0]].shape.c >= MANY_CHANNELS &&
-           node->shape.c >= MANY_CHANNELS;
+           node->in_shape.c >= MANY_CHANNELS && node->shape.c >= MANY_CHANNELS;
 }
 
-bool nn_taps_pay_all(const nn_net *net, const nn_node *node) {
-    return nn_taps_pay(net, node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
+bool nn_taps_pay_all(const nn_node *node) {
+    return nn_taps_pay(node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
            node->kernel[0] > 1 && node->kernel[1] > 1 && node->pad[0] && node->pad[1];
 }
 
 typedef struct taps {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, samples; /* batch size; samples gathered at once */
-    size_t shares;     /* of the input channels */
-    const float *x, *d;
-    float *dw, *db, *scratch;
+    size_t n;       /* batch size */
+    size_t samples; /* weight gradient: gathered at a time; otherwise: per slice */
+    float *scratch;
     size_t room; /* floats per worker */
+    /* weight gradient: */
+    size_t shares; /* shares of the input channels */
+    const float *x, *d;
+    float *dw, *db;
+    /* forward pass and data gradient: */
+    bool data;
+    const float *from, *w, *bias; /* from: x (forward) or d (data gradient) */
+    float *to;                    /* y (forward) or dx (data gradient) */
 } taps;
 
 static size_t samples_at_once(const nn_node *node) {
     return size_max(1, ROWS / (node->shape.h * node->shape.w));
 }
 
-/* Floats per worker: gathered rows of both operands. */
+/* Floats per worker for nn_taps_weights(): gathered rows of both operands. */
 static size_t room_of(const nn_node *node) {
     size_t rows = samples_at_once(node) * node->shape.h * node->shape.w;
     return rows * (SHARE + node->shape.c);
 }
 
-/* For forward and data: gathered rows and their product for the samples of a slice. */
-static size_t slice_room(const nn_node *node, nn_shape in) {
+/* Floats per worker for nn_taps_apply(): a slice's gathered rows and their product. */
+static size_t slice_room(const nn_node *node) {
     size_t pixels = size_max(1, node->shape.h * node->shape.w);
-    return (MOST_ROWS + pixels) * (in.c + node->shape.c);
+    return (MOST_ROWS + pixels) * (node->in_shape.c + node->shape.c);
 }
 
-size_t nn_taps_scratch(const nn_net *net, const nn_node *node, unsigned threads) {
-    size_t slice = slice_room(node, net->nodes[node->in[0]].shape);
-    return threads * size_max(room_of(node), slice) * sizeof(float);
+size_t nn_taps_scratch(const nn_node *node, unsigned threads) {
+    return threads * size_max(room_of(node), slice_room(node)) * sizeof(float);
 }
 
-/* The outputs y whose tap k lies inside the input: *first to before *last. */
-static void inside(size_t in, size_t out, size_t k, size_t stride, size_t pad,
-                   size_t *first, size_t *last) {
-    *first = k >= pad ? 0 : (pad - k + stride - 1) / stride;
-    *last = in + pad > k ? size_min(out, (in + pad - k - 1) / stride + 1) : 0;
-}
-
-/* Gathers the rows of samples from..to that meet at tap (ky, kx); returns how many. */
+/* Gathers the input and output pixels of samples from..to-1 that tap (ky, kx) connects;
+ * returns the number of pairs. */
 static size_t gather(const taps *t, size_t ky, size_t kx, size_t channel, size_t width,
                      size_t from, size_t to, float *x, float *d) {
     const nn_node *v = t->node;
-    size_t y0, y1, x0, x1, rows = 0, oc = t->out.c;
-    inside(t->in.h, t->out.h, ky, v->stride[0], v->pad[0], &y0, &y1);
-    inside(t->in.w, t->out.w, kx, v->stride[1], v->pad[1], &x0, &x1);
+    size_t y0 = 0, y1 = t->out.h, x0 = 0, x1 = t->out.w, rows = 0, oc = t->out.c;
+    nn_tap_inside(t->in.h, ky, v->stride[0], v->pad[0], &y0, &y1);
+    nn_tap_inside(t->in.w, kx, v->stride[1], v->pad[1], &x0, &x1);
     for (size_t n = from; n < to; n++)
         for (size_t r = y0; r < y1; r++)
             for (size_t c = x0; c < x1; c++, rows++) {
@@ -111,7 +110,7 @@ static scant_status job(void *arg, size_t block, unsigned worker, scant__fault *
     const nn_node *v = t->node;
     size_t tap = block / t->shares, channel = block % t->shares * SHARE;
     (void)fault;
-    if (tap == v->kernel[0] * v->kernel[1]) { /* the last block */
+    if (tap == v->kernel[0] * v->kernel[1]) { /* the last block: bias gradient */
         bias(t);
         return SCANT_OK;
     }
@@ -134,11 +133,11 @@ static scant_status job(void *arg, size_t block, unsigned worker, scant__fault *
     return SCANT_OK;
 }
 
-scant_status nn_taps_weights(scant_ctx *ctx, const nn_net *net, const nn_node *node,
-                             size_t n, const float *x, const float *d, float *dw,
-                             float *db, void *scratch) {
+scant_status nn_taps_weights(scant_ctx *ctx, const nn_node *node, size_t n,
+                             const float *x, const float *d, float *dw, float *db,
+                             void *scratch) {
     taps t = {.node = node,
-              .in = net->nodes[node->in[0]].shape,
+              .in = node->in_shape,
               .out = node->shape,
               .n = n,
               .samples = samples_at_once(node),
@@ -153,26 +152,15 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_net *net, const nn_node *n
     return scant__parfor(ctx, NULL, blocks, job, &t);
 }
 
-/* ---- forward, and gradient by data ---- */
+/* ---- forward pass and data gradient ---- */
 
-typedef struct slices {
-    const nn_node *node;
-    nn_shape in, out;
-    size_t n, samples; /* batch size; samples per slice */
-    const float *from; /* x, or d */
-    const float *w, *bias;
-    float *to; /* y, or dx */
-    float *scratch;
-    size_t room;
-    bool data;
-} slices;
-
-/* Lists the pixels of a sample that meet at a tap: input and output row of each. */
-static size_t meeting(const slices *t, size_t tap, size_t *in, size_t *out) {
+/* Lists the input and output pixels of a sample that a tap connects; returns how many. */
+static size_t meeting(const taps *t, size_t tap, size_t *in, size_t *out) {
     const nn_node *v = t->node;
-    size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], y0, y1, x0, x1, rows = 0;
-    inside(t->in.h, t->out.h, ky, v->stride[0], v->pad[0], &y0, &y1);
-    inside(t->in.w, t->out.w, kx, v->stride[1], v->pad[1], &x0, &x1);
+    size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], rows = 0;
+    size_t y0 = 0, y1 = t->out.h, x0 = 0, x1 = t->out.w;
+    nn_tap_inside(t->in.h, ky, v->stride[0], v->pad[0], &y0, &y1);
+    nn_tap_inside(t->in.w, kx, v->stride[1], v->pad[1], &x0, &x1);
     for (size_t r = y0; r < y1; r++)
         for (size_t c = x0; c < x1; c++, rows++) {
             in[rows] = (r * v->stride[0] + ky - v->pad[0]) * t->in.w + c * v->stride[1] +
@@ -186,8 +174,8 @@ static void add_row(float *to, const float *from, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
-/* One tap for samples first..last: gathers rows, multiplies, and adds to the outputs. */
-static void slice_tap(const slices *t, size_t tap, size_t first, size_t last, float *a,
+/* One tap, samples first..last-1: gathers rows, multiplies, and adds to the outputs. */
+static void slice_tap(const taps *t, size_t tap, size_t first, size_t last, float *a,
                       float *b) {
     size_t in[FEWER_PIXELS], out[FEWER_PIXELS], rows = meeting(t, tap, in, out);
     size_t ic = t->in.c, oc = t->out.c, all = rows * (last - first);
@@ -212,7 +200,7 @@ static void slice_tap(const slices *t, size_t tap, size_t first, size_t last, fl
 }
 
 static scant_status slice(void *arg, size_t block, unsigned worker, scant__fault *fault) {
-    const slices *t = arg;
+    const taps *t = arg;
     size_t first = block * t->samples, last = size_min(first + t->samples, t->n);
     size_t width = t->data ? t->in.c : t->out.c;
     size_t plane = t->data ? t->in.h * t->in.w : t->out.h * t->out.w;
@@ -230,38 +218,22 @@ static scant_status slice(void *arg, size_t block, unsigned worker, scant__fault
     return SCANT_OK;
 }
 
-static scant_status run_slices(scant_ctx *ctx, slices *t) {
-    size_t pixels = t->out.h * t->out.w, rows = t->n * pixels / SLICES;
+scant_status nn_taps_apply(scant_ctx *ctx, const nn_node *node, size_t n, bool data,
+                           const float *from, const float *w, const float *bias_of,
+                           float *to, void *scratch) {
+    taps t = {.node = node,
+              .in = node->in_shape,
+              .out = node->shape,
+              .n = n,
+              .from = from,
+              .w = w,
+              .bias = bias_of,
+              .to = to,
+              .scratch = scratch,
+              .room = slice_room(node),
+              .data = data};
+    size_t pixels = t.out.h * t.out.w, rows = n * pixels / SLICES;
     rows = size_min(size_max(rows, LEAST_ROWS), MOST_ROWS);
-    t->samples = size_max(1, rows / pixels);
-    t->room = slice_room(t->node, t->in);
-    return scant__parfor(ctx, NULL, (t->n + t->samples - 1) / t->samples, slice, t);
-}
-
-scant_status nn_taps_forward(scant_ctx *ctx, const nn_net *net, const nn_node *node,
-                             size_t n, const float *x, const float *w,
-                             const float *bias_of, float *y, void *scratch) {
-    return run_slices(ctx, &(slices){.node = node,
-                                     .in = net->nodes[node->in[0]].shape,
-                                     .out = node->shape,
-                                     .n = n,
-                                     .from = x,
-                                     .w = w,
-                                     .bias = bias_of,
-                                     .to = y,
-                                     .scratch = scratch});
-}
-
-scant_status nn_taps_data(scant_ctx *ctx, const nn_net *net, const nn_node *node,
-                          size_t n, const float *d, const float *w, float *dx,
-                          void *scratch) {
-    return run_slices(ctx, &(slices){.node = node,
-                                     .in = net->nodes[node->in[0]].shape,
-                                     .out = node->shape,
-                                     .n = n,
-                                     .from = d,
-                                     .w = w,
-                                     .to = dx,
-                                     .scratch = scratch,
-                                     .data = true});
+    t.samples = size_max(1, rows / pixels);
+    return scant__parfor(ctx, NULL, (n + t.samples - 1) / t.samples, slice, &t);
 }

@@ -12,7 +12,7 @@
 
 enum {
     ROWS = 32,             /* samples per block */
-    FLOATS_AIM = 256 << 10 /* logits per block */
+    FLOATS_AIM = 256 << 10 /* logits per block and group */
 };
 
 static size_t round_up(size_t n) { return (n + NN_LANES - 1) / NN_LANES * NN_LANES; }
@@ -24,18 +24,15 @@ static size_t group_of(size_t m, size_t classes) {
     return size_max(NN_LANES, size_min(fit, most));
 }
 
-/* Draws in the group that begins with `first`, padded to whole vectors. */
+/* Number of draws in the group that starts at `first`, rounded up to whole vectors. */
 static size_t draws_in(const nn_draws *d, size_t first) {
     return size_min(d->group, round_up(d->m - first));
 }
 
-void nn_draws_destroy(scant_ctx *ctx, nn_draws *d) {
+void nn_draws_free(nn_draws *d) {
     if (!d) return;
-    scant__free(ctx, d->w);
-    scant__free(ctx, d->mean);
-    scant__free(ctx, d->rho);
-    scant__free(ctx, d->bias);
-    scant__free(ctx, d);
+    scant__arena_end(&d->arena);
+    scant__free(d->arena.ctx, d);
 }
 
 /* ---- drawing ---- */
@@ -43,10 +40,10 @@ void nn_draws_destroy(scant_ctx *ctx, nn_draws *d) {
 typedef struct draw_job {
     nn_draws *d;
     uint64_t seed;
-    double rate; /* for dropout */
+    double rate; /* dropout rate */
 } draw_job;
 
-/* The weights of a class under a draw: one per feature, *apart floats apart. */
+/* The weights of class k in a draw: one per feature, *apart floats apart. */
 static float *column_at(const nn_draws *d, size_t draw, size_t k, size_t *apart) {
     size_t first = draw / d->group * d->group, in = draws_in(d, first);
     size_t column = k * in + (draw - first), panel = column / NN_PANEL * NN_PANEL;
@@ -54,59 +51,36 @@ static float *column_at(const nn_draws *d, size_t draw, size_t k, size_t *apart)
     return d->w + (first * d->classes + panel) * d->width + (column - panel);
 }
 
-static void draw_law(const nn_draws *d, const scant__rng *rng, size_t draw) {
-    double pair[2] = {0};
-    size_t i = 0, apart;
-    for (size_t k = 0; k < d->classes; k++) {
-        float *column = column_at(d, draw, k, &apart);
-        for (size_t j = 0; j < d->width; j++, i++) {
-            if (i % 2 == 0) scant__rng_normal_pair(rng, i / 2, pair);
-            column[j * apart] =
-                (float)((double)d->mean[i] + (double)d->rho[i] * pair[i % 2]);
-        }
-    }
-}
-
-static void draw_dropped(const nn_draws *d, const scant__rng *rng, size_t draw,
-                         double rate) {
-    float by = (float)(1 / (1 - rate));
-    size_t apart;
-    for (size_t k = 0; k < d->classes; k++) {
-        float *column = column_at(d, draw, k, &apart);
-        for (size_t j = 0; j < d->width; j++) {
-            bool dropped = scant__rng_unit(rng, j) < rate;
-            column[j * apart] = dropped ? 0 : by * d->mean[k * d->width + j];
-        }
-    }
-}
-
-static void draw_nothing(const nn_draws *d, size_t draw) {
-    size_t apart;
-    for (size_t k = 0; k < d->classes; k++) {
-        float *column = column_at(d, draw, k, &apart);
-        for (size_t j = 0; j < d->width; j++) column[j * apart] = 0;
-    }
-}
-
+/* Makes one draw. Draws m, m+1, ... are the padding of the last vector: zero. */
 static scant_status draw_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     const draw_job *j = arg;
     const nn_draws *d = j->d;
     scant__rng draws = {j->seed, SCANT__RNG_POSTERIOR};
     scant__rng rng = {scant__rng_u64(&draws, block), SCANT__RNG_POSTERIOR};
+    float by = (float)(1 / (1 - j->rate));
+    double pair[2] = {0};
+    size_t i = 0, apart;
     (void)worker, (void)fault;
-    if (block >= d->m)
-        draw_nothing(d, block);
-    else if (d->rho)
-        draw_law(d, &rng, block);
-    else
-        draw_dropped(d, &rng, block, j->rate);
+    for (size_t k = 0; k < d->classes; k++) {
+        float *column = column_at(d, block, k, &apart);
+        for (size_t f = 0; f < d->width; f++, i++) {
+            float value = 0;
+            if (block < d->m && d->rho) {
+                if (i % 2 == 0) scant__rng_normal_pair(&rng, i / 2, pair);
+                value = (float)((double)d->mean[i] + (double)d->rho[i] * pair[i % 2]);
+            } else if (block < d->m && scant__rng_unit(&rng, f) >= j->rate) {
+                value = by * d->mean[i];
+            }
+            column[f * apart] = value;
+        }
+    }
     return SCANT_OK;
 }
 
 /* ---- the posterior ---- */
 
-/* Copies the current last layer. rho holds deviations. */
+/* Copies the current last layer; rho becomes the standard deviations. */
 static scant_status copy_posterior(scant_net *net, nn_draws *d) {
     const nn_net *shape = net->net;
     const nn_node *head = &shape->nodes[shape->head];
@@ -121,24 +95,17 @@ static scant_status copy_posterior(scant_net *net, nn_draws *d) {
     return SCANT_OK;
 }
 
-static scant_status new_draws(scant_net *net, nn_draws **out) {
+static scant_status set_posterior(scant_net *net, nn_draws *d) {
     const nn_net *shape = net->net;
-    size_t width = scant_net_features(net), classes = shape->classes;
-    scant_ctx *ctx = net->ctx;
-    nn_draws *d = *out = scant__zalloc(ctx, 1, sizeof *d);
-    if (!d) return SCANT_ENOMEM;
-    *d = (nn_draws){.m = shape->draws, .classes = classes, .width = width};
-    d->group = group_of(d->m, classes);
-    d->mean = scant__alloc(ctx, classes, size_mul(width, sizeof *d->mean));
-    d->bias = scant__alloc(ctx, classes, sizeof *d->bias);
+    d->m = shape->draws;
+    d->classes = shape->classes;
+    d->width = scant_net_features(net);
+    d->group = group_of(d->m, d->classes);
+    d->mean = TRY_NEW(&d->arena, float, size_mul(d->classes, d->width));
+    d->bias = TRY_NEW(&d->arena, float, d->classes);
     if (shape->bayes == NN_BAYES_VARIATIONAL)
-        d->rho = scant__alloc(ctx, classes, size_mul(width, sizeof *d->rho));
-    bool law = d->rho || shape->bayes != NN_BAYES_VARIATIONAL;
-    scant_status s = d->mean && d->bias && law ? copy_posterior(net, d) : SCANT_ENOMEM;
-    if (s == SCANT_OK) return SCANT_OK;
-    nn_draws_destroy(ctx, d);
-    *out = NULL;
-    return s;
+        d->rho = TRY_NEW(&d->arena, float, size_mul(d->classes, d->width));
+    return copy_posterior(net, d);
 }
 
 static bool same_floats(const float *a, const float *b, size_t n) {
@@ -147,32 +114,30 @@ static bool same_floats(const float *a, const float *b, size_t n) {
 
 scant_status nn_draws_of(scant_net *net, const nn_draws **out) {
     const nn_net *shape = net->net;
-    nn_draws *d, *old = net->drawn;
+    nn_draws *old = net->drawn;
     *out = NULL;
     if (shape->bayes == NN_BAYES_NONE) return SCANT_OK;
-    TRY(new_draws(net, &d));
+    AUTO(nn_draws_auto) nn_draws *d = scant__zalloc(net->ctx, 1, sizeof *d);
+    if (!d) return SCANT_ENOMEM;
+    d->arena.ctx = net->ctx;
+    TRY(set_posterior(net, d));
     size_t n = d->classes * d->width, all = round_up(d->m);
     if (old && same_floats(old->mean, d->mean, n) && same_floats(old->rho, d->rho, n) &&
         same_floats(old->bias, d->bias, d->classes)) {
-        nn_draws_destroy(net->ctx, d);
         *out = old;
         return SCANT_OK;
     }
-    nn_draws_destroy(net->ctx, old);
+    nn_draws_free(old);
     net->drawn = NULL;
-    d->w = scant__alloc(net->ctx, size_mul(all, d->classes), d->width * sizeof *d->w);
+    d->w = TRY_NEW(&d->arena, float, size_mul(size_mul(all, d->classes), d->width));
     draw_job job = {d, shape->draw_seed, (double)shape->nodes[shape->features].rate};
-    scant_status s =
-        d->w ? scant__parfor(net->ctx, NULL, all, draw_block, &job) : SCANT_ENOMEM;
-    if (s != SCANT_OK) {
-        nn_draws_destroy(net->ctx, d);
-        return s;
-    }
+    TRY(scant__parfor(net->ctx, NULL, all, draw_block, &job));
     *out = net->drawn = d;
+    d = NULL;
     return SCANT_OK;
 }
 
-/* ---- samples ---- */
+/* ---- predictions ---- */
 
 typedef struct add_job {
     const nn_draws *d;
@@ -183,7 +148,7 @@ typedef struct add_job {
     float *samples, *room;
 } add_job;
 
-/* Logits of a block under a group. */
+/* Floats per thread: logits of a block and a group. */
 static size_t room_each(size_t classes) {
     return size_max(FLOATS_AIM, size_mul(ROWS * NN_LANES, classes));
 }
@@ -192,7 +157,7 @@ size_t nn_draws_room(const scant_ctx *ctx, size_t classes) {
     return size_mul(ctx->threads, room_each(classes));
 }
 
-/* Regression outputs are not logits. */
+/* Regression: adds the outputs themselves. */
 static void add_outputs(const nn_draws *d, float *z, size_t live, double *sums) {
     for (size_t s = 0; s < live; s++) {
         z[s] += d->bias[0];

@@ -7,9 +7,9 @@
  * features set to 0 and the others divided by 1 - rate, as in training. Draw s is a
  * function of (draw_seed, s) only, not of samples, blocks, threads or other draws.
  *
- * A group of draws is multiplied with a block of samples: class by class and within a
- * class draw by draw, so that draws are the lanes of the following softmax. Cost per
- * sample: m C d multiply-adds and m C exponentials. Memory: m C d floats per network.
+ * A group of draws is multiplied with a block of samples. The products are ordered by
+ * class, then by draw: draws are the lanes of the softmax that follows. Cost per sample:
+ * m C d multiply-adds and m C exponentials. Memory: m C d floats per network.
  */
 #ifndef SCANT_NN_DRAWS_H
 #define SCANT_NN_DRAWS_H
@@ -18,17 +18,19 @@
 #include "scant/train.h"
 
 typedef struct nn_draws {
+    scant__arena arena; /* owns the arrays */
     size_t m, classes, width;
     size_t group; /* draws multiplied at a time: a multiple of NN_LANES */
-    float *w;     /* groups of width x (classes, draws of the group), as nn_kernels.panels
-                     takes them; the last group is zero-padded to whole vectors */
-    float *mean, *rho, *bias; /* the posterior they were drawn from; rho NULL: dropout */
+    float *w;     /* groups of width x (classes, draws of the group), in the layout of
+                     nn_kernels.panels; the last group is zero-padded to whole vectors */
+    float *mean, *rho, *bias; /* posterior; rho: standard deviations, NULL: dropout */
 } nn_draws;
 
-/* The draws of net's current weights, reused if its last layer has not changed. Borrowed
- * from net until the next call. NULL: it has none (bayes = none). */
+/* The draws for net's current weights, reused if its last layer has not changed; NULL for
+ * bayes = none. They belong to net and are valid until the next call. */
 scant_status nn_draws_of(scant_net *net, const nn_draws **out);
-void nn_draws_destroy(scant_ctx *ctx, nn_draws *draws); /* NULL is fine */
+void nn_draws_free(nn_draws *draws); /* NULL is fine */
+DEFINE_AUTO(nn_draws, nn_draws)
 
 /* Scratch of all threads, in floats. */
 size_t nn_draws_room(const scant_ctx *ctx, size_t classes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes every draw's probabilities for every sample to a file of m planes of n x
- * classes. Samples come in batches, each of which is a piece of every plane; batches are
- * collected until the pieces are large.
+ * classes. A batch of samples is a piece of every plane; batches are collected until the
+ * buffer is full, so that pieces are large.
  */
 #include "data/file.h"
 #include "nn/inference.h"
@@ -10,16 +10,15 @@
 
 enum {
     BYTES = 8 << 20, /* buffer size, unless a single sample needs more */
-    SHARE = 8        /* or this fraction of the memory cap, if less */
+    SHARE = 8        /* at most 1/SHARE of the memory cap */
 };
 
 typedef struct gather {
     scant_writer *writer;
     size_t m, n, classes;
-    bool lasting;
-    size_t rows;         /* capacity */
-    size_t batch;        /* maximum batch */
-    size_t first, count; /* collected so far */
+    size_t rows;         /* capacity of block in samples */
+    size_t batch;        /* maximum batch size */
+    size_t first, count; /* samples first..first+count-1 are in block */
     float *block;        /* m x rows x classes */
     nn_inference reading;
 } gather;
@@ -42,53 +41,39 @@ static scant_status take(void *arg, const nn_outputs *said) {
     return SCANT_OK;
 }
 
-static scant_status check(scant_net *net, const gather *g) {
-    if (g->classes == 1)
+scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
+                        size_t n, const char *path, bool lasting) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
+    gather g = {.m = scant_net_draws(net),
+                .n = rows ? n : scant_data_count(data),
+                .classes = scant_net_classes(net)};
+    if (g.classes == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
             "samples need class probabilities, but the network has one output, a number");
-    if (g->m == 1)
+    if (g.m == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
             "the network makes only one prediction per sample; samples need "
             "bayes=variational or dropout with at least two draws, or an ensemble");
-    return SCANT_OK;
-}
-
-static scant_status run(scant_net *net, const scant_data *data, const size_t *rows,
-                        gather *g, const char *path) {
-    size_t each = size_mul(size_mul(g->m, g->classes), sizeof(float));
+    size_t each = size_mul(size_mul(g.m, g.classes), sizeof(float));
     size_t bytes = size_min(BYTES, net->ctx->cap / SHARE);
-    g->rows = size_max(1, size_min(bytes / size_max(each, 1), g->n));
-    g->batch = size_min(g->rows, nn_infer_batch(net, g->n));
-    g->block = scant__alloc(net->ctx, g->rows, each);
-    if (!g->block) return SCANT_ENOMEM;
-    g->reading = (nn_inference){.phase = "drawing",
-                                .fn = take,
-                                .arg = g,
-                                .most = g->batch,
-                                .samples = g->block,
-                                .apart = g->rows * g->classes};
-    scant_status s = scant_writer_open(net->ctx, path, SCANT_F32, 3,
-                                       (size_t[]){g->m, g->n, g->classes}, &g->writer);
-    if (s == SCANT_OK && !g->lasting) scant__writer_temporary(g->writer);
-    if (s == SCANT_OK) s = nn_infer(net, data, rows, g->n, &g->reading);
-    if (s == SCANT_OK)
-        s = scant_writer_finish(g->writer);
-    else
-        scant_writer_free(g->writer);
-    scant__free(net->ctx, g->block);
+    g.rows = size_max(1, size_min(bytes / size_max(each, 1), g.n));
+    g.batch = size_min(g.rows, nn_infer_batch(net, g.n));
+    g.block = TRY_NEW(&arena, float, size_mul(g.rows, each / sizeof(float)));
+    g.reading = (nn_inference){.phase = "drawing",
+                               .fn = take,
+                               .arg = &g,
+                               .most = g.batch,
+                               .samples = g.block,
+                               .apart = g.rows * g.classes};
+    TRY(scant_writer_open(net->ctx, path, SCANT_F32, 3, (size_t[]){g.m, g.n, g.classes},
+                          &g.writer));
+    if (!lasting) scant__writer_temporary(g.writer);
+    scant_status s = nn_infer(net, data, rows, g.n, &g.reading);
+    if (s == SCANT_OK) return scant_writer_finish(g.writer);
+    scant_writer_free(g.writer);
     return s;
-}
-
-scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *path, bool lasting) {
-    gather g = {.m = scant_net_draws(net),
-                .n = rows ? n : scant_data_count(data),
-                .classes = scant_net_classes(net),
-                .lasting = lasting};
-    TRY(check(net, &g));
-    return run(net, data, rows, &g, path);
 }
 
 scant_status scant_net_samples(scant_net *net, const scant_data *data, const size_t *rows,

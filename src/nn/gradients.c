@@ -5,11 +5,11 @@
  * by its output; the results follow layer by layer (nn/persample.h), so no sample's full
  * gradient is ever in memory.
  *
- *   norms     dense: |d x^T|^2 = |d|^2 |x|^2. Convolution: of d P^T, P the patches of x;
- *             where the output has few positions, as sum_pq (d_p.d_q)(x_p.x_q), which
- *             needs no gradient at all. Bias: |sum of d|^2.
- *   products  <d, V x> with the direction's weights V in the layer's place, or with the
- *             gradient if it is available anyway.
+ *   norms     dense: |d x^T|^2 = |d|^2 |x|^2. Convolution: |d P^T|^2, P the patches of x;
+ *             if the output has few positions, sum_pq (d_p.d_q)(x_p.x_q), which needs no
+ *             gradient. Bias: |sum of d|^2.
+ *   products  <d, V x> with V the direction's part for the layer, or <gradient, V> if
+ *             the gradient is computed anyway.
  *   lengths   norms of the loss gradient at every class, weighted by the probabilities.
  *   sum       the backward pass's result, summed over batches in double.
  *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as a kernel's
@@ -17,12 +17,12 @@
  *             sign s_j, to entry h_j of k. E<Sx, Sy> = <x, y>, and the variance is at
  *             most 2 |x|^2 |y|^2 / k. A dense Johnson-Lindenstrauss matrix has the same
  *             variance up to a constant, but costs k multiply-adds per entry instead of
- *             one, and k times 4 bytes per parameter instead of 4. j counts in the plain
- *             order of all trained parameters, so a sketch of the last layer is that
- *             layer's part of the full sketch.
+ *             one, and k times 4 bytes per parameter instead of 4. j counts all trained
+ *             parameters in plain order, so a sketch of the last layer is that layer's
+ *             part of the full sketch.
  *
  * The front of a small network (plan_front.c) computes its own per-sample gradients,
- * eight at a time; they are added to those of the layers behind it.
+ * eight at a time; they are added to those of the other layers.
  *
  * Samples are independent and distributed over threads: apart from oneDNN's passes,
  * results do not depend on the thread count.
@@ -30,6 +30,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "core/rng.h"
 #include "linalg/gemm_f32.h"
 #include "linalg/kernels.h"
@@ -39,30 +40,30 @@
 #include "scant/train.h"
 
 enum {
-    DENSE_BLOCK = 16, /* samples per task: their products with V are one matrix product */
+    DENSE_BLOCK = 16, /* maximum samples per task; a dense layer multiplies them by V in
+                         one product */
     TASK_WORK = 1 << 20,     /* multiply-adds per task */
-    TABLE_BLOCK = 1 << 16,   /* entries */
+    TABLE_BLOCK = 1 << 16,   /* table entries per task */
     SKETCH_MOST = 0x7fffffff /* a bucket and a sign share 32 bits */
 };
 
 /* The results wanted from one backward pass. */
 typedef struct wanted {
-    double *norms, *products; /* from the batch's first sample on */
+    double *norms, *products; /* entry 0: the batch's first sample */
     float *sketches;
     size_t apart; /* floats between two samples' sketches */
 } wanted;
 
 typedef struct work {
-    nn_tracer t;
-    scant__arena arena;
+    nn_tracer t; /* its arena owns the following */
     const scant_gradient_opts *opts;
     const la_kernels *kernels;
     uint32_t *table; /* per parameter: 2 * bucket + (sign is -1) */
-    double *total;   /* for sum: packed like weights, or plain for last_layer */
+    double *total;   /* sum of gradients: packed like weights; plain for last_layer */
     bool front;      /* the plan has a front */
-    float *packed;   /* front only: the direction packed like weights, */
-    double *sums;    /* and a batch of norms and products */
-    double *squares; /* lengths only: a batch of norms and probabilities */
+    float *packed;   /* front only: the direction, packed like weights */
+    double *sums;    /* front only: norms and products of a batch */
+    double *squares; /* lengths only: norms and probabilities of a batch */
     float *room;     /* scratch of all workers */
     size_t room_each;
     /* current layer: */
@@ -91,7 +92,7 @@ static const float *direction(const work *w, size_t at) {
     return w->opts->direction + (at - w->t.offset);
 }
 
-/* Folds numbers of parameters at, at+1, ... into a sketch. */
+/* Adds `by` times the gradient entries of parameters at, at+1, ... to a sketch. */
 static void fold(const work *w, size_t at, const float *numbers, size_t n, float by,
                  float *sketch) {
     const uint32_t *table = w->table + (at - w->t.offset);
@@ -101,7 +102,7 @@ static void fold(const work *w, size_t at, const float *numbers, size_t n, float
     }
 }
 
-/* Whether a convolution's norm is cheaper by pairs of positions. */
+/* Whether position_norm() is cheaper than the gradient for a convolution's norm. */
 static bool by_positions(const nn_layer *l) {
     size_t per = l->rows / l->node->groups;
     return l->node->kind == NN_CONV &&
@@ -232,9 +233,9 @@ static size_t layer_room(const nn_layer *l) {
     return size_add(most, l->rows);
 }
 
-/* ---- a front ---- */
+/* ---- the network's front ---- */
 
-/* The parameter whose gradient is at `at` in a packed vector. */
+/* The parameter that holds entry `at` of a packed vector. */
 static size_t param_at(const work *w, size_t at) {
     const nn_slice *slices = w->t.net->weights->slices;
     size_t i = 0;
@@ -283,15 +284,13 @@ static scant_status front_room(work *w, const scant_gradients *out) {
     nn_weights *weights = w->t.net->weights;
     w->front = !w->t.last_layer && nn_plan_front_last(w->t.plan);
     if (!w->front) return SCANT_OK;
-    w->sums = scant__arena_alloc(&w->arena, 2 * w->t.batch, sizeof *w->sums);
-    if (!w->sums) return SCANT_ENOMEM;
+    w->sums = TRY_NEW(&w->t.arena, double, 2 * w->t.batch);
     if (!out->products) return SCANT_OK;
-    w->packed = scant__arena_zalloc(&w->arena, weights->n_trained, sizeof *w->packed);
-    if (!w->packed) return SCANT_ENOMEM;
+    w->packed = TRY_ZERO(&w->t.arena, float, weights->n_trained);
     return nn_weights_repack(weights, w->opts->direction, true, w->packed);
 }
 
-/* ---- sequences of layers ---- */
+/* ---- all layers ---- */
 
 static scant_status run_layers(work *w, const wanted *want) {
     w->want = *want;
@@ -326,13 +325,12 @@ static scant_status table_block(void *arg, size_t block, unsigned worker,
 }
 
 static scant_status make_table(work *w) {
-    w->table = scant__arena_alloc(&w->arena, w->t.parameters, sizeof *w->table);
-    if (!w->table) return SCANT_ENOMEM;
+    w->table = TRY_NEW(&w->t.arena, uint32_t, w->t.parameters);
     size_t blocks = (w->t.parameters + TABLE_BLOCK - 1) / TABLE_BLOCK;
     return scant__parfor(w->t.net->ctx, NULL, blocks, table_block, w);
 }
 
-/* One backward pass per class. */
+/* Sketches the gradient of every output: one backward pass per class. */
 static scant_status sketch_outputs(work *w, float *sketches) {
     size_t classes = w->t.net->net->classes, k = w->opts->sketch;
     for (size_t c = 0; c < classes; c++) {
@@ -344,7 +342,7 @@ static scant_status sketch_outputs(work *w, float *sketches) {
     return SCANT_OK;
 }
 
-/* ---- expected lengths ---- */
+/* ---- expected gradient lengths ---- */
 
 /* d_logits = p - e_c for all samples; chance[i] is p_c. */
 static void class_gradient(work *w, int32_t c, double *chance) {
@@ -357,7 +355,7 @@ static void class_gradient(work *w, int32_t c, double *chance) {
     }
 }
 
-/* One backward pass per class. */
+/* Adds p_c |gradient at class c| over all classes: one backward pass per class. */
 static scant_status expect_lengths(work *w, double *lengths) {
     double *norms = w->squares, *chance = norms + w->t.batch;
     for (size_t c = 0; c < w->t.net->net->classes; c++) {
@@ -370,7 +368,7 @@ static scant_status expect_lengths(work *w, double *lengths) {
     return SCANT_OK;
 }
 
-/* ---- the sum ---- */
+/* ---- sum of the gradients ---- */
 
 static size_t total_size(const work *w) {
     return w->t.last_layer ? w->t.parameters : w->t.net->weights->n_trained;
@@ -394,12 +392,12 @@ static void add_batch(work *w) {
 
 static scant_status give_sum(work *w, float *sum) {
     nn_weights *weights = w->t.net->weights;
-    float *to = w->t.last_layer ? sum : weights->grads; /* free to overwrite now */
+    float *to = w->t.last_layer ? sum : weights->grads; /* no longer needed */
     for (size_t i = 0; i < total_size(w); i++) to[i] = (float)w->total[i];
     return w->t.last_layer ? SCANT_OK : nn_weights_unpack(weights, to, true, sum);
 }
 
-/* ---- all of it ---- */
+/* ---- scant_net_gradients() ---- */
 
 static scant_status check(scant_net *net, const scant_gradient_opts *o, size_t n,
                           const scant_gradients *out) {
@@ -420,23 +418,15 @@ static scant_status check(scant_net *net, const scant_gradient_opts *o, size_t n
 }
 
 static scant_status take_room(work *w, const scant_gradients *out) {
-    scant_ctx *ctx = w->t.net->ctx;
+    scant__arena *arena = &w->t.arena;
+    size_t threads = w->t.net->ctx->threads;
     for (size_t i = 0; i < w->t.n_layers; i++)
         w->room_each = size_max(w->room_each, layer_room(&w->t.layers[i]));
     w->room_each = size_add(w->room_each, 15) / 16 * 16;
-    if (out->norms || out->products || out->sketches || out->lengths) {
-        w->room = scant__arena_alloc(&w->arena, ctx->threads,
-                                     size_mul(w->room_each, sizeof *w->room));
-        if (!w->room) return SCANT_ENOMEM;
-    }
-    if (out->sum) {
-        w->total = scant__arena_zalloc(&w->arena, total_size(w), sizeof *w->total);
-        if (!w->total) return SCANT_ENOMEM;
-    }
-    if (out->lengths) {
-        w->squares = scant__arena_alloc(&w->arena, 2 * w->t.batch, sizeof *w->squares);
-        if (!w->squares) return SCANT_ENOMEM;
-    }
+    if (out->norms || out->products || out->sketches || out->lengths)
+        w->room = TRY_NEW(arena, float, size_mul(threads, w->room_each));
+    if (out->sum) w->total = TRY_ZERO(arena, double, total_size(w));
+    if (out->lengths) w->squares = TRY_NEW(arena, double, 2 * w->t.batch);
     TRY(front_room(w, out));
     return out->sketches ? make_table(w) : SCANT_OK;
 }
@@ -446,10 +436,7 @@ static void loss_gradient(work *w, const int32_t *labels) {
     size_t classes = w->t.net->net->classes;
     for (size_t i = 0; i < w->t.count; i++) {
         const float *z = nn_tracer_logits(&w->t) + i * classes;
-        int32_t label = 0;
-        for (size_t c = 1; c < classes; c++)
-            if (z[c] > z[label]) label = (int32_t)c;
-        if (labels) label = labels[i];
+        int32_t label = labels ? labels[i] : (int32_t)scant__argmax(z, classes);
         nn_loss(&(nn_wanted){.labels = &label}, 1, classes, z,
                 w->t.d_logits + i * classes);
     }
@@ -500,11 +487,9 @@ scant_status scant_net_gradients(scant_net *net, const scant_data *data,
     if (out->lengths) memset(out->lengths, 0, n * sizeof *out->lengths);
     if (out->sketches) memset(out->sketches, 0, n * each * sizeof *out->sketches);
     work w = {.opts = &o, .kernels = la_kernels_for(LA_F32)};
-    scant__arena_init(&w.arena, net->ctx);
     scant_status s =
         nn_tracer_open(&w.t, net, n, o.last_layer ? NN_SCOPE_LAST : NN_SCOPE_REST);
     if (s == SCANT_OK) s = run(&w, data, rows, n, out);
-    scant__arena_end(&w.arena);
     nn_tracer_close(&w.t);
     return s;
 }

@@ -19,7 +19,7 @@
 
 enum { SLOTS = 3, BYTES_AIM = 256 << 20 };
 
-/* As large as is useful, as small as memory requires. */
+/* At most 256 samples, fewer if activations would exceed about BYTES_AIM. */
 size_t nn_infer_batch(const scant_net *net, size_t n) {
     size_t sample = 1;
     for (size_t i = 0; i < net->net->n_nodes; i++)
@@ -34,7 +34,7 @@ typedef struct stream {
     const scant_data *data;
     const size_t *rows;
     size_t n, batch, width;
-    bool raw; /* members scale samples themselves */
+    bool raw; /* samples are unscaled: each member scales its own input */
     float *slots;
 } stream;
 
@@ -57,31 +57,25 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
 /* ---- averages over members and draws ---- */
 
 typedef struct average {
-    bool many;    /* false: a single draw's logits are passed on unchanged */
-    size_t draws; /* draws of all members */
+    bool many;    /* several members or posterior draws; false: logits stay unchanged */
+    size_t draws; /* number of draws of all members */
     double *sums; /* batch x classes */
     float *probs, *logits;
     float *room; /* scratch of nn_draws_add() */
 } average;
 
-static scant_net *member_at(scant_net *net, size_t i) {
-    return i ? net->members[i - 1] : net;
-}
-
 static scant_status average_room(scant_net *net, size_t members, size_t batch,
                                  bool sampled, scant__arena *arena, average *c) {
     size_t classes = net->net->classes;
     for (size_t i = 0; i < members; i++) {
-        scant_net *m = member_at(net, i);
+        scant_net *m = scant_net_member(net, i);
         c->draws += m->net->draws;
         c->many = c->many || m->net->bayes != NN_BAYES_NONE || i > 0;
     }
     if (!c->many && !sampled) return SCANT_OK;
-    c->sums = scant__arena_alloc(arena, batch, size_mul(classes, sizeof *c->sums));
-    c->probs = scant__arena_alloc(arena, batch, size_mul(2 * classes, sizeof *c->probs));
-    c->room =
-        scant__arena_alloc(arena, nn_draws_room(net->ctx, classes), sizeof *c->room);
-    if (!c->sums || !c->probs || !c->room) return SCANT_ENOMEM;
+    c->sums = TRY_NEW(arena, double, size_mul(batch, classes));
+    c->probs = TRY_NEW(arena, float, size_mul(batch, 2 * classes));
+    c->room = TRY_NEW(arena, float, nn_draws_room(net->ctx, classes));
     c->logits = c->probs + batch * classes;
     return SCANT_OK;
 }
@@ -125,7 +119,7 @@ static scant_status run_batch(const stream *s, average *c, nn_inference *r,
     nn_plan *plan;
     if (c->sums) memset(c->sums, 0, n * classes * sizeof *c->sums);
     for (size_t i = 0; i < members; i++) {
-        scant_net *m = member_at(s->net, i);
+        scant_net *m = scant_net_member(s->net, i);
         TRY(run_member(m, s, input, n, &plan));
         if (i == 0) said->features = nn_plan_features(plan);
         if (i == 0) said->logits = nn_plan_logits(plan);
@@ -149,27 +143,22 @@ static scant_status run_batch(const stream *s, average *c, nn_inference *r,
 static scant_status run_batches(stream *s, average *c, nn_inference *r, size_t members) {
     size_t batches = (s->n + s->batch - 1) / s->batch, slot;
     scant_ctx *ctx = s->net->ctx;
-    scant__prefetch *prefetch = NULL;
-    scant_status status = scant__prefetch_start(
-        ctx,
-        &(scant__prefetch_job){.last = batches,
+    scant__prefetch_job job = {.last = batches,
                                .slots = SLOTS,
                                .threads = nn_input_threads(s->net, s->data),
                                .arg = s,
-                               .fill = fill},
-        &prefetch);
-    for (size_t b = 0; b < batches && status == SCANT_OK; b++) {
+                               .fill = fill};
+    AUTO(scant__prefetch_auto) scant__prefetch *prefetch = NULL;
+    TRY(scant__prefetch_start(ctx, &job, &prefetch));
+    for (size_t b = 0; b < batches; b++) {
         nn_outputs said = {.first = b * s->batch};
         said.count = size_min(s->batch, s->n - said.first);
-        status = scant__prefetch_take(prefetch, &slot);
-        if (status == SCANT_OK)
-            status =
-                run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said);
-        if (status == SCANT_OK) status = r->fn(r->arg, &said);
-        if (status == SCANT_OK) status = scant__tick(ctx, r->phase, b + 1, batches);
+        TRY(scant__prefetch_take(prefetch, &slot));
+        TRY(run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said));
+        TRY(r->fn(r->arg, &said));
+        TRY(scant__tick(ctx, r->phase, b + 1, batches));
     }
-    scant__prefetch_end(prefetch);
-    return status;
+    return SCANT_OK;
 }
 
 scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows,
@@ -189,21 +178,14 @@ scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows
     average c = {0};
     nn_plan *plan;
     const nn_draws *draws;
-    scant__arena arena;
-    scant__arena_init(&arena, net->ctx);
-    scant_status status = SCANT_OK;
-    for (size_t i = 0; i < members && status == SCANT_OK; i++) {
-        status = nn_network_plan(member_at(net, i), s.batch, NN_PREDICT, &plan);
-        if (status == SCANT_OK) status = nn_draws_of(member_at(net, i), &draws);
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
+    for (size_t i = 0; i < members; i++) {
+        TRY(nn_network_plan(scant_net_member(net, i), s.batch, NN_PREDICT, &plan));
+        TRY(nn_draws_of(scant_net_member(net, i), &draws));
     }
-    if (status == SCANT_OK)
-        status = average_room(net, members, s.batch, r->samples != NULL, &arena, &c);
-    if (status == SCANT_OK) {
-        s.slots = scant__arena_alloc(&arena, SLOTS * s.batch, s.width * sizeof *s.slots);
-        status = s.slots ? run_batches(&s, &c, r, members) : SCANT_ENOMEM;
-    }
-    scant__arena_end(&arena);
-    return status;
+    TRY(average_room(net, members, s.batch, r->samples != NULL, &arena, &c));
+    s.slots = TRY_NEW(&arena, float, size_mul(SLOTS * s.batch, s.width));
+    return run_batches(&s, &c, r, members);
 }
 
 /* ---- predictions ---- */
@@ -233,11 +215,12 @@ static scant_status predict_batch(void *arg, const nn_outputs *said) {
 
 scant_status scant_net_predict(scant_net *net, const scant_data *data, const size_t *rows,
                                size_t n, const scant_outputs *outputs) {
-    predict p = {
-        outputs,
-        scant_net_features(net),
-        scant_net_classes(net),
-        {.phase = "reading out", .fn = predict_batch, .samples = outputs->samples}};
+    predict p = {outputs,
+                 scant_net_features(net),
+                 scant_net_classes(net),
+                 {.phase = "computing predictions",
+                  .fn = predict_batch,
+                  .samples = outputs->samples}};
     if (outputs->calibrated &&
         !(outputs->temperature > 0 && isfinite(outputs->temperature)))
         return scant__fail(net->ctx, SCANT_EUSAGE,
@@ -258,7 +241,7 @@ typedef struct judge {
     const size_t *rows;
     size_t classes, samples, correct;
     double loss;
-    float *logits;   /* of all samples, for calibration and the temperature */
+    float *logits;   /* logits of all samples, for calibration and the temperature */
     int32_t *chosen; /* labels in the order of rows */
 } judge;
 
@@ -328,27 +311,24 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
             net->ctx, SCANT_EINPUT,
             "%s has one target per sample, but the network has %zu outputs",
             scant_data_name(data), j.classes);
-    scant__arena arena;
-    scant__arena_init(&arena, net->ctx);
-    scant_status s = SCANT_OK;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     if (j.labels) {
         j.targets = NULL;
-        j.logits = scant__arena_alloc(&arena, size_max(n, 1), j.classes * sizeof(float));
-        j.chosen = scant__arena_alloc(&arena, size_max(n, 1), sizeof(int32_t));
-        if (!j.logits || !j.chosen) s = SCANT_ENOMEM;
+        j.logits = TRY_NEW(&arena, float, size_mul(size_max(n, 1), j.classes));
+        j.chosen = TRY_NEW(&arena, int32_t, size_max(n, 1));
     }
     nn_inference r = {
         .phase = "evaluating", .fn = judge_batch, .arg = &j, .alone = alone};
-    if (s == SCANT_OK) s = nn_infer(net, data, rows, n, &r);
-    if (s == SCANT_OK && j.samples) {
-        out->samples = j.samples;
-        out->loss = j.loss / (double)j.samples;
-        out->accuracy = (double)j.correct / (double)j.samples;
-        if (j.labels) judge_confidence(&j, out, scaled);
-    }
-    if (s != SCANT_OK && isnan(j.loss)) out->loss = j.loss; /* the cause of the failure */
-    scant__arena_end(&arena);
-    return s;
+    scant_status s = nn_infer(net, data, rows, n, &r);
+    if (s != SCANT_OK && isnan(j.loss))
+        out->loss = j.loss; /* tells the caller the cause */
+    TRY(s);
+    if (!j.samples) return SCANT_OK;
+    out->samples = j.samples;
+    out->loss = j.loss / (double)j.samples;
+    out->accuracy = (double)j.correct / (double)j.samples;
+    if (j.labels) judge_confidence(&j, out, scaled);
+    return SCANT_OK;
 }
 
 scant_status scant_net_evaluate(scant_net *net, const scant_data *data,

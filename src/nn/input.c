@@ -40,7 +40,7 @@ scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
 }
 
 void nn_input_scale(const scant_net *net, float *row) {
-    if (!net->mean) return;
+    if (!net->scaled) return;
     nn_shape s = nn_net_input(net->net);
     size_t plane = s.h * s.w;
     for (size_t c = 0; c < s.c; c++) {
@@ -93,9 +93,9 @@ enum { SCALING_SAMPLES = 10000, SCALING_BLOCK = 50 };
 
 typedef struct moments {
     const scant_data *data;
-    const size_t *rows; /* NULL: all */
+    const size_t *rows; /* NULL: all samples */
     size_t samples, stride, channels, plane;
-    float *row;   /* per worker */
+    float *row;   /* per worker: one sample */
     double *sums; /* per block: sum and sum of squares of each channel */
 } moments;
 
@@ -132,13 +132,13 @@ static void moments_end(const moments *m, size_t blocks, float *mean, float *dev
         }
         double mu = sum / n, var = squares / n - mu * mu;
         mean[c] = (float)mu;
-        deviation[c] = var > 1e-12 ? (float)sqrt(var) : 1; /* a constant channel */
+        deviation[c] = var > 1e-12 ? (float)sqrt(var) : 1; /* 1: constant channel */
     }
 }
 
 scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
                                   const size_t *rows, size_t n) {
-    if (net->mean || !scant__data_is_image(data)) return SCANT_OK;
+    if (net->scaled || !scant__data_is_image(data)) return SCANT_OK;
     size_t shape[3];
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     scant_data_shape(data, shape);
@@ -150,21 +150,13 @@ scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
     if (!n) return SCANT_OK;
     m.samples = (n + m.stride - 1) / m.stride;
     size_t blocks = (m.samples + SCALING_BLOCK - 1) / SCALING_BLOCK;
-    scant__arena arena;
-    scant__arena_init(&arena, net->ctx);
-    m.row = scant__arena_alloc(&arena, net->ctx->threads,
-                               m.channels * m.plane * sizeof(float));
-    m.sums = scant__arena_zalloc(&arena, blocks, 2 * m.channels * sizeof(double));
-    float *mean = scant__arena_alloc(&arena, 2 * m.channels, sizeof *mean);
-    scant_status s = m.row && m.sums && mean ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK)
-        s = scant__parfor(net->ctx, "measuring pixels", blocks, moments_block, &m);
-    if (s == SCANT_OK) {
-        moments_end(&m, blocks, mean, mean + m.channels);
-        s = scant_net_set_scaling(net, mean, mean + m.channels);
-    }
-    scant__arena_end(&arena);
-    return s;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
+    m.row = TRY_NEW(&arena, float, net->ctx->threads *m.channels *m.plane);
+    m.sums = TRY_ZERO(&arena, double, blocks * 2 * m.channels);
+    float *mean = TRY_NEW(&arena, float, 2 * m.channels);
+    TRY(scant__parfor(net->ctx, "measuring pixels", blocks, moments_block, &m));
+    moments_end(&m, blocks, mean, mean + m.channels);
+    return scant_net_set_scaling(net, mean, mean + m.channels);
 }
 
 scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data) {

@@ -5,23 +5,11 @@
  */
 #include "nn/kernels.h"
 
-#define SET(isa)                                                                         \
-    {                                                                                    \
-        .conv = nn_conv_f32_##isa, .wgrad = nn_wgrad_f32_##isa,                          \
-        .strip = nn_strip_f32_##isa, .plane_sums = nn_plane_sums_f32_##isa,              \
-        .maxpool = nn_maxpool_f32_##isa, .maxpool_back = nn_maxpool_back_f32_##isa,      \
-        .avgpool = nn_avgpool_f32_##isa, .avgpool_back = nn_avgpool_back_f32_##isa,      \
-        .act_back = nn_act_back_f32_##isa, .pack = nn_pack_f32_##isa,                    \
-        .unpack = nn_unpack_f32_##isa, .lane_sums = nn_lane_sums_f32_##isa,              \
-        .lane_squares = nn_lane_squares_f32_##isa,                                       \
-        .lane_products = nn_lane_products_f32_##isa,                                     \
-        .add_parts = nn_add_parts_f32_##isa, .draws = nn_draws_f32_##isa,                \
-        .panels = nn_panels_f32_##isa,                                                   \
-    }
+#define MEMBER(name, isa) .name = nn_##name##_f32_##isa,
 
-static const nn_kernels base = SET(base);
+static const nn_kernels base = {NN_KERNEL_NAMES(MEMBER, base)};
 #ifdef SCANT_HAVE_AVX2
-static const nn_kernels avx2 = SET(avx2);
+static const nn_kernels avx2 = {NN_KERNEL_NAMES(MEMBER, avx2)};
 #endif
 
 const nn_kernels *nn_kernels_best(void) {

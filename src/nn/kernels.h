@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inner loops of nn/stack.h, chosen for the machine. Kernels allocate nothing, cannot
- * fail and have no state. An item of a plane is a vector of eight samples.
+ * The inner loops of nn/stack.h, conv_strips.h and draws.h, chosen for the machine.
+ * Kernels allocate nothing, cannot fail and have no state. An item of a plane is a vector
+ * of eight samples.
  */
 #ifndef SCANT_NN_KERNELS_H
 #define SCANT_NN_KERNELS_H
@@ -18,8 +19,8 @@ typedef struct nn_view {
 } nn_view;
 
 /* y(o, r, c) = act(bias_o + sum of w x(i, r*stride + ky - lead, c*stride + kx - lead)). x
- * outside (0..ih-1, 0..iw-1) counts as zero; rows are padded with zeros left and right as
- * far as taps reach, above and below nothing is read. */
+ * outside (0..ih-1, 0..iw-1) counts as zero: rows must be padded left and right with
+ * zeros as far as taps reach; rows above and below the input are not read. */
 typedef struct nn_conv {
     size_t ic, ih, iw, oc, oh, ow;
     size_t kernel[2], stride[2];
@@ -31,12 +32,12 @@ typedef struct nn_conv {
     float slope;
 } nn_conv;
 
-/* Gradients by weights: out (oc, taps, 8) = sum over r, c of g(o, r, c) times the item of
- * x that is offset[tap] floats after x(r, c). */
+/* Weight gradients: out (oc, taps, 8) = sum over r, c of g(o, r, c) times the item of x
+ * that is offset[tap] floats after x(r, c). */
 typedef struct nn_wgrad {
     size_t oc, taps, oh, ow;
     const size_t *offset;
-    nn_view g, x; /* x's row and col are strides from output to output */
+    nn_view g, x; /* x.row and x.col: input floats from one output to the next */
     float *out;
 } nn_wgrad;
 
@@ -45,10 +46,10 @@ typedef struct nn_wgrad {
  * (vectors, 8 input channels, 8). */
 typedef struct nn_strip {
     size_t rows, cols;
-    size_t vectors; /* of output channels: 4 or 2 */
+    size_t vectors; /* vectors of output channels: 4 or 2 */
     const float *x, *d;
     size_t x_row, x_col, d_row; /* floats between pixels; d_col is 8 */
-    size_t d_block, dw_block;   /* between vectors */
+    size_t d_block, dw_block;   /* floats between vectors */
     float *dw;
 } nn_strip;
 
@@ -60,27 +61,24 @@ typedef struct nn_kernels {
     void (*strip)(const nn_strip *s);
     /* out (c, 8) = sums of planes. */
     void (*plane_sums)(const nn_view *x, size_t c, size_t h, size_t w, float *out);
-    /* y = act(maximum of each window of x); index (oc, oh, ow, 8), or NULL: the argmax.
-     * */
+    /* y = act(maximum of each window of x); index (oc, oh, ow, 8): argmax, or NULL. */
     void (*maxpool)(const nn_stage *s, const nn_view *x, const nn_view *y, int32_t *index,
                     nn_act act, float slope);
-    /* dx, the gradient by x, from dy. */
+    /* Computes dx, the gradient by x, from dy. */
     void (*maxpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *y,
                          const int32_t *index, nn_act act, float slope,
                          const nn_view *dx);
-    void (*avgpool)(const nn_stage *s, const nn_view *x, const nn_view *y);
-    void (*avgpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *dx);
     /* dx = dy act'(x), given y = act(x). (c, h, w) items. */
     void (*act_back)(const nn_view *dy, const nn_view *y, nn_act act, float slope,
                      size_t c, size_t h, size_t w, const nn_view *dx);
-    /* Packs `lanes` rows of c*h*w floats into items, zero in the other lanes; and back.
-     * */
+    /* Converts `lanes` rows of c*h*w floats to items, unused lanes 0; and back. */
     void (*pack)(const float *rows, size_t lanes, size_t c, size_t h, size_t w,
                  const nn_view *y);
     void (*unpack)(const nn_view *x, size_t lanes, size_t c, size_t h, size_t w,
                    float *rows);
-    /* For vectors x (count, 8): out_i += sum of lanes; out_lane += sum of squares, or of
-     * products with v (count). */
+    /* For vectors x (count, 8): lane_sums adds the sum of vector i's lanes to out[i];
+     * the others add each lane's sum of squares, or of products with v (count), to
+     * out[lane]. */
     void (*lane_sums)(const float *x, size_t count, float *out);
     void (*lane_squares)(const float *x, size_t count, double *out);
     void (*lane_products)(const float *x, const float *v, size_t count, double *out);
@@ -89,13 +87,13 @@ typedef struct nn_kernels {
                       float *out);
     /* z (n, columns) = h (n, d) times w. The columns of w, a multiple of 8, are stored in
      * panels of NN_PANEL (the last may be smaller): (d, columns of the panel). An entry
-     * of z does not depend on what else is computed. */
+     * of z depends only on its row of h and its column of w. */
     void (*panels)(const float *h, size_t n, size_t d, const float *w, size_t columns,
                    float *z);
-    /* z (c, draws): one sample's logits under draws, c >= 2. Adds the bias, converts to
+    /* z (c, draws): one sample's logits for each draw, c >= 2. Adds the bias, converts to
      * probabilities (over c) and adds those of the first `live` draws to sums (c); the
-     * others become 0. draws is a multiple of 8, at most NN_DRAWS_MOST. Accurate to a few
-     * millionths; values below 1e-37 are only of that magnitude. */
+     * others become 0. draws is a multiple of 8, at most NN_DRAWS_MOST. Relative error: a
+     * few millionths; values below 1e-37 are not accurate. */
     void (*draws)(float *z, size_t c, size_t draws, size_t live, const float *bias,
                   double *sums);
 } nn_kernels;
@@ -116,30 +114,23 @@ static inline size_t nn_group_size(size_t first, size_t oc) {
 void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o,
                   size_t by_i, ptrdiff_t by_t, float *packed);
 
-#define NN_KERNEL_SET(isa)                                                               \
-    void nn_conv_f32_##isa(const nn_conv *);                                             \
-    void nn_wgrad_f32_##isa(const nn_wgrad *);                                           \
-    void nn_strip_f32_##isa(const nn_strip *);                                           \
-    void nn_plane_sums_f32_##isa(const nn_view *, size_t, size_t, size_t, float *);      \
-    void nn_maxpool_f32_##isa(const nn_stage *, const nn_view *, const nn_view *,        \
-                              int32_t *, nn_act, float);                                 \
-    void nn_maxpool_back_f32_##isa(const nn_stage *, const nn_view *, const nn_view *,   \
-                                   const int32_t *, nn_act, float, const nn_view *);     \
-    void nn_avgpool_f32_##isa(const nn_stage *, const nn_view *, const nn_view *);       \
-    void nn_avgpool_back_f32_##isa(const nn_stage *, const nn_view *, const nn_view *);  \
-    void nn_act_back_f32_##isa(const nn_view *, const nn_view *, nn_act, float, size_t,  \
-                               size_t, size_t, const nn_view *);                         \
-    void nn_pack_f32_##isa(const float *, size_t, size_t, size_t, size_t,                \
-                           const nn_view *);                                             \
-    void nn_unpack_f32_##isa(const nn_view *, size_t, size_t, size_t, size_t, float *);  \
-    void nn_lane_sums_f32_##isa(const float *, size_t, float *);                         \
-    void nn_lane_squares_f32_##isa(const float *, size_t, double *);                     \
-    void nn_lane_products_f32_##isa(const float *, const float *, size_t, double *);     \
-    void nn_add_parts_f32_##isa(const float *, size_t, size_t, size_t, float *);         \
-    void nn_panels_f32_##isa(const float *, size_t, size_t, const float *, size_t,       \
-                             float *);                                                   \
-    void nn_draws_f32_##isa(float *, size_t, size_t, size_t, const float *, double *);
-NN_KERNEL_SET(base)
-NN_KERNEL_SET(avx2)
+/* The names of all kernels, with one function per instruction set each. */
+#define NN_KERNEL_NAMES(X, isa)                                                          \
+    X(conv, isa)                                                                         \
+    X(wgrad, isa)                                                                        \
+    X(strip, isa)                                                                        \
+    X(plane_sums, isa)                                                                   \
+    X(maxpool, isa)                                                                      \
+    X(maxpool_back, isa)                                                                 \
+    X(act_back, isa)                                                                     \
+    X(pack, isa)                                                                         \
+    X(unpack, isa)                                                                       \
+    X(lane_sums, isa)                                                                    \
+    X(lane_squares, isa)                                                                 \
+    X(lane_products, isa) X(add_parts, isa) X(panels, isa) X(draws, isa)
+#define NN_KERNEL_DECLARE(name, isa)                                                     \
+    extern __typeof__(*((const nn_kernels *)0)->name) nn_##name##_f32_##isa;
+NN_KERNEL_NAMES(NN_KERNEL_DECLARE, base)
+NN_KERNEL_NAMES(NN_KERNEL_DECLARE, avx2)
 
 #endif

@@ -8,27 +8,22 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/argmax.h"
 #include "core/size.h"
 #include "linalg/newton.h"
 #include "scant/train.h"
 
-static double max_of(const float *z, size_t c, size_t *at) {
-    *at = 0;
-    for (size_t k = 1; k < c; k++)
-        if (z[k] > z[*at]) *at = k;
-    return (double)z[*at];
-}
-
-/* log sum exp(z) */
-static double log_sum(const float *z, size_t c, double top) {
+/* sum exp((z - top) / temperature) */
+static double exp_sum(const float *z, size_t c, double top, double temperature) {
     double sum = 0;
-    for (size_t k = 0; k < c; k++) sum += exp((double)z[k] - top);
-    return top + log(sum);
+    for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) / temperature);
+    return sum;
 }
 
 static double cross_entropy(const nn_wanted *w, size_t i, size_t c, const float *z,
                             double scale, float *d, size_t *best) {
-    double top = max_of(z, c, best), norm = log_sum(z, c, top), loss = 0;
+    *best = scant__argmax(z, c);
+    double top = (double)z[*best], norm = top + log(exp_sum(z, c, top, 1)), loss = 0;
     if (w->labels)
         loss = norm - (double)z[w->labels[i]];
     else
@@ -41,7 +36,7 @@ static double cross_entropy(const nn_wanted *w, size_t i, size_t c, const float 
     return loss;
 }
 
-/* The mean over a sample's outputs, as in torch. */
+/* The mean squared error over a sample's outputs, as in torch. */
 static double squared_error(const float *target, size_t c, const float *z, double scale,
                             float *d) {
     double loss = 0;
@@ -74,20 +69,17 @@ nn_score nn_loss(const nn_wanted *w, size_t n, size_t c, const float *logits, fl
 void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
                 float *probs) {
     for (size_t i = 0; i < n; i++) {
-        size_t best;
         const float *z = logits + i * c;
-        double top = max_of(z, c, &best), sum = 0;
-        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) / temperature);
-        double norm = log(sum);
+        double top = (double)z[scant__argmax(z, c)];
+        double norm = log(exp_sum(z, c, top, temperature));
         for (size_t k = 0; k < c; k++)
             probs[i * c + k] = (float)exp(((double)z[k] - top) / temperature - norm);
     }
 }
 
 double nn_confidence(const float *logits, size_t c) {
-    size_t best;
-    double top = max_of(logits, c, &best);
-    return exp(top - log_sum(logits, c, top));
+    double top = (double)logits[scant__argmax(logits, c)];
+    return exp(top - (top + log(exp_sum(logits, c, top, 1))));
 }
 
 typedef struct fit {
@@ -102,8 +94,7 @@ static scant_status slope_at(void *arg, double s, la_slope *out) {
     *out = (la_slope){0};
     for (size_t i = 0; i < f->n; i++) {
         const float *z = f->logits + i * f->c;
-        size_t best;
-        double top = max_of(z, f->c, &best), total = 0, mean = 0, square = 0;
+        double top = (double)z[scant__argmax(z, f->c)], total = 0, mean = 0, square = 0;
         for (size_t k = 0; k < f->c; k++) {
             double x = (double)z[k] - top, p = exp(s * x);
             total += p, mean += p * x, square += p * x * x;
@@ -121,8 +112,8 @@ double nn_temperature(const float *logits, const int32_t *labels, size_t n, size
     return 1 / s;
 }
 
-/* Bins include their upper border, as in the paper; slack absorbs the rounding of float
- * logits. */
+/* The bin of a confidence. Bins include their upper border, as in the paper; slack
+ * absorbs the rounding of float logits. */
 static size_t bin_of(double confidence) {
     static const double slack = 1e-6;
     double at = ceil(confidence * SCANT_CALIBRATION_BINS - slack);
@@ -135,9 +126,8 @@ double nn_calibration(const float *logits, const int32_t *labels, size_t n, size
     memset(bins, 0, SCANT_CALIBRATION_BINS * sizeof *bins);
     for (size_t i = 0; i < n; i++) { /* sums */
         const float *z = logits + i * c;
-        size_t best;
-        double top = max_of(z, c, &best), sum = 0;
-        for (size_t k = 0; k < c; k++) sum += exp(((double)z[k] - top) / temperature);
+        size_t best = scant__argmax(z, c);
+        double sum = exp_sum(z, c, (double)z[best], temperature);
         scant_calibration_bin *bin = &bins[bin_of(1 / sum)];
         bin->count++;
         bin->confidence += 1 / sum;

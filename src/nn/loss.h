@@ -21,16 +21,17 @@ typedef struct nn_wanted {
 } nn_wanted;
 
 typedef struct nn_score {
-    double loss;    /* weighted sum, divided */
+    double loss;    /* weighted sum over samples, divided by `divide` */
     size_t correct; /* samples whose argmax (lowest class on ties) is the label */
     int finite;     /* all logits are finite */
 } nn_score;
 
-/* d (n x c) may be NULL. Rows are summed in order, in double. */
+/* Loss of n samples; d (n x c, may be NULL) gets its gradient by the logits. Rows are
+ * summed in order, in double. */
 nn_score nn_loss(const nn_wanted *wanted, size_t n, size_t c, const float *logits,
                  float *d);
 
-/* Rows of logits to softmax(z / temperature); may be in place. */
+/* Sets each row of probs to softmax(z / temperature); may be in place. */
 void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
                 float *probs);
 
@@ -39,8 +40,8 @@ double nn_confidence(const float *logits, size_t c);
 /* The temperature T that maximises the likelihood of the labels under softmax(z / T) (Guo
  * et al., 2017), between 0.01 and 100. */
 double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c);
-/* The bins of a reliability diagram at a temperature, and the expected calibration error;
- * 0 without samples. */
+/* Sets the bins of a reliability diagram at a temperature and returns the expected
+ * calibration error; 0 without samples. */
 double nn_calibration(const float *logits, const int32_t *labels, size_t n, size_t c,
                       double temperature, scant_calibration_bin *bins);
 

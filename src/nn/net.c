@@ -5,243 +5,194 @@
  */
 #include "nn/net.h"
 
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NODES = 256, PARAMS = 512 };           /* more than any model here has */
 static const size_t LARGEST = SIZE_MAX >> 24; /* floats per sample of a layer's output */
 
 scant_status nn_net_create(scant_ctx *ctx, const char *model, nn_shape input,
                            nn_net **out) {
-    *out = NULL;
-    nn_net *net = scant__zalloc(ctx, 1, sizeof *net);
+    nn_net *net = *out = scant__zalloc(ctx, 1, sizeof *net);
     if (!net) return SCANT_ENOMEM;
     net->ctx = ctx;
     snprintf(net->model, sizeof net->model, "%s", model);
-    net->nodes = scant__zalloc(ctx, NODES, sizeof *net->nodes);
-    net->params = scant__zalloc(ctx, PARAMS, sizeof *net->params);
-    if (!net->nodes || !net->params) {
-        nn_net_destroy(net);
-        return SCANT_ENOMEM;
-    }
-    net->room_nodes = NODES;
-    net->room_params = PARAMS;
     net->nodes[net->n_nodes++] =
         (nn_node){.kind = NN_INPUT, .in = {NN_NONE, NN_NONE}, .shape = input};
-    *out = net;
     return SCANT_OK;
 }
 
-void nn_net_destroy(nn_net *net) {
-    if (!net) return;
-    scant_ctx *ctx = net->ctx;
-    scant__free(ctx, net->nodes);
-    scant__free(ctx, net->params);
-    scant__free(ctx, net);
-}
-
-nn_shape nn_net_input(const nn_net *net) { return net->nodes[0].shape; }
-
-/* A new node with only kind and input set; NULL after a failure. */
-static nn_node *add(nn_builder *b, nn_kind kind, int in) {
-    if (b->status != SCANT_OK) return NULL;
-    nn_net *net = b->net;
-    if (net->n_nodes == net->room_nodes) {
-        b->status = scant__fail(net->ctx, SCANT_EUSAGE,
-                                "%s: more than %zu layers are not supported", net->model,
-                                net->room_nodes);
-        return NULL;
-    }
-    nn_node *node = &net->nodes[net->n_nodes++];
-    *node = (nn_node){.kind = kind,
-                      .in = {in, NN_NONE},
-                      .shape = net->nodes[in].shape,
-                      .groups = 1,
-                      .scale = 1,
-                      .weight = NN_NONE,
-                      .bias_at = NN_NONE,
-                      .mean = NN_NONE,
-                      .var = NN_NONE,
-                      .rho = NN_NONE};
+/* A new node with the shape of its input; name may be NULL. */
+static nn_node node_of(const nn_builder *b, nn_kind kind, int in, const char *name) {
+    nn_node node = {.kind = kind,
+                    .in = {in, NN_NONE},
+                    .in_shape = b->net->nodes[in].shape,
+                    .shape = b->net->nodes[in].shape,
+                    .groups = 1,
+                    .scale = 1,
+                    .weight = NN_NONE,
+                    .bias_at = NN_NONE,
+                    .mean = NN_NONE,
+                    .var = NN_NONE,
+                    .rho = NN_NONE};
+    if (name) snprintf(node.name, sizeof node.name, "%s", name);
     return node;
 }
 
-static int last(const nn_builder *b) { return (int)b->net->n_nodes - 1; }
-
-static void call(nn_node *node, const char *name) {
-    snprintf(node->name, sizeof node->name, "%s", name);
+static int add(nn_builder *b, const nn_node *node) {
+    nn_net *net = b->net;
+    if (b->status == SCANT_OK && net->n_nodes == NN_NODES)
+        b->status = scant__fail(net->ctx, SCANT_EUSAGE,
+                                "%s: more than %d layers are not supported", net->model,
+                                NN_NODES);
+    if (b->status != SCANT_OK) return 0;
+    net->nodes[net->n_nodes] = *node;
+    return (int)net->n_nodes++;
 }
 
 /* Sets the output size of a sliding window; refuses one that does not fit. */
 static void slide(nn_builder *b, nn_node *node, nn_window w) {
     size_t *side[2] = {&node->shape.h, &node->shape.w};
+    nn_shape in = nn_net_input(b->net), planes = node->shape;
     for (int i = 0; i < 2; i++) {
         size_t padded = *side[i] + 2 * w.pad;
-        if (padded < w.kernel) {
-            nn_shape in = nn_net_input(b->net);
-            b->status = scant__fail(
-                b->net->ctx, SCANT_EINPUT,
-                "%s cannot take images of %zux%zu pixels: a window of %zu "
-                "pixels meets planes of %zux%zu",
-                b->net->model, in.h, in.w, w.kernel, node->shape.h, node->shape.w);
-            return;
-        }
+        if (padded < w.kernel && b->status == SCANT_OK)
+            b->status =
+                scant__fail(b->net->ctx, SCANT_EINPUT,
+                            "%s cannot take images of %zux%zu pixels: a window of %zu "
+                            "pixels meets planes of %zux%zu",
+                            b->net->model, in.h, in.w, w.kernel, planes.h, planes.w);
         node->kernel[i] = w.kernel;
         node->stride[i] = w.stride;
         node->pad[i] = w.pad;
+        *side[i] = (padded - w.kernel) / w.stride + 1;
     }
-    for (int i = 0; i < 2; i++)
-        *side[i] = (*side[i] + 2 * w.pad - w.kernel) / w.stride + 1;
 }
 
 int nn_add_conv(nn_builder *b, int in, const char *name, size_t channels, nn_window w,
                 size_t groups, bool bias) {
-    nn_node *node = add(b, NN_CONV, in);
-    if (!node) return 0;
-    call(node, name);
-    slide(b, node, w);
-    node->shape.c = channels;
-    node->groups = groups;
-    node->bias = bias;
-    return last(b);
+    nn_node node = node_of(b, NN_CONV, in, name);
+    slide(b, &node, w);
+    node.shape.c = channels;
+    node.groups = groups;
+    node.bias = bias;
+    return add(b, &node);
 }
 
 int nn_add_dense(nn_builder *b, int in, const char *name, size_t width, bool bias) {
-    nn_node *node = add(b, NN_DENSE, in);
-    if (!node) return 0;
-    call(node, name);
-    node->shape = (nn_shape){width, 1, 1};
-    node->bias = bias;
-    return last(b);
+    nn_node node = node_of(b, NN_DENSE, in, name);
+    node.shape = (nn_shape){width, 1, 1};
+    node.bias = bias;
+    return add(b, &node);
 }
 
 int nn_add_norm(nn_builder *b, int in, const char *name) {
-    nn_node *node = add(b, NN_NORM, in);
-    if (!node) return 0;
-    call(node, name);
-    return last(b);
+    nn_node node = node_of(b, NN_NORM, in, name);
+    return add(b, &node);
 }
 
-int nn_add_act(nn_builder *b, int in, nn_act act, float slope) {
-    nn_node *node = add(b, NN_ACT, in);
-    if (!node) return 0;
-    node->act = act;
-    node->slope = slope;
-    return last(b);
+int nn_add_act(nn_builder *b, int in, nn_act act) {
+    nn_node node = node_of(b, NN_ACT, in, NULL);
+    node.act = act;
+    node.slope = act == NN_ACT_LEAKY ? 0.1f : 0;
+    return add(b, &node);
 }
 
 int nn_add_maxpool(nn_builder *b, int in, nn_window w) {
-    nn_node *node = add(b, NN_MAXPOOL, in);
-    if (!node) return 0;
-    slide(b, node, w);
-    return last(b);
+    nn_node node = node_of(b, NN_MAXPOOL, in, NULL);
+    slide(b, &node, w);
+    return add(b, &node);
 }
 
 int nn_add_mean(nn_builder *b, int in) {
-    nn_node *node = add(b, NN_AVGPOOL, in);
-    if (!node) return 0;
-    node->kernel[0] = node->shape.h;
-    node->kernel[1] = node->shape.w;
-    node->stride[0] = node->stride[1] = 1;
-    node->shape.h = node->shape.w = 1;
-    return last(b);
+    nn_node node = node_of(b, NN_AVGPOOL, in, NULL);
+    node.kernel[0] = node.shape.h;
+    node.kernel[1] = node.shape.w;
+    node.stride[0] = node.stride[1] = 1;
+    node.shape.h = node.shape.w = 1;
+    return add(b, &node);
 }
 
 int nn_add_dropout(nn_builder *b, int in, float rate) {
-    if (rate <= 0) return in;
-    nn_node *node = add(b, NN_DROPOUT, in);
-    if (!node) return 0;
-    node->rate = rate;
-    return last(b);
+    nn_node node = node_of(b, NN_DROPOUT, in, NULL);
+    node.rate = rate;
+    return rate > 0 ? add(b, &node) : in;
 }
 
 int nn_add_sum(nn_builder *b, int in, int other) {
-    nn_node *node = add(b, NN_ADD, in);
-    if (!node) return 0;
-    node->in[1] = other;
-    return last(b);
+    nn_node node = node_of(b, NN_ADD, in, NULL);
+    node.in[1] = other;
+    return add(b, &node);
 }
 
 int nn_add_noise(nn_builder *b, int in) {
-    nn_node *node = add(b, NN_NOISE, in);
-    if (!node) return 0;
     nn_node *dense = &b->net->nodes[in];
-    node->in[1] = dense->in[0];
-    call(node, dense->name);
+    nn_node node = node_of(b, NN_NOISE, in, dense->name);
+    node.in[1] = dense->in[0];
     dense->deviation = 0.05f;
-    return last(b);
+    return add(b, &node);
 }
 
 /* ---- parameters ---- */
 
-static int param(nn_builder *b, size_t at, nn_role role, const char *what, size_t ndim,
+static int param(nn_net *net, size_t at, nn_role role, const char *what, size_t ndim,
                  const size_t *dims) {
-    nn_net *net = b->net;
-    if (b->status != SCANT_OK) return NN_NONE;
-    if (net->n_params == net->room_params) {
-        b->status =
-            scant__fail(net->ctx, SCANT_EUSAGE, "%s: too many parameters", net->model);
-        return NN_NONE;
-    }
-    nn_param *p = &net->params[net->n_params];
-    *p = (nn_param){.node = (int)at, .role = role, .ndim = ndim, .count = 1};
-    snprintf(p->name, sizeof p->name, "%s.%s", net->nodes[at].name, what);
+    nn_param p = {.node = (int)at, .role = role, .ndim = ndim, .count = 1};
+    snprintf(p.name, sizeof p.name, "%s.%s", net->nodes[at].name, what);
     for (size_t i = 0; i < ndim; i++) {
-        p->dims[i] = dims[i];
-        p->count = size_mul(p->count, dims[i]);
+        p.dims[i] = dims[i];
+        p.count = size_mul(p.count, dims[i]);
     }
-    p->fan_in = ndim > 1 && dims[0] ? p->count / dims[0] : 1;
-    p->trained = role != NN_MEAN && role != NN_VAR && !net->nodes[at].frozen;
+    p.fan_in = ndim > 1 && dims[0] ? p.count / dims[0] : 1;
+    p.trained = role != NN_MEAN && role != NN_VAR && !net->nodes[at].frozen;
+    assert(net->n_params < NN_PARAMS);
+    net->params[net->n_params] = p;
     return (int)net->n_params++;
 }
 
-static void params_of(nn_builder *b, size_t at) {
-    nn_node *node = &b->net->nodes[at];
-    nn_shape in = node->in[0] == NN_NONE ? node->shape : b->net->nodes[node->in[0]].shape;
-    size_t c = node->shape.c;
-    if (node->kind == NN_CONV)
-        node->weight =
-            param(b, at, NN_WEIGHT, "weight", 4,
-                  (size_t[4]){c, in.c / node->groups, node->kernel[0], node->kernel[1]});
-    if (node->kind == NN_DENSE)
-        node->weight = param(b, at, NN_WEIGHT, "weight", 2,
-                             (size_t[4]){c, size_mul(in.c, size_mul(in.h, in.w))});
-    if (node->bias && node->kind != NN_NORM) {
-        node->bias_at = param(b, at, NN_BIAS, "bias", 1, &c);
-        if (node->bias_at != NN_NONE && node->weight != NN_NONE)
-            b->net->params[node->bias_at].fan_in = b->net->params[node->weight].fan_in;
-    }
-    if (node->kind == NN_NOISE) {
-        in = b->net->nodes[node->in[1]].shape;
-        node->rho = param(b, at, NN_RHO, "weight_rho", 2,
-                          (size_t[4]){c, size_mul(in.c, size_mul(in.h, in.w))});
-    }
-    if (node->kind == NN_NORM) {
-        node->weight = param(b, at, NN_GAMMA, "weight", 1, &c);
-        node->bias_at = param(b, at, NN_BETA, "bias", 1, &c);
-        node->mean = param(b, at, NN_MEAN, "running_mean", 1, &c);
-        node->var = param(b, at, NN_VAR, "running_var", 1, &c);
-    }
+/* Adds a parameter of node `at`: a row of weights per output channel, over all outputs of
+ * node `in`. */
+static int matrix(nn_net *net, size_t at, nn_role role, const char *what, int in) {
+    nn_shape s = net->nodes[in].shape;
+    return param(net, at, role, what, 2,
+                 (size_t[]){net->nodes[at].shape.c, size_mul(s.c, size_mul(s.h, s.w))});
 }
 
-/* Checks that a layer's output, times a batch, can be counted. */
-static void check_sizes(nn_builder *b) {
-    for (size_t i = 0; i < b->net->n_nodes && b->status == SCANT_OK; i++) {
-        nn_shape s = b->net->nodes[i].shape;
-        if (size_mul(s.c, size_mul(s.h, s.w)) > LARGEST)
-            b->status = scant__fail(
-                b->net->ctx, SCANT_EINPUT,
-                "%s: a layer of %zux%zux%zu numbers per sample is too large to address",
-                b->net->model, s.c, s.h, s.w);
+static void params_of(nn_net *net, size_t at) {
+    nn_node *node = &net->nodes[at];
+    size_t c = node->shape.c;
+    if (node->kind == NN_CONV)
+        node->weight = param(net, at, NN_WEIGHT, "weight", 4,
+                             (size_t[]){c, node->in_shape.c / node->groups,
+                                        node->kernel[0], node->kernel[1]});
+    if (node->kind == NN_DENSE)
+        node->weight = matrix(net, at, NN_WEIGHT, "weight", node->in[0]);
+    if (node->kind == NN_NOISE)
+        node->rho = matrix(net, at, NN_RHO, "weight_rho", node->in[1]);
+    if (node->bias) {
+        node->bias_at = param(net, at, NN_BIAS, "bias", 1, &c);
+        net->params[node->bias_at].fan_in = net->params[node->weight].fan_in;
+    }
+    if (node->kind == NN_NORM) {
+        node->weight = param(net, at, NN_GAMMA, "weight", 1, &c);
+        node->bias_at = param(net, at, NN_BETA, "bias", 1, &c);
+        node->mean = param(net, at, NN_MEAN, "running_mean", 1, &c);
+        node->var = param(net, at, NN_VAR, "running_var", 1, &c);
     }
 }
 
 scant_status nn_net_end(nn_builder *b, int features) {
     nn_net *net = b->net;
-    check_sizes(b);
-    for (size_t i = 0; i < net->n_nodes; i++) params_of(b, i);
-    if (b->status != SCANT_OK) return b->status;
+    TRY(b->status);
+    for (size_t i = 0; i < net->n_nodes; i++) { /* batch * size must not overflow */
+        nn_shape s = net->nodes[i].shape;
+        if (size_mul(s.c, size_mul(s.h, s.w)) > LARGEST)
+            return scant__fail(
+                net->ctx, SCANT_EINPUT,
+                "%s: a layer of %zux%zux%zu numbers per sample is too large to address",
+                net->model, s.c, s.h, s.w);
+        params_of(net, i);
+    }
     net->features = features;
     net->head = (int)net->n_nodes - 1;
     if (net->nodes[net->head].kind == NN_NOISE) net->head = net->nodes[net->head].in[0];

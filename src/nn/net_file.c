@@ -1,125 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights in safetensors files. Other programs' files fit if names and shapes match; the
- * variant of the network (folded normalisation, stem, head) is found by trying which one
- * the file fits.
+ * Weights in safetensors files. Other programs' files fit if names and shapes match. The
+ * variant of the network (folded normalisation, stem, head) is found by comparing the
+ * file with each one.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/number.h"
-#include "data/filetype.h"
+#include "core/option.h"
 #include "data/safetensors.h"
-#include "nn/class_names.h"
-#include "nn/models.h"
+#include "data/source.h"
 #include "nn/network.h"
-#include "scant/train.h"
 
 /* ---- writing ---- */
 
-enum { META = 20, VALUE = 96 };
-
 typedef struct meta {
-    scant_setting items[META];
-    char values[META][VALUE];
+    scant__arena arena; /* owns the values */
+    scant_setting items[20];
     size_t n;
 } meta;
 
-static void say(meta *m, const char *key, const char *value) {
-    char *room = m->values[m->n];
-    snprintf(room, VALUE, "%s", value);
-    m->items[m->n++] = (scant_setting){key, room};
-}
-
-static void say_number(meta *m, const char *key, double value) {
-    char text[SCANT__NUMBER];
-    if (value != 0) say(m, key, scant__number_format(value, text));
-}
-
-/* One number per channel, printed to arena. Writing refuses lists too long for the file's
- * header. */
-static scant_status say_numbers(meta *m, scant__arena *arena, const char *key,
-                                const float *values, size_t n) {
-    char number[SCANT__NUMBER];
-    char *text = scant__arena_alloc(arena, n, SCANT__NUMBER), *at = text;
-    if (!text) return SCANT_ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        if (i) *at++ = ',';
-        size_t length = strlen(scant__number_format((double)values[i], number));
-        memcpy(at, number, length + 1); /* a comma fits in place of the last zero */
-        at += length;
-    }
-    m->items[m->n++] = (scant_setting){key, text};
+/* Adds an entry. value NULL: the caller's allocation failed. */
+static scant_status say(meta *m, const char *key, const char *value) {
+    if (!value) return SCANT_ENOMEM;
+    m->items[m->n++] = (scant_setting){key, value};
     return SCANT_OK;
 }
 
-/* Writes every value explicitly, so that later defaults do not change it. */
-static void describe_posterior(const nn_net *net, meta *m) {
-    static const char *const words[] = {"none", "dropout", "variational"};
-    char number[VALUE];
-    snprintf(number, sizeof number, "%zu", net->hidden);
-    if (net->hidden || net->bayes == NN_BAYES_VARIATIONAL) say(m, "scant.hidden", number);
-    if (net->bayes == NN_BAYES_NONE) return;
-    say(m, "scant.bayes", words[net->bayes]);
-    say_number(m, "scant.samples", (double)net->draws);
-    snprintf(number, sizeof number, "%llu", (unsigned long long)net->draw_seed);
-    say(m, "scant.draw_seed", number);
-    if (net->bayes == NN_BAYES_VARIATIONAL) say_number(m, "scant.prior", net->prior);
+static scant_status say_number(meta *m, const char *key, double value) {
+    if (value == 0) return SCANT_OK;
+    char *text = TRY_NEW(&m->arena, char, SCANT__NUMBER);
+    return say(m, key, scant__number_format(value, text));
 }
 
-static scant_status describe(const scant_net *n, scant__arena *arena, meta *m) {
+/* Adds a list of numbers. The writer refuses lists too long for the file's header. */
+static scant_status say_numbers(meta *m, const char *key, const float *values, size_t n) {
+    char number[SCANT__NUMBER];
+    char *text = TRY_NEW(&m->arena, char, size_mul(n, SCANT__NUMBER)), *at = text;
+    for (size_t i = 0; i < n; i++) {
+        if (i) *at++ = ',';
+        size_t length = strlen(scant__number_format((double)values[i], number));
+        memcpy(at, number, length + 1); /* the next comma replaces the final 0 */
+        at += length;
+    }
+    return say(m, key, text);
+}
+
+/* Writes every value explicitly: defaults may change in later versions. */
+static scant_status describe_posterior(const nn_net *net, meta *m) {
+    static const char *const words[] = {"none", "dropout", "variational"};
+    if (net->hidden || net->bayes == NN_BAYES_VARIATIONAL)
+        TRY(say(m, "scant.hidden", scant__arena_format(&m->arena, "%zu", net->hidden)));
+    if (net->bayes == NN_BAYES_NONE) return SCANT_OK;
+    TRY(say(m, "scant.bayes", words[net->bayes]));
+    TRY(say_number(m, "scant.samples", (double)net->draws));
+    TRY(say(m, "scant.draw_seed",
+            scant__arena_format(&m->arena, "%llu", (unsigned long long)net->draw_seed)));
+    return net->bayes == NN_BAYES_VARIATIONAL ? say_number(m, "scant.prior", net->prior)
+                                              : SCANT_OK;
+}
+
+static scant_status describe(const scant_net *n, meta *m) {
     nn_shape s = nn_net_input(n->net);
-    char shape[VALUE];
-    snprintf(shape, sizeof shape, "%zu,%zu,%zu", s.c, s.h, s.w);
-    say(m, "scant.model", n->net->model);
-    say(m, "scant.shape", shape);
-    say_number(m, "scant.classes", (double)n->net->classes);
-    say_number(m, "scant.width", (double)n->opts.width);
-    say_number(m, "scant.depth", (double)n->opts.depth);
+    TRY(say(m, "scant.model", n->net->model));
+    TRY(say(m, "scant.shape",
+            scant__arena_format(&m->arena, "%zu,%zu,%zu", s.c, s.h, s.w)));
+    TRY(say_number(m, "scant.classes", (double)n->net->classes));
+    TRY(say_number(m, "scant.width", (double)n->opts.width));
+    TRY(say_number(m, "scant.depth", (double)n->opts.depth));
     double rate = n->opts.dropout;
     if (rate == 0 && n->net->bayes == NN_BAYES_DROPOUT)
         rate = (double)n->net->nodes[n->net->features].rate;
-    say_number(m, "scant.dropout", rate);
-    if (n->opts.activation) say(m, "scant.activation", n->opts.activation);
-    describe_posterior(n->net, m);
+    TRY(say_number(m, "scant.dropout", rate));
+    if (n->opts.activation) TRY(say(m, "scant.activation", n->opts.activation));
+    TRY(describe_posterior(n->net, m));
     const char *names;
-    TRY(nn_class_names_text(n, arena, &names));
-    if (names) m->items[m->n++] = (scant_setting){"scant.class_names", names};
-    if (!n->mean) return SCANT_OK;
-    TRY(say_numbers(m, arena, "scant.mean", n->mean, s.c));
-    return say_numbers(m, arena, "scant.deviation", n->deviation, s.c);
+    TRY(nn_class_names_text(n, &m->arena, &names));
+    if (names) TRY(say(m, "scant.class_names", names));
+    if (!n->scaled) return SCANT_OK;
+    TRY(say_numbers(m, "scant.mean", n->mean, s.c));
+    return say_numbers(m, "scant.deviation", n->deviation, s.c);
 }
+
+static void end_meta(meta *m) { scant__arena_end(&m->arena); }
 
 scant_status scant_net_save(scant_net *n, const char *path) {
     const nn_net *net = n->net;
-    scant__arena arena;
-    scant__arena_init(&arena, n->ctx);
-    float *plain = scant__arena_alloc(&arena, net->n_floats, sizeof *plain);
-    scant__tensor *items = scant__arena_zalloc(&arena, net->n_params, sizeof *items);
-    meta *m = scant__arena_zalloc(&arena, 1, sizeof *m);
-    scant_status s =
-        plain && items && m ? nn_weights_get(n->weights, plain) : SCANT_ENOMEM;
-    if (s == SCANT_OK) s = describe(n, &arena, m);
-    if (s == SCANT_OK) {
-        for (size_t i = 0; i < net->n_params; i++) {
-            const nn_param *p = &net->params[i];
-            items[i] = (scant__tensor){.name = p->name,
-                                       .dtype = SCANT_F32,
-                                       .ndim = p->ndim,
-                                       .count = p->count,
-                                       .bytes = (unsigned char *)(plain + p->offset)};
-            memcpy(items[i].shape, p->dims, p->ndim * sizeof *p->dims);
-        }
-        s = scant__tensors_write(n->ctx, path, items, net->n_params, m->items, m->n);
+    AUTO(end_meta) meta m = {.arena = {.ctx = n->ctx}};
+    float *plain = TRY_NEW(&m.arena, float, net->n_floats);
+    scant__tensor *items = TRY_ZERO(&m.arena, scant__tensor, net->n_params);
+    TRY(nn_weights_get(n->weights, plain));
+    TRY(describe(n, &m));
+    for (size_t i = 0; i < net->n_params; i++) {
+        const nn_param *p = &net->params[i];
+        items[i] = (scant__tensor){.name = p->name,
+                                   .dtype = SCANT_F32,
+                                   .ndim = p->ndim,
+                                   .count = p->count,
+                                   .bytes = (unsigned char *)(plain + p->offset)};
+        memcpy(items[i].shape, p->dims, p->ndim * sizeof *p->dims);
     }
-    scant__arena_end(&arena);
-    return s;
+    return scant__tensors_write(n->ctx, path, items, net->n_params, m.items, m.n);
 }
 
-/* ---- differences ---- */
+/* ---- differences between file and network ---- */
 
-enum { DIFFERENCES = 6 }; /* listed at most */
+enum { DIFFERENCES = 6 }; /* maximum number listed */
 
 typedef struct differences {
     char text[SCANT__ERR_SIZE / 2];
@@ -165,12 +152,13 @@ static bool is_of(const char *name, const nn_node *node) {
     return strncmp(name, node->name, length) == 0 && name[length] == '.';
 }
 
-/* The last layer, and the one that opts.hidden adds before it. */
+/* Whether a tensor belongs to the last layer or the one that opts.hidden adds. */
 static bool of_head(const char *name, const nn_net *net) {
     return is_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
 }
 
-/* any_head: does not compare the head's parameters. */
+/* Lists tensors that are missing, surplus or of another type or shape. any_head: except
+ * the head's. */
 static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
                     differences *d) {
     char has[64], wants[64], shown[61];
@@ -211,13 +199,17 @@ static scant_status refuse(scant_ctx *ctx, const char *path, const char *model,
 
 /* ---- reading ---- */
 
+/* The file's tensor for a parameter; NULL: none, or it does not fit. */
+static const scant__tensor *fitting(const scant__tensors *file, const nn_param *p) {
+    const scant__tensor *t = scant__tensors_find(file, p->name);
+    return t && holds_floats(t) && same_shape(p, t) ? t : NULL;
+}
+
 /* Whether the file's last layer fits the network's, weights included. */
 static bool last_fits(const nn_net *net, const scant__tensors *file) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
-        if (p->node != net->head) continue;
-        const scant__tensor *t = scant__tensors_find(file, p->name);
-        if (!t || !holds_floats(t) || !same_shape(p, t)) return false;
+        if (p->node == net->head && !fitting(file, p)) return false;
     }
     return true;
 }
@@ -227,9 +219,8 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
     bool last = last_fits(n->net, file);
     for (size_t i = 0; i < n->net->n_params; i++) {
         const nn_param *p = &n->net->params[i];
-        const scant__tensor *t = scant__tensors_find(file, p->name);
-        if (!t || !holds_floats(t) || !same_shape(p, t) ||
-            (!last && p->node >= n->net->head))
+        const scant__tensor *t = fitting(file, p);
+        if (!t || (!last && p->node >= n->net->head))
             continue; /* an allowed difference of the head */
         float *w = plain + p->offset;
         scant__tensor_floats(t, w);
@@ -242,7 +233,7 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
     return SCANT_OK;
 }
 
-/* "0.1,0.2": true if there are n numbers. */
+/* Reads n numbers separated by commas, "0.1,0.2". False: malformed. */
 static bool read_numbers(const char *text, float *out, size_t n) {
     for (size_t i = 0; i < n; i++) {
         char number[SCANT__NUMBER];
@@ -258,98 +249,60 @@ static bool read_numbers(const char *text, float *out, size_t n) {
     return true;
 }
 
-/* Input scaling read from a file. */
-typedef struct scaling {
-    bool known;              /* the file states it, or states that there is none */
-    float *mean, *deviation; /* new; NULL: none */
-} scaling;
-
-static void scaling_free(scant_ctx *ctx, scaling *s) {
-    scant__free(ctx, s->mean);
-    scant__free(ctx, s->deviation);
-}
-
-static void swap_floats(float **a, float **b) {
-    float *swap = *a;
-    *a = *b;
-    *b = swap;
-}
-
-/* The usual scaling for photographs. */
-static void usual_scaling(scaling *s) {
-    static const float mean[] = {.485f, .456f, .406f},
-                       deviation[] = {.229f, .224f, .225f};
-    memcpy(s->mean, mean, sizeof mean);
-    memcpy(s->deviation, deviation, sizeof deviation);
-}
-
-/* The file's scaling, or the usual one for photographs in another program's file. Call
- * scaling_free() also on failure. */
+/* Reads the file's scaling, or takes the usual one for photographs in another program's
+ * file: sets mean, followed by the deviations, and *scaled. *known: the file states its
+ * scaling, or states that there is none. */
 static scant_status read_scaling(const scant_net *n, const char *path,
-                                 const scant__tensors *file, scaling *out) {
+                                 const scant__tensors *file, float *mean, bool *known,
+                                 bool *scaled) {
+    static const float photographs[] = {.485f, .456f, .406f, .229f, .224f, .225f};
     const char *m = scant__tensors_meta(file, "scant.mean");
     const char *d = scant__tensors_meta(file, "scant.deviation");
     nn_shape shape = nn_net_input(n->net);
-    bool photographs = shape.c == 3 && (shape.h > 1 || shape.w > 1);
+    bool usual = shape.c == 3 && (shape.h > 1 || shape.w > 1);
     bool ours = scant__tensors_meta(file, "scant.model") != NULL, told = m || d;
-    *out = (scaling){.known = ours || told || photographs};
-    if (!told && (ours || !photographs)) return SCANT_OK;
-    out->mean = scant__alloc(n->ctx, shape.c, sizeof *out->mean);
-    out->deviation = scant__alloc(n->ctx, shape.c, sizeof *out->deviation);
-    if (!out->mean || !out->deviation) return SCANT_ENOMEM;
+    *known = ours || told || usual;
+    *scaled = told || (usual && !ours);
+    if (!*scaled) return SCANT_OK;
     if (!told)
-        usual_scaling(out);
-    else if (!m || !d || !read_numbers(m, out->mean, shape.c) ||
-             !read_numbers(d, out->deviation, shape.c))
+        memcpy(mean, photographs, sizeof photographs);
+    else if (!m || !d || !read_numbers(m, mean, shape.c) ||
+             !read_numbers(d, mean + shape.c, shape.c))
         return scant__fail(n->ctx, SCANT_EINPUT,
                            "%s: scant.mean and scant.deviation are not %zu numbers each, "
                            "one per channel",
                            path, shape.c);
-    return nn_network_check_scaling(n, out->mean, out->deviation);
-}
-
-/* The file's class names, if its last layer is the network's. Nothing to free on failure.
- * */
-static scant_status read_class_names(const scant_net *n, const char *path,
-                                     const scant__tensors *file, scant__names *out) {
-    const char *text = scant__tensors_meta(file, "scant.class_names");
-    *out = (scant__names){0};
-    if (!text) return SCANT_OK;
-    if (!last_fits(n->net, file)) return SCANT_OK;
-    return nn_class_names_read(n->ctx, path, text, n->net->classes, out);
+    return nn_network_check_scaling(n, mean, mean + shape.c);
 }
 
 /* Reads and checks everything before changing the network. */
 static scant_status load(scant_net *n, const char *path, const scant__tensors *file,
                          bool any_head) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = n->ctx};
+    size_t channels = nn_net_input(n->net).c;
+    const char *text = scant__tensors_meta(file, "scant.class_names");
     differences d = {.n = 0};
+    AUTO(scant__names_end) scant__names names = {0};
+    bool known, scaled;
     compare(n->net, file, any_head, &d);
     if (d.n) return refuse(n->ctx, path, n->net->model, &d);
-    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
-    scaling scale = {.known = false};
-    scant__names names = {0};
-    scant_status s = nn_weights_get(n->weights, plain);
-    if (s == SCANT_OK) s = take(n, path, file, plain);
-    if (s == SCANT_OK) s = read_scaling(n, path, file, &scale);
-    if (s == SCANT_OK) s = read_class_names(n, path, file, &names);
-    if (s == SCANT_OK) s = nn_weights_set(n->weights, plain);
-    if (s == SCANT_OK) {
-        scant__names old = n->class_names;
-        n->class_names = names;
-        names = old;
-    }
-    if (s == SCANT_OK && scale.known) {
-        swap_floats(&n->mean, &scale.mean);
-        swap_floats(&n->deviation, &scale.deviation);
-    }
-    scaling_free(n->ctx, &scale);
-    scant__names_end(n->ctx, &names);
-    scant__free(n->ctx, plain);
-    return s;
+    float *plain = TRY_NEW(&arena, float, n->net->n_floats);
+    float *mean = TRY_NEW(&arena, float, 2 * channels);
+    TRY(nn_weights_get(n->weights, plain));
+    TRY(take(n, path, file, plain));
+    TRY(read_scaling(n, path, file, mean, &known, &scaled));
+    if (text && last_fits(n->net, file)) /* else the names are another head's */
+        TRY(nn_class_names_read(n->ctx, path, text, n->net->classes, &names));
+    TRY(nn_weights_set(n->weights, plain));
+    scant__names old = n->class_names;
+    n->class_names = names;
+    names = old; /* freed now */
+    if (known) n->scaled = scaled;
+    if (scaled) memcpy(n->mean, mean, 2 * channels * sizeof *mean);
+    return SCANT_OK;
 }
 
-/* Turns errors about a file into SCANT_EINPUT with the path. */
+/* Turns SCANT_EUSAGE and SCANT_EINPUT into SCANT_EINPUT with the path in the message. */
 static scant_status blame_file(scant_ctx *ctx, const char *path, scant_status s) {
     char text[SCANT__ERR_SIZE];
     bool fault = s == SCANT_EUSAGE || s == SCANT_EINPUT;
@@ -359,82 +312,87 @@ static scant_status blame_file(scant_ctx *ctx, const char *path, scant_status s)
 }
 
 scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
-    scant__tensors *file;
+    AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     TRY(scant__tensors_open(n->ctx, path, &file));
-    scant_status s = blame_file(n->ctx, path, load(n, path, file, any_head != 0));
-    scant__tensors_close(file);
-    return s;
+    return blame_file(n->ctx, path, load(n, path, file, any_head != 0));
 }
 
 /* ---- finding the network of a file ---- */
 
-static size_t meta_size(const scant__tensors *file, const char *key, size_t otherwise) {
-    const char *text = scant__tensors_meta(file, key);
-    double value;
-    if (!text || !scant__number_parse(text, &value)) return otherwise;
-    return value >= 1 && value < 1e9 ? (size_t)value : otherwise;
+static scant_status refuse_meta(scant_ctx *ctx, const char *path, const char *name,
+                                const char *text, const char *expected) {
+    char shown[80];
+    scant__printable(text, strlen(text), shown, sizeof shown);
+    return scant__fail(ctx, SCANT_EINPUT, "%s: %s is %s, expected %s", path, name, shown,
+                       expected);
 }
 
-static uint64_t meta_seed(const scant__tensors *file, const char *key) {
-    const char *text = scant__tensors_meta(file, key);
-    uint64_t value = 0;
-    for (; text && *text >= '0' && *text <= '9'; text++)
-        value = 10 * value + (uint64_t)(*text - '0');
-    return value;
+/* Takes an option from the file's metadata if it is not given ("" or 0). Strings point
+ * into the file. */
+static scant_status complete(scant_ctx *ctx, const char *path, const scant__tensors *file,
+                             scant_net_opts *o, const char *key) {
+    size_t count;
+    const scant_option *rows = scant_model_options(&count);
+    const scant_option *row = scant__option_find(rows, count, key);
+    char name[32], room[SCANT__NUMBER], expected[SCANT__EXPECTED];
+    snprintf(name, sizeof name, "scant.%s", key);
+    const char *given = scant__option_text(row, o, room);
+    const char *text = scant__tensors_meta(file, name);
+    scant__value value = {0};
+    if (!text || strcmp(text, "0") == 0) return SCANT_OK;
+    if (*given && strcmp(given, "0") != 0) return SCANT_OK;
+    if (!scant__option_read(row, text, &value))
+        return refuse_meta(ctx, path, name, text,
+                           scant__option_expected(row, NULL, expected));
+    scant__option_store(row, text, &value, o);
+    return SCANT_OK;
 }
 
-/* The posterior stated by the file. Draws and prior of another kind are ignored. */
-static void complete_posterior(const scant__tensors *file, scant_net_opts *o) {
+/* Completes o with the file's posterior. Draws and prior of another kind are ignored. */
+static scant_status complete_posterior(scant_ctx *ctx, const char *path,
+                                       const scant__tensors *file, scant_net_opts *o) {
     const char *bayes = scant__tensors_meta(file, "scant.bayes");
-    const char *hidden = scant__tensors_meta(file, "scant.hidden");
-    const char *prior = scant__tensors_meta(file, "scant.prior");
-    double variance;
-    if (!o->hidden && !o->no_hidden && hidden) {
-        o->hidden = meta_size(file, "scant.hidden", 0);
+    const char *seed = scant__tensors_meta(file, "scant.draw_seed");
+    if (!o->hidden && !o->no_hidden && scant__tensors_meta(file, "scant.hidden")) {
+        TRY(complete(ctx, path, file, o, "hidden"));
         o->no_hidden = !o->hidden;
     }
-    if (!bayes || strcmp(bayes, "none") == 0) return;
-    if (!o->bayes) o->bayes = bayes;
-    if (strcmp(o->bayes, bayes) != 0) return;
-    if (!o->samples) o->samples = meta_size(file, "scant.samples", 0);
-    if (!o->draw_seed) o->draw_seed = meta_seed(file, "scant.draw_seed");
-    if (o->prior == 0 && prior && scant__number_parse(prior, &variance))
-        o->prior = variance;
+    if (!bayes || strcmp(bayes, "none") == 0) return SCANT_OK;
+    TRY(complete(ctx, path, file, o, "bayes"));
+    if (strcmp(o->bayes, bayes) != 0) return SCANT_OK;
+    TRY(complete(ctx, path, file, o, "samples"));
+    TRY(complete(ctx, path, file, o, "prior"));
+    if (!o->draw_seed && seed && !scant__whole_read(seed, &o->draw_seed))
+        return refuse_meta(ctx, path, "scant.draw_seed", seed, "a whole number");
+    return SCANT_OK;
 }
 
-/* Completes opts from the file's metadata; strings point into the file. Metadata of
- * another model is ignored. */
-static scant_net_opts complete_opts(const scant__tensors *file, const char *model,
-                                    const scant_net_opts *given) {
-    scant_net_opts o = given ? *given : (scant_net_opts){0};
+/* Completes o from the file's metadata. Metadata of another model is ignored. */
+static scant_status complete_opts(scant_ctx *ctx, const char *path,
+                                  const scant__tensors *file, const char *model,
+                                  scant_net_opts *o) {
+    static const char *const keys[] = {"width", "depth", "activation", "dropout"};
     const char *written = scant__tensors_meta(file, "scant.model");
-    if (model && written && strcmp(model, written) != 0) return o;
+    if (model && written && strcmp(model, written) != 0) return SCANT_OK;
     const char *shape = scant__tensors_meta(file, "scant.shape");
-    const char *dropout = scant__tensors_meta(file, "scant.dropout");
     float sides[3];
-    if (!o.shape[0] && shape && read_numbers(shape, sides, 3))
+    if (!o->shape[0] && shape && read_numbers(shape, sides, 3))
         for (int i = 0; i < 3; i++)
-            o.shape[i] = sides[i] >= 1 && sides[i] < 1e9f ? (size_t)sides[i] : 1;
-    if (!o.width) o.width = meta_size(file, "scant.width", 0);
-    if (!o.depth) o.depth = meta_size(file, "scant.depth", 0);
-    if (!o.activation) o.activation = scant__tensors_meta(file, "scant.activation");
-    double rate;
-    if (o.dropout == 0 && dropout && scant__number_parse(dropout, &rate) && rate < 1)
-        o.dropout = fmax(rate, 0);
-    complete_posterior(file, &o);
-    return o;
+            o->shape[i] = sides[i] >= 1 && sides[i] < 1e9f ? (size_t)sides[i] : 1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(complete(ctx, path, file, o, keys[i]));
+    return complete_posterior(ctx, path, file, o);
 }
 
-/* The number of classes: rows of the last layer's weights. */
+/* Sets the number of classes: rows of the last layer's weights. */
 static scant_status count_classes(scant_ctx *ctx, const char *model,
                                   const scant__tensors *file, scant_net_opts *o) {
-    nn_net *net;
+    AUTO(nn_net_auto) nn_net *net = NULL;
     TRY(nn_model_build(ctx, model, o, &net));
     char name[NN_NAME + 16];
     snprintf(name, sizeof name, "%s.weight", net->nodes[net->head].name);
     const scant__tensor *t = scant__tensors_find(file, name);
     if (t && t->ndim == 2 && t->shape[0]) o->classes = t->shape[0];
-    nn_net_destroy(net);
     return SCANT_OK;
 }
 
@@ -444,12 +402,11 @@ static scant_status try_variant(scant_ctx *ctx, const char *model,
                                 const scant__tensors *file, bool any_head,
                                 scant_net_opts o, scant_net_opts *best,
                                 differences *least) {
-    nn_net *net;
+    AUTO(nn_net_auto) nn_net *net = NULL;
     if (!any_head) TRY(count_classes(ctx, model, file, &o));
     TRY(nn_model_build(ctx, model, &o, &net));
     differences d = {.n = 0};
     compare(net, file, any_head, &d);
-    nn_net_destroy(net);
     if (d.n >= least->n) return SCANT_OK;
     *least = d;
     *best = o;
@@ -475,7 +432,7 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
                     try_variant(ctx, model, file, any_head, variant, &best, &least);
                 if (s == SCANT_ENOMEM) return s; /* not the file's fault */
             }
-    if (least.n == SIZE_MAX) /* none could be built: report the plain one's error */
+    if (least.n == SIZE_MAX) /* none could be built: report the first error */
         return try_variant(ctx, model, file, any_head, *o, &best, &least);
     if (least.n) return refuse(ctx, path, model, &least);
     *o = best;
@@ -485,7 +442,7 @@ static scant_status find_variant(scant_ctx *ctx, const char *path, const char *m
 /* Warns that another program's file does not state its scaling. */
 static void warn_scaling(const scant_net *n, const char *path, bool train) {
     nn_shape s = nn_net_input(n->net);
-    if (s.h * s.w > 1 && (s.c == 3 || !train)) /* otherwise training measures its data */
+    if (s.h * s.w > 1 && (s.c == 3 || !train)) /* else training fits the scaling */
         scant__warn(n->ctx, "%s: does not say how images were scaled: %s", path,
                     s.c == 3 ? "ImageNet's mean and deviation are assumed"
                              : "values from 0 to 1 without scaling are assumed");
@@ -494,73 +451,71 @@ static void warn_scaling(const scant_net *n, const char *path, bool train) {
 /* Checks the call itself, so that later failures are the file's fault. */
 static scant_status check_call(scant_ctx *ctx, const char *path, const char *model,
                                const char *written, const scant_net_opts *opts) {
-    nn_net *net;
+    AUTO(nn_net_auto) nn_net *net = NULL;
     if (!model && !written)
         return scant__fail(
             ctx, SCANT_EUSAGE,
             "%s does not name its model: choose one (`scant models` lists them)", path);
     if (!model) {
-        scant_status s = nn_model_build(ctx, written, NULL, &net);
-        if (s != SCANT_OK) return blame_file(ctx, path, s);
-        nn_net_destroy(net);
+        AUTO(nn_net_auto) nn_net *usual = NULL;
+        TRY(blame_file(ctx, path, nn_model_build(ctx, written, NULL, &usual)));
         model = written;
     }
     scant_net_opts o = opts ? *opts : (scant_net_opts){0};
-    if (!o.bayes) o.samples = 0, o.prior = 0; /* the file states their kind */
-    TRY(nn_model_build(ctx, model, &o, &net));
-    nn_net_destroy(net);
-    return SCANT_OK;
+    if (!o.bayes) o.draws = 0, o.prior = 0; /* the file decides whether they apply */
+    return nn_model_build(ctx, model, &o, &net);
 }
 
-/* Warns if a network trained without dropout is to draw by dropout. */
+/* Warns if a network trained without dropout makes draws by dropout. */
 static void warn_dropout(const scant_net *n, const char *path, const scant__tensors *file,
                          const scant_net_opts *o) {
     scant_net_opts plain = *o;
-    nn_net *net;
+    AUTO(nn_net_auto) nn_net *net = NULL;
     bool known =
         scant__tensors_meta(file, "scant.model"); /* unknown for other programs' files */
     if (n->net->bayes != NN_BAYES_DROPOUT || o->dropout != 0 || !known) return;
     plain.bayes = NULL;
-    plain.samples = 0;
+    plain.draws = 0;
     if (nn_model_build(n->ctx, n->net->model, &plain, &net) != SCANT_OK) return;
     if (net->nodes[net->features].rate == 0) /* some models always have dropout */
         scant__warn(n->ctx,
                     "%s: was trained without dropout; its posterior draws drop features "
                     "with probability 0.5, which it was not trained for",
                     path);
-    nn_net_destroy(net);
+}
+
+static scant_status open_fitting(scant_ctx *ctx, const char *path, const char *model,
+                                 const scant__tensors *file, bool any_head,
+                                 scant_net_opts *o, scant_net **out) {
+    TRY(find_variant(ctx, path, model, file, any_head, o));
+    TRY(scant_net_create(ctx, model, o, out));
+    return load(*out, path, file, any_head);
 }
 
 static scant_status open_file(scant_ctx *ctx, const char *path, const char *model,
                               const scant_net_opts *opts, bool any_head,
                               scant_net **out) {
+    AUTO(scant__tensors_auto) scant__tensors *file = NULL;
+    AUTO(scant_net_auto) scant_net *net = NULL;
     *out = NULL;
-    scant__tensors *file;
     TRY(scant__tensors_open(ctx, path, &file));
     const char *written = scant__tensors_meta(file, "scant.model");
-    scant_net_opts o = complete_opts(file, model, opts);
+    scant_net_opts o = opts ? *opts : (scant_net_opts){0};
+    TRY(complete_opts(ctx, path, file, model, &o));
     const char *drawn = scant__tensors_meta(file, "scant.bayes");
     bool by_dropout = drawn && o.bayes && strcmp(drawn, "dropout") == 0 &&
                       strcmp(o.bayes, "dropout") == 0;
-    if (any_head && !by_dropout)
-        o.dropout = opts ? opts->dropout
-                         : 0; /* a training option, not a property of the weights */
-    scant_status s = check_call(ctx, path, model, written, opts);
-    bool right = s == SCANT_OK;
+    if (any_head && !by_dropout) /* a training option, not a property of the weights */
+        o.dropout = opts ? opts->dropout : 0;
+    TRY(check_call(ctx, path, model, written, opts));
     if (!model) model = written;
-    if (s == SCANT_OK) s = find_variant(ctx, path, model, file, any_head, &o);
-    if (s == SCANT_OK) s = scant_net_create(ctx, model, &o, out);
-    if (s == SCANT_OK) s = load(*out, path, file, any_head);
-    if (s == SCANT_OK && !any_head) warn_dropout(*out, path, file, &o);
-    if (s != SCANT_OK && right) s = blame_file(ctx, path, s);
-    if (s == SCANT_OK && !written && !scant__tensors_meta(file, "scant.mean"))
-        warn_scaling(*out, path, any_head);
-    if (s != SCANT_OK) {
-        scant_net_free(*out);
-        *out = NULL;
-    }
-    scant__tensors_close(file);
-    return s;
+    TRY(blame_file(ctx, path, open_fitting(ctx, path, model, file, any_head, &o, &net)));
+    if (!any_head) warn_dropout(net, path, file, &o);
+    if (!written && !scant__tensors_meta(file, "scant.mean"))
+        warn_scaling(net, path, any_head);
+    *out = net;
+    net = NULL;
+    return SCANT_OK;
 }
 
 scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "nn/draws.h"
-#include "nn/models.h"
 #include "scant/train.h"
 
-/* Copies the options' strings. */
+/* Stores the options and copies their strings. */
 static void keep_options(scant_net *n, const scant_net_opts *opts) {
     if (opts) n->opts = *opts;
     const char **words[] = {&n->opts.activation, &n->opts.norm, &n->opts.stem,
@@ -26,29 +25,28 @@ static void keep_options(scant_net *n, const scant_net_opts *opts) {
 
 scant_status scant_net_create(scant_ctx *ctx, const char *model,
                               const scant_net_opts *opts, scant_net **out) {
+    AUTO(scant_net_auto) scant_net *n = scant__zalloc(ctx, 1, sizeof *n);
     *out = NULL;
-    scant_net *n = scant__zalloc(ctx, 1, sizeof *n);
     if (!n) return SCANT_ENOMEM;
     n->ctx = ctx;
-    scant_status s = nn_model_build(ctx, model, opts, &n->net);
-    if (s == SCANT_OK) keep_options(n, opts);
-    if (s == SCANT_OK) s = nn_backend_open(ctx, &n->backend);
-    if (s == SCANT_OK)
-        s = nn_weights_create(n->net, n->backend, opts ? opts->seed : 0, &n->weights);
-    if (s != SCANT_OK) {
-        scant_net_free(n);
-        return s;
-    }
+    TRY(nn_model_build(ctx, model, opts, &n->net));
+    size_t channels = nn_net_input(n->net).c;
+    n->mean = scant__alloc(ctx, 2 * channels, sizeof *n->mean);
+    if (!n->mean) return SCANT_ENOMEM;
+    n->deviation = n->mean + channels;
+    keep_options(n, opts);
+    TRY(nn_backend_open(ctx, &n->backend));
+    TRY(nn_weights_create(n->net, n->backend, opts ? opts->seed : 0, &n->weights));
     *out = n;
+    n = NULL;
     return SCANT_OK;
 }
 
 scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
                                     const scant_net_opts *opts, size_t *count) {
-    nn_net *net;
+    AUTO(nn_net_auto) nn_net *net = NULL;
     TRY(nn_model_build(ctx, model, opts, &net));
     *count = net->n_trained;
-    nn_net_destroy(net);
     return SCANT_OK;
 }
 
@@ -57,23 +55,20 @@ void scant_net_free(scant_net *n) {
     for (int i = 0; i < NN_PLANS; i++) nn_plan_destroy(n->plans[i].plan);
     for (size_t i = 0; i < n->n_members; i++) scant_net_free(n->members[i]);
     scant__free(n->ctx, n->members);
-    nn_draws_destroy(n->ctx, n->drawn);
+    nn_draws_free(n->drawn);
     nn_weights_destroy(n->weights);
     nn_backend_close(n->backend);
-    nn_net_destroy(n->net);
+    nn_net_free(n->net);
     scant__free(n->ctx, n->mean);
-    scant__free(n->ctx, n->deviation);
-    scant__names_end(n->ctx, &n->class_names);
+    scant__names_end(&n->class_names);
     scant__free(n->ctx, n);
 }
 
 scant_status scant_net_reset(scant_net *n, uint64_t seed) {
-    float *plain = scant__alloc(n->ctx, n->net->n_floats, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = n->ctx};
+    float *plain = TRY_NEW(&arena, float, n->net->n_floats);
     nn_weights_draw(n->net, seed, plain);
-    scant_status s = nn_weights_set(n->weights, plain);
-    scant__free(n->ctx, plain);
-    return s;
+    return nn_weights_set(n->weights, plain);
 }
 
 scant_status nn_network_check_scaling(const scant_net *n, const float *mean,
@@ -92,15 +87,9 @@ scant_status scant_net_set_scaling(scant_net *n, const float *mean,
                                    const float *deviation) {
     size_t c = nn_net_input(n->net).c;
     TRY(nn_network_check_scaling(n, mean, deviation));
-    if (!n->mean) n->mean = scant__alloc(n->ctx, c, sizeof *mean);
-    if (!n->deviation) n->deviation = scant__alloc(n->ctx, c, sizeof *deviation);
-    if (!n->mean || !n->deviation) {
-        scant__free(n->ctx, n->mean);
-        n->mean = NULL;
-        return SCANT_ENOMEM;
-    }
     memcpy(n->mean, mean, c * sizeof *mean);
     memcpy(n->deviation, deviation, c * sizeof *deviation);
+    n->scaled = true;
     return SCANT_OK;
 }
 
@@ -148,14 +137,7 @@ static scant_status check_member(const scant_net *net, const scant_net *member) 
 
 scant_status scant_net_join(scant_net *net, scant_net *member) {
     TRY(check_member(net, member));
-    size_t n = net->n_members;
-    scant_net **members = scant__alloc(net->ctx, n + 1, sizeof *members);
-    if (!members) return SCANT_ENOMEM;
-    if (n) memcpy(members, net->members, n * sizeof *members);
-    members[n] = member;
-    scant__free(net->ctx, net->members);
-    net->members = members;
-    net->n_members = n + 1;
+    TRY_PUSH(net->ctx, net->members, net->n_members, net->room_members, member);
     return SCANT_OK;
 }
 
@@ -196,7 +178,7 @@ scant_status nn_network_plan(scant_net *n, size_t batch, nn_mode mode, nn_plan *
     }
     drop_plan(n, oldest);
     scant_status s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);
-    if (s == SCANT_ENOMEM) { /* other plans may take up the memory */
+    if (s == SCANT_ENOMEM) { /* cached plans may use up the memory */
         bool dropped = false;
         for (int i = 0; i < NN_PLANS; i++) dropped |= drop_plan(n, i);
         if (dropped) s = nn_plan_create(n->weights, batch, mode, &n->plans[oldest].plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Beside the dense layer's own products, forward and backward need two matrix products
- * each: v is the squares of h times the squares of s.
+ * v is a matrix product, squares of h times squares of s. Forward and backward need two
+ * matrix products each, besides those of the dense layer.
  */
 #include "nn/noise.h"
 
@@ -12,9 +12,9 @@
 #include "linalg/gemm_f32.h"
 
 enum {
-    ROWS = 32,    /* samples per block */
-    COLUMNS = 64, /* inputs per block where sums run over samples */
-    NUMBERS = 1 << 12
+    ROWS = 32,        /* samples per block */
+    COLUMNS = 64,     /* inputs per block, for sums over samples */
+    NUMBERS = 1 << 12 /* weights per block */
 };
 
 double nn_softplus(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
@@ -31,9 +31,9 @@ typedef struct job {
     const scant__rng *rng;
     const float *z, *d;
     float *out, *d_h, *d_rho;
-    float *squares;   /* of h */
-    float *variances; /* of weights */
-    float *q;         /* the gradient by v */
+    float *squares;   /* squares of h */
+    float *variances; /* variances of the weights */
+    float *q;         /* gradient by v */
 } job;
 
 static job begin(const nn_noise *of) {
@@ -136,11 +136,11 @@ scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *of, const float *d, f
     return scant__parfor(ctx, NULL, blocks_of(of->width, COLUMNS), back_columns, &j);
 }
 
-/* ---- the divergence from the prior ---- */
+/* ---- divergence from the prior ---- */
 
 typedef struct law {
     const float *mean, *rho;
-    size_t n_mean, n_rho; /* means with the packed layout's padding, which is 0 */
+    size_t n_mean, n_rho; /* n_mean includes the packed layout's padding, which is 0 */
     float *d_mean, *d_rho;
 } law;
 
@@ -178,7 +178,7 @@ void nn_kl_add(nn_weights *w, double by) {
         l.d_mean[i] += (float)(by * (double)l.mean[i] / prior);
     for (size_t i = 0; i < l.n_rho; i++) {
         double rho = (double)l.rho[i], s = nn_softplus(rho), slope = sigmoid(rho);
-        double falls = rho < -30 ? 1 : slope / s; /* s underflows */
+        double falls = rho < -30 ? 1 : slope / s; /* for small rho s underflows */
         l.d_rho[i] += (float)(by * (s * slope / prior - falls));
     }
 }

@@ -2,7 +2,7 @@
  *
  * A variational last layer (Blundell et al., 2015): its weights W (classes x width) are
  * independent normal numbers with means M, the dense layer's weights, and deviations
- * s = softplus(rho). The bias is one plain number per class.
+ * s = softplus(rho). The bias has no distribution.
  *
  * Training samples the output instead of W (local reparametrisation; Kingma, Salimans,
  * Welling, 2015): for input h it is M h + c + e sqrt(v), where v_k = sum_j s_kj^2 h_j^2 +
@@ -26,13 +26,13 @@ typedef struct nn_noise {
     size_t n, classes, width;
     const float *h;   /* n x width */
     const float *rho; /* classes x width */
-    float *work;      /* n x classes: kept by forward for backward */
+    float *work;      /* n x classes: set by forward for backward */
     void *scratch;    /* nn_noise_scratch() bytes */
 } nn_noise;
 
 size_t nn_noise_scratch(size_t n, size_t classes, size_t width);
 /* out = z + e sqrt(v) (n x classes); e of sample i and class k is normal number i*classes
- * + k of rng. Results do not depend on the thread count, here and below. */
+ * + k of rng. Results of both functions do not depend on the thread count. */
 scant_status nn_noise_forward(scant_ctx *ctx, const nn_noise *noise,
                               const scant__rng *rng, const float *z, float *out);
 /* Sets d_h and d_rho from d, the gradient by out. The gradient by z is d itself. */
@@ -41,10 +41,10 @@ scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *noise, const float *d
 
 /* ---- divergence from the prior ---- */
 
-/* KL = 1/2 sum of s^2/v0 + M^2/v0 - 1 - ln(s^2/v0); 0 without such a layer. Weights are
- * packed. */
+/* KL = 1/2 sum of s^2/v0 + M^2/v0 - 1 - ln(s^2/v0); 0 without a variational layer.
+ * Weights must be packed. */
 double nn_kl(nn_weights *weights);
-/* Adds `by` times its gradient to weights->grads. */
+/* Adds `by` times the gradient of KL to weights->grads. */
 void nn_kl_add(nn_weights *weights, double by);
 
 static inline bool nn_is_variational(const nn_net *net) {

@@ -49,7 +49,7 @@ struct nn_op {
     pass passes[NN_PASSES];
 };
 
-/* slot -> the library's argument, by pass where they differ */
+/* The library's argument for each slot; for normalisation see arg_name(). */
 static const int arg_of[NN_SLOTS] = {
     [NN_SRC] = DNNL_ARG_SRC,        [NN_DST] = DNNL_ARG_DST,
     [NN_W] = DNNL_ARG_WEIGHTS,      [NN_B] = DNNL_ARG_BIAS,
@@ -59,7 +59,7 @@ static const int arg_of[NN_SLOTS] = {
     [NN_D_B] = DNNL_ARG_DIFF_BIAS,  [NN_SCRATCH] = DNNL_ARG_SCRATCHPAD};
 
 static int arg_name(const nn_op *op, nn_slot slot) {
-    if (op->spec.kind == NN_NORM) {
+    if (op->spec.node && op->spec.node->kind == NN_NORM) {
         if (slot == NN_W) return DNNL_ARG_SCALE;
         if (slot == NN_B) return DNNL_ARG_SHIFT;
         if (slot == NN_D_W) return DNNL_ARG_DIFF_SCALE;
@@ -79,20 +79,17 @@ static scant_status check(nn_backend *b, dnnl_status_t status, const char *what)
 #define DO(call, what) TRY(check(b, call, what))
 
 scant_status nn_backend_open(scant_ctx *ctx, nn_backend **out) {
-    *out = NULL;
-    nn_backend *b = scant__zalloc(ctx, 1, sizeof *b);
+    nn_backend *b = *out = scant__zalloc(ctx, 1, sizeof *b);
     if (!b) return SCANT_ENOMEM;
     b->ctx = ctx;
-    scant_status s = check(b, dnnl_engine_create(&b->engine, dnnl_cpu, 0), "engine");
-    if (s == SCANT_OK)
-        s = check(b, dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags),
-                  "stream");
-    if (s != SCANT_OK) {
-        nn_backend_close(b);
-        return s;
-    }
-    *out = b;
-    return SCANT_OK;
+    dnnl_status_t s = dnnl_engine_create(&b->engine, dnnl_cpu, 0);
+    if (s == dnnl_success)
+        s = dnnl_stream_create(&b->stream, b->engine, dnnl_stream_default_flags);
+    scant_status status = check(b, s, b->engine ? "stream" : "engine");
+    if (status == SCANT_OK) return SCANT_OK;
+    nn_backend_close(b);
+    *out = NULL;
+    return status;
 }
 
 void nn_backend_close(nn_backend *b) {
@@ -112,41 +109,33 @@ bool nn_backend_fuses(nn_kind kind, nn_act act) {
 
 /* ---- layouts ---- */
 
-scant_status nn_layout_plain(nn_backend *b, size_t ndim, const size_t *dims,
-                             nn_layout **out) {
+scant_status nn_layout_plain(nn_backend *b, scant__arena *arena, size_t ndim,
+                             const size_t *dims, nn_layout **out) {
     static const int as_they_are[] = {0, 1, 2, 3, 4};
-    return nn_layout_ordered(b, ndim, dims, as_they_are, out);
+    return nn_layout_ordered(b, arena, ndim, dims, as_they_are, out);
 }
 
-scant_status nn_layout_ordered(nn_backend *b, size_t ndim, const size_t *dims,
-                               const int *order, nn_layout **out) {
+scant_status nn_layout_ordered(nn_backend *b, scant__arena *arena, size_t ndim,
+                               const size_t *dims, const int *order, nn_layout **out) {
     dnnl_dims_t d, strides;
     dnnl_dim_t stride = 1;
+    nn_layout layout;
     for (size_t i = 0; i < ndim; i++) d[i] = (dnnl_dim_t)dims[i];
     for (size_t i = ndim; i > 0; i--) {
         strides[order[i - 1]] = stride;
         stride *= d[order[i - 1]];
     }
-    nn_layout *layout = *out = scant__alloc(b->ctx, 1, sizeof *layout);
-    if (!layout) return SCANT_ENOMEM;
-    scant_status s = check(
-        b, dnnl_memory_desc_init_by_strides(&layout->md, (int)ndim, d, dnnl_f32, strides),
-        "layout");
-    if (s != SCANT_OK) {
-        nn_layout_destroy(b, layout);
-        *out = NULL;
-    }
-    return s;
+    DO(dnnl_memory_desc_init_by_strides(&layout.md, (int)ndim, d, dnnl_f32, strides),
+       "layout");
+    return nn_layout_copy(arena, &layout, out);
 }
 
-scant_status nn_layout_copy(nn_backend *b, const nn_layout *layout, nn_layout **out) {
-    *out = scant__alloc(b->ctx, 1, sizeof **out);
-    if (!*out) return SCANT_ENOMEM;
+scant_status nn_layout_copy(scant__arena *arena, const nn_layout *layout,
+                            nn_layout **out) {
+    *out = TRY_NEW(arena, nn_layout, 1);
     **out = *layout;
     return SCANT_OK;
 }
-
-void nn_layout_destroy(nn_backend *b, nn_layout *layout) { scant__free(b->ctx, layout); }
 
 bool nn_layout_same(const nn_layout *a, const nn_layout *b) {
     return dnnl_memory_desc_equal(&a->md, &b->md) != 0;
@@ -185,46 +174,6 @@ static scant_status describe_planes(nn_backend *b, size_t n, nn_shape s,
     return describe(b, 4, (size_t[4]){n, s.c, s.h, s.w}, tag, out);
 }
 
-/* ---- passes ---- */
-
-static void learn(nn_op *op, nn_pass which, nn_slot slot, dnnl_query_t query, int index) {
-    pass *p = &op->passes[which];
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(p->pd, query, index);
-    if (!md || md->ndims == 0) return;
-    p->layout[slot].md = *md;
-    p->has[slot] = true;
-}
-
-static void learn_scratch(nn_op *op, nn_pass which) {
-    pass *p = &op->passes[which];
-    learn(op, which, NN_SCRATCH, dnnl_query_scratchpad_md, 0);
-    if (p->has[NN_SCRATCH]) p->scratch = nn_layout_bytes(&p->layout[NN_SCRATCH]);
-    p->has[NN_SCRATCH] = p->scratch > 0;
-}
-
-/* Creates a primitive; post NULL: no post-operations. A backward pass uses the forward
- * one, created before, as the hint. */
-static scant_status make(nn_op *op, nn_pass which, const_dnnl_op_desc_t desc,
-                         dnnl_post_ops_t post, const char *what) {
-    nn_backend *b = op->backend;
-    pass *p = &op->passes[which];
-    dnnl_primitive_attr_t attr = NULL;
-    DO(dnnl_primitive_attr_create(&attr), "attributes");
-    dnnl_status_t status =
-        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success && post)
-        status = dnnl_primitive_attr_set_post_ops(attr, post);
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(
-            &p->pd, desc, attr, b->engine,
-            which == NN_FORWARD ? NULL : op->passes[NN_FORWARD].pd);
-    dnnl_primitive_attr_destroy(attr);
-    if (status == dnnl_success) status = dnnl_primitive_create(&p->primitive, p->pd);
-    DO(status, what);
-    learn_scratch(op, which);
-    return SCANT_OK;
-}
-
 static dnnl_alg_kind_t algorithm(nn_act act) {
     switch (act) {
     case NN_ACT_TANH:
@@ -246,21 +195,86 @@ static float alpha_of(nn_act act, float slope) {
     return act == NN_ACT_SWISH ? 1 : 0;
 }
 
-static scant_status post_ops(nn_op *op, dnnl_post_ops_t *out) {
-    nn_backend *b = op->backend;
-    const nn_op_spec *s = &op->spec;
-    *out = NULL;
-    bool scaled = s->kind == NN_DENSE && s->scale != 1;
-    if (s->act == NN_ACT_NONE && !scaled) return SCANT_OK;
-    DO(dnnl_post_ops_create(out), "fused activation");
-    dnnl_status_t status = dnnl_success;
+/* ---- passes ---- */
+
+/* The library's query for each slot's layout; it returns none if a pass lacks the slot.
+ */
+static const struct {
+    dnnl_query_t query;
+    int index;
+} layouts[NN_SLOTS] = {[NN_SRC] = {dnnl_query_src_md, 0},
+                       [NN_DST] = {dnnl_query_dst_md, 0},
+                       [NN_W] = {dnnl_query_weights_md, 0},
+                       [NN_B] = {dnnl_query_weights_md, 1},
+                       [NN_WORK] = {dnnl_query_workspace_md, 0},
+                       [NN_D_SRC] = {dnnl_query_diff_src_md, 0},
+                       [NN_D_DST] = {dnnl_query_diff_dst_md, 0},
+                       [NN_D_W] = {dnnl_query_diff_weights_md, 0},
+                       [NN_D_B] = {dnnl_query_diff_weights_md, 1},
+                       [NN_SCRATCH] = {dnnl_query_scratchpad_md, 0}};
+
+static void learn(pass *p, nn_slot slot, const dnnl_memory_desc_t *md) {
+    p->has[slot] = md && md->ndims;
+    if (p->has[slot]) p->layout[slot].md = *md;
+}
+
+static void learn_all(pass *p) {
+    for (int i = 0; i < NN_SLOTS; i++)
+        if (layouts[i].query)
+            learn(
+                p, (nn_slot)i,
+                dnnl_primitive_desc_query_md(p->pd, layouts[i].query, layouts[i].index));
+    if (p->has[NN_SCRATCH]) p->scratch = nn_layout_bytes(&p->layout[NN_SCRATCH]);
+    p->has[NN_SCRATCH] = p->scratch > 0;
+}
+
+static void end_attributes(dnnl_primitive_attr_t *attr) {
+    if (*attr) dnnl_primitive_attr_destroy(*attr);
+}
+
+/* Fuses scaling and activation into a convolution or dense layer. */
+static dnnl_status_t fuse(const nn_op_spec *s, dnnl_primitive_attr_t attr) {
+    bool scaled = s->node->kind == NN_DENSE && s->node->scale != 1;
+    dnnl_post_ops_t post;
+    if (s->act == NN_ACT_NONE && !scaled) return dnnl_success;
+    dnnl_status_t status = dnnl_post_ops_create(&post);
+    if (status != dnnl_success) return status;
     if (scaled)
-        status = dnnl_post_ops_append_eltwise(*out, 1, dnnl_eltwise_linear, s->scale, 0);
+        status =
+            dnnl_post_ops_append_eltwise(post, 1, dnnl_eltwise_linear, s->node->scale, 0);
     if (status == dnnl_success && s->act != NN_ACT_NONE)
-        status = dnnl_post_ops_append_eltwise(*out, 1, algorithm(s->act),
+        status = dnnl_post_ops_append_eltwise(post, 1, algorithm(s->act),
                                               alpha_of(s->act, s->slope), 0);
-    if (status != dnnl_success) dnnl_post_ops_destroy(*out);
-    DO(status, "fused activation");
+    if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(attr, post);
+    dnnl_post_ops_destroy(post);
+    return status;
+}
+
+/* Creates a primitive from desc; described: the status of making desc. A backward pass
+ * needs the forward pass, created before, as a hint. */
+static scant_status make(nn_op *op, nn_pass which, dnnl_status_t described,
+                         const_dnnl_op_desc_t desc) {
+    static const char *const names[] = {
+        [NN_CONV] = "convolution",   [NN_DENSE] = "dense layer",
+        [NN_NORM] = "normalisation", [NN_ACT] = "activation",
+        [NN_MAXPOOL] = "pooling",    [NN_AVGPOOL] = "pooling"};
+    static const char *const ends[NN_PASSES] = {"", " backwards", "'s weights"};
+    nn_backend *b = op->backend;
+    nn_kind kind = op->spec.node->kind;
+    pass *p = &op->passes[which];
+    char what[40];
+    AUTO(end_attributes) dnnl_primitive_attr_t attr = NULL;
+    snprintf(what, sizeof what, "%s%s", names[kind], ends[which]);
+    DO(described, what);
+    DO(dnnl_primitive_attr_create(&attr), "attributes");
+    DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), what);
+    if (which == NN_FORWARD && (kind == NN_CONV || kind == NN_DENSE))
+        DO(fuse(&op->spec, attr), "fused activation");
+    DO(dnnl_primitive_desc_create(&p->pd, desc, attr, b->engine,
+                                  which == NN_FORWARD ? NULL : op->passes[NN_FORWARD].pd),
+       what);
+    DO(dnnl_primitive_create(&p->primitive, p->pd), what);
+    learn_all(p);
     return SCANT_OK;
 }
 
@@ -271,306 +285,203 @@ static dnnl_prop_kind_t forward_kind(const nn_op_spec *s) {
 /* ---- windows ---- */
 
 typedef struct slide {
-    dnnl_dims_t kernel, stride, before, after; /* before, after: padding */
+    dnnl_dims_t kernel, stride, before, after; /* padding before and after */
 } slide;
 
-/* Pixels after the last window are not read: padding after may be smaller than before
- * (stride 2). */
-static slide slide_of(const nn_op_spec *s) {
-    size_t in[2] = {s->in.h, s->in.w}, out[2] = {s->out.h, s->out.w};
+/* Pixels after the last window are not read, so padding after the input may be smaller
+ * than before it (stride 2). */
+static slide slide_of(const nn_node *v) {
+    size_t in[2] = {v->in_shape.h, v->in_shape.w}, out[2] = {v->shape.h, v->shape.w};
     slide w;
     for (int i = 0; i < 2; i++) {
-        w.kernel[i] = (dnnl_dim_t)s->kernel[i];
-        w.stride[i] = (dnnl_dim_t)s->stride[i];
-        w.before[i] = (dnnl_dim_t)s->pad[i];
-        w.after[i] = (dnnl_dim_t)((out[i] - 1) * s->stride[i] + s->kernel[i]) -
-                     (dnnl_dim_t)(in[i] + s->pad[i]);
+        w.kernel[i] = (dnnl_dim_t)v->kernel[i];
+        w.stride[i] = (dnnl_dim_t)v->stride[i];
+        w.before[i] = (dnnl_dim_t)v->pad[i];
+        w.after[i] = (dnnl_dim_t)((out[i] - 1) * v->stride[i] + v->kernel[i]) -
+                     (dnnl_dim_t)(in[i] + v->pad[i]);
     }
     return w;
 }
 
-/* ---- convolution ---- */
-
-typedef struct conv_shapes {
-    dnnl_memory_desc_t src, weights, bias, dst;
-    slide w;
-} conv_shapes;
-
-static scant_status conv_describe(nn_op *op, conv_shapes *c) {
-    nn_backend *b = op->backend;
-    const nn_op_spec *s = &op->spec;
-    size_t g = s->groups, ic = s->in.c / g, oc = s->out.c / g;
-    size_t grouped[5] = {g, oc, ic, s->kernel[0], s->kernel[1]};
-    TRY(describe_planes(b, s->batch, s->in, dnnl_format_tag_any, &c->src));
-    TRY(describe_planes(b, s->batch, s->out, dnnl_format_tag_any, &c->dst));
-    TRY(describe(b, g > 1 ? 5 : 4, g > 1 ? grouped : grouped + 1, dnnl_format_tag_any,
-                 &c->weights));
-    memset(&c->bias, 0, sizeof c->bias);
-    if (s->bias) TRY(describe(b, 1, &s->out.c, dnnl_a, &c->bias));
-    c->w = slide_of(s);
-    return SCANT_OK;
-}
-
-/* The slots of a convolution's or dense layer's pass. */
-static void learn_weighted(nn_op *op, nn_pass which) {
-    bool bias = op->spec.bias;
-    if (which == NN_FORWARD) {
-        learn(op, which, NN_SRC, dnnl_query_src_md, 0);
-        learn(op, which, NN_W, dnnl_query_weights_md, 0);
-        if (bias) learn(op, which, NN_B, dnnl_query_weights_md, 1);
-        learn(op, which, NN_DST, dnnl_query_dst_md, 0);
-    } else if (which == NN_BACK_DATA) {
-        learn(op, which, NN_D_SRC, dnnl_query_diff_src_md, 0);
-        learn(op, which, NN_W, dnnl_query_weights_md, 0);
-        learn(op, which, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    } else {
-        learn(op, which, NN_SRC, dnnl_query_src_md, 0);
-        learn(op, which, NN_D_DST, dnnl_query_diff_dst_md, 0);
-        learn(op, which, NN_D_W, dnnl_query_diff_weights_md, 0);
-        if (bias) learn(op, which, NN_D_B, dnnl_query_diff_weights_md, 1);
-    }
-}
-
-static scant_status conv_backward(nn_op *op, const conv_shapes *c) {
-    nn_backend *b = op->backend;
-    dnnl_convolution_desc_t desc;
-    if (!op->spec.no_data) {
-        DO(dnnl_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct,
-                                                    &c->src, &c->weights, &c->dst,
-                                                    c->w.stride, c->w.before, c->w.after),
-           "convolution backwards");
-        TRY(make(op, NN_BACK_DATA, &desc, NULL, "convolution backwards"));
-        learn_weighted(op, NN_BACK_DATA);
-    }
-    DO(dnnl_convolution_backward_weights_desc_init(
-           &desc, dnnl_convolution_direct, &c->src, &c->weights,
-           op->spec.bias ? &c->bias : NULL, &c->dst, c->w.stride, c->w.before,
-           c->w.after),
-       "convolution's weights");
-    TRY(make(op, NN_BACK_WEIGHTS, &desc, NULL, "convolution's weights"));
-    learn_weighted(op, NN_BACK_WEIGHTS);
-    return SCANT_OK;
-}
+/* ---- layers ---- */
 
 static scant_status conv_create(nn_op *op) {
     nn_backend *b = op->backend;
-    conv_shapes c;
-    TRY(conv_describe(op, &c));
+    const nn_op_spec *s = &op->spec;
+    const nn_node *v = s->node;
+    size_t g = v->groups, n = s->batch;
+    size_t grouped[5] = {g, v->shape.c / g, v->in_shape.c / g, v->kernel[0],
+                         v->kernel[1]};
+    dnnl_memory_desc_t src, weights, bias, dst;
+    const dnnl_memory_desc_t *biased = v->bias ? &bias : NULL;
+    dnnl_alg_kind_t how = dnnl_convolution_direct;
+    slide w = slide_of(v);
+    TRY(describe_planes(b, n, v->in_shape, dnnl_format_tag_any, &src));
+    TRY(describe_planes(b, n, v->shape, dnnl_format_tag_any, &dst));
+    TRY(describe(b, g > 1 ? 5 : 4, g > 1 ? grouped : grouped + 1, dnnl_format_tag_any,
+                 &weights));
+    TRY(describe(b, 1, &v->shape.c, dnnl_a, &bias));
     dnnl_convolution_desc_t desc;
-    DO(dnnl_convolution_forward_desc_init(
-           &desc, forward_kind(&op->spec), dnnl_convolution_direct, &c.src, &c.weights,
-           op->spec.bias ? &c.bias : NULL, &c.dst, c.w.stride, c.w.before, c.w.after),
-       "convolution");
-    dnnl_post_ops_t post;
-    TRY(post_ops(op, &post));
-    scant_status status = make(op, NN_FORWARD, &desc, post, "convolution");
-    if (post) dnnl_post_ops_destroy(post);
-    TRY(status);
-    learn_weighted(op, NN_FORWARD);
-    return op->spec.backward ? conv_backward(op, &c) : SCANT_OK;
+    TRY(make(op, NN_FORWARD,
+             dnnl_convolution_forward_desc_init(&desc, forward_kind(s), how, &src,
+                                                &weights, biased, &dst, w.stride,
+                                                w.before, w.after),
+             &desc));
+    if (!s->backward) return SCANT_OK;
+    if (!s->no_data)
+        TRY(make(op, NN_BACK_DATA,
+                 dnnl_convolution_backward_data_desc_init(
+                     &desc, how, &src, &weights, &dst, w.stride, w.before, w.after),
+                 &desc));
+    return make(op, NN_BACK_WEIGHTS,
+                dnnl_convolution_backward_weights_desc_init(&desc, how, &src, &weights,
+                                                            biased, &dst, w.stride,
+                                                            w.before, w.after),
+                &desc);
 }
 
-/* ---- dense: rows in, rows out ---- */
-
+/* Input and output are rows. */
 static scant_status dense_create(nn_op *op) {
     nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
-    size_t in = nn_shape_size(s->in), out = s->out.c;
+    size_t in = nn_shape_size(s->node->in_shape), out = s->node->shape.c;
     dnnl_memory_desc_t src, weights, bias, dst;
+    const dnnl_memory_desc_t *biased = s->node->bias ? &bias : NULL;
     TRY(describe(b, 2, (size_t[2]){s->batch, in}, dnnl_ab, &src));
     TRY(describe(b, 2, (size_t[2]){out, in}, dnnl_format_tag_any, &weights));
     TRY(describe(b, 1, &out, dnnl_a, &bias));
     TRY(describe(b, 2, (size_t[2]){s->batch, out}, dnnl_ab, &dst));
     dnnl_inner_product_desc_t desc;
-    DO(dnnl_inner_product_forward_desc_init(&desc, forward_kind(s), &src, &weights,
-                                            s->bias ? &bias : NULL, &dst),
-       "dense layer");
-    dnnl_post_ops_t post;
-    TRY(post_ops(op, &post));
-    scant_status status = make(op, NN_FORWARD, &desc, post, "dense layer");
-    if (post) dnnl_post_ops_destroy(post);
-    TRY(status);
-    learn_weighted(op, NN_FORWARD);
+    TRY(make(op, NN_FORWARD,
+             dnnl_inner_product_forward_desc_init(&desc, forward_kind(s), &src, &weights,
+                                                  biased, &dst),
+             &desc));
     if (!s->backward) return SCANT_OK;
-    weights = op->passes[NN_FORWARD].layout[NN_W].md; /* one layout for all three */
-    if (!s->no_data) {
-        DO(dnnl_inner_product_backward_data_desc_init(&desc, &src, &weights, &dst),
-           "dense layer backwards");
-        TRY(make(op, NN_BACK_DATA, &desc, NULL, "dense layer backwards"));
-        learn_weighted(op, NN_BACK_DATA);
-    }
-    DO(dnnl_inner_product_backward_weights_desc_init(&desc, &src, &weights,
-                                                     s->bias ? &bias : NULL, &dst),
-       "dense layer's weights");
-    TRY(make(op, NN_BACK_WEIGHTS, &desc, NULL, "dense layer's weights"));
-    learn_weighted(op, NN_BACK_WEIGHTS);
-    return SCANT_OK;
+    weights = op->passes[NN_FORWARD].layout[NN_W].md; /* one layout for all passes */
+    if (!s->no_data)
+        TRY(make(op, NN_BACK_DATA,
+                 dnnl_inner_product_backward_data_desc_init(&desc, &src, &weights, &dst),
+                 &desc));
+    return make(op, NN_BACK_WEIGHTS,
+                dnnl_inner_product_backward_weights_desc_init(&desc, &src, &weights,
+                                                              biased, &dst),
+                &desc);
 }
 
-/* ---- batch normalisation: one backward pass for all gradients ---- */
-
+/* Batch normalisation: one backward pass for all gradients. */
 static scant_status norm_create(nn_op *op) {
+    static const nn_slot vectors[] = {NN_W,        NN_B,   NN_STAT_MEAN,
+                                      NN_STAT_VAR, NN_D_W, NN_D_B};
     nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
     if (!s->batch_stats) flags |= dnnl_use_global_stats;
     if (s->act == NN_ACT_RELU) flags |= dnnl_fuse_norm_relu;
     dnnl_batch_normalization_desc_t desc;
-    DO(dnnl_batch_normalization_forward_desc_init(&desc, forward_kind(s), &s->src->md,
-                                                  (float)NN_NORM_EPS, flags),
-       "normalisation");
-    TRY(make(op, NN_FORWARD, &desc, NULL, "normalisation"));
-    learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
-    learn(op, NN_FORWARD, NN_WORK, dnnl_query_workspace_md, 0);
-    pass *p = &op->passes[NN_FORWARD];
     dnnl_memory_desc_t channels;
-    TRY(describe(b, 1, &s->in.c, dnnl_a, &channels));
-    const nn_slot vectors[] = {NN_W, NN_B, NN_STAT_MEAN, NN_STAT_VAR};
-    for (int i = 0; i < 4; i++) {
-        p->layout[vectors[i]].md = channels;
-        p->has[vectors[i]] = true;
-    }
+    pass *forward = &op->passes[NN_FORWARD], *back = &op->passes[NN_BACK_DATA];
+    TRY(describe(b, 1, &s->node->shape.c, dnnl_a, &channels));
+    TRY(make(op, NN_FORWARD,
+             dnnl_batch_normalization_forward_desc_init(
+                 &desc, forward_kind(s), &s->src->md, (float)NN_NORM_EPS, flags),
+             &desc));
+    for (int i = 0; i < 4; i++) learn(forward, vectors[i], &channels);
     if (!s->backward) return SCANT_OK;
-    dnnl_memory_desc_t diff = p->layout[NN_DST].md;
-    DO(dnnl_batch_normalization_backward_desc_init(
-           &desc, dnnl_backward, &diff, &s->src->md, (float)NN_NORM_EPS, flags),
-       "normalisation backwards");
-    TRY(make(op, NN_BACK_DATA, &desc, NULL, "normalisation backwards"));
-    learn(op, NN_BACK_DATA, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
-    learn(op, NN_BACK_DATA, NN_WORK, dnnl_query_workspace_md, 0);
-    p = &op->passes[NN_BACK_DATA];
-    const nn_slot more[] = {NN_W, NN_B, NN_STAT_MEAN, NN_STAT_VAR, NN_D_W, NN_D_B};
-    for (int i = 0; i < 6; i++) {
-        p->layout[more[i]].md = channels;
-        p->has[more[i]] = true;
-    }
+    TRY(make(op, NN_BACK_DATA,
+             dnnl_batch_normalization_backward_desc_init(
+                 &desc, dnnl_backward, &forward->layout[NN_DST].md, &s->src->md,
+                 (float)NN_NORM_EPS, flags),
+             &desc));
+    for (int i = 0; i < 6; i++) learn(back, vectors[i], &channels);
     return SCANT_OK;
 }
 
-/* ---- activations ---- */
-
+/* Backward reads the activation's input, not its output. */
 static scant_status act_create(nn_op *op) {
-    nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
-    /* swish and others: backward reads the input */
     dnnl_eltwise_desc_t desc;
     float alpha = alpha_of(s->act, s->slope);
-    DO(dnnl_eltwise_forward_desc_init(&desc, forward_kind(s), algorithm(s->act),
-                                      &s->src->md, alpha, 0),
-       "activation");
-    TRY(make(op, NN_FORWARD, &desc, NULL, "activation"));
-    learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
+    TRY(make(op, NN_FORWARD,
+             dnnl_eltwise_forward_desc_init(&desc, forward_kind(s), algorithm(s->act),
+                                            &s->src->md, alpha, 0),
+             &desc));
     if (!s->backward) return SCANT_OK;
-    DO(dnnl_eltwise_backward_desc_init(&desc, algorithm(s->act), &s->src->md, &s->src->md,
-                                       alpha, 0),
-       "activation backwards");
-    TRY(make(op, NN_BACK_DATA, &desc, NULL, "activation backwards"));
-    learn(op, NN_BACK_DATA, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
-    return SCANT_OK;
+    return make(op, NN_BACK_DATA,
+                dnnl_eltwise_backward_desc_init(&desc, algorithm(s->act), &s->src->md,
+                                                &s->src->md, alpha, 0),
+                &desc);
 }
-
-/* ---- pooling ---- */
 
 static scant_status pool_create(nn_op *op) {
     nn_backend *b = op->backend;
     const nn_op_spec *s = &op->spec;
     dnnl_alg_kind_t how =
-        s->kind == NN_MAXPOOL ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding;
+        s->node->kind == NN_MAXPOOL ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding;
     dnnl_memory_desc_t dst;
-    TRY(describe_planes(b, s->batch, s->out, dnnl_format_tag_any, &dst));
-    slide w = slide_of(s);
+    TRY(describe_planes(b, s->batch, s->node->shape, dnnl_format_tag_any, &dst));
+    slide w = slide_of(s->node);
     dnnl_pooling_desc_t desc;
-    DO(dnnl_pooling_forward_desc_init(&desc, forward_kind(s), how, &s->src->md, &dst,
-                                      w.stride, w.kernel, w.before, w.after),
-       "pooling");
-    TRY(make(op, NN_FORWARD, &desc, NULL, "pooling"));
-    learn(op, NN_FORWARD, NN_SRC, dnnl_query_src_md, 0);
-    learn(op, NN_FORWARD, NN_DST, dnnl_query_dst_md, 0);
-    learn(op, NN_FORWARD, NN_WORK, dnnl_query_workspace_md, 0);
+    TRY(make(op, NN_FORWARD,
+             dnnl_pooling_forward_desc_init(&desc, forward_kind(s), how, &s->src->md,
+                                            &dst, w.stride, w.kernel, w.before, w.after),
+             &desc));
     if (!s->backward) return SCANT_OK;
     dst = op->passes[NN_FORWARD].layout[NN_DST].md;
-    DO(dnnl_pooling_backward_desc_init(&desc, how, &s->src->md, &dst, w.stride, w.kernel,
-                                       w.before, w.after),
-       "pooling backwards");
-    TRY(make(op, NN_BACK_DATA, &desc, NULL, "pooling backwards"));
-    learn(op, NN_BACK_DATA, NN_D_DST, dnnl_query_diff_dst_md, 0);
-    learn(op, NN_BACK_DATA, NN_D_SRC, dnnl_query_diff_src_md, 0);
-    learn(op, NN_BACK_DATA, NN_WORK, dnnl_query_workspace_md, 0);
-    return SCANT_OK;
+    return make(op, NN_BACK_DATA,
+                dnnl_pooling_backward_desc_init(&desc, how, &s->src->md, &dst, w.stride,
+                                                w.kernel, w.before, w.after),
+                &desc);
 }
 
 /* ---- operations ---- */
 
 scant_status nn_op_create(nn_backend *b, const nn_op_spec *spec, nn_op **out) {
+    static scant_status (*const create[])(nn_op *) = {
+        [NN_CONV] = conv_create, [NN_DENSE] = dense_create,  [NN_NORM] = norm_create,
+        [NN_ACT] = act_create,   [NN_MAXPOOL] = pool_create, [NN_AVGPOOL] = pool_create};
+    AUTO(nn_op_auto) nn_op *op = scant__zalloc(b->ctx, 1, sizeof *op);
     *out = NULL;
-    nn_op *op = scant__zalloc(b->ctx, 1, sizeof *op);
     if (!op) return SCANT_ENOMEM;
     op->backend = b;
     op->spec = *spec;
-    scant_status s = SCANT_EINTERNAL;
-    switch (spec->kind) {
-    case NN_CONV:
-        s = conv_create(op);
-        break;
-    case NN_DENSE:
-        s = dense_create(op);
-        break;
-    case NN_NORM:
-        s = norm_create(op);
-        break;
-    case NN_ACT:
-        s = act_create(op);
-        break;
-    case NN_MAXPOOL:
-    case NN_AVGPOOL:
-        s = pool_create(op);
-        break;
-    default:
-        s = scant__fail(b->ctx, SCANT_EINTERNAL, "there is no kernel for this layer");
-    }
-    if (s != SCANT_OK) {
-        nn_op_destroy(op);
-        return s;
-    }
+    TRY(create[spec->node->kind](op));
     *out = op;
+    op = NULL;
     return SCANT_OK;
 }
 
 scant_status nn_op_reorder(nn_backend *b, const nn_layout *from, const nn_layout *to,
                            nn_op **out) {
+    AUTO(end_attributes) dnnl_primitive_attr_t attr = NULL;
+    AUTO(nn_op_auto) nn_op *op = scant__zalloc(b->ctx, 1, sizeof *op);
     *out = NULL;
-    nn_op *op = scant__zalloc(b->ctx, 1, sizeof *op);
     if (!op) return SCANT_ENOMEM;
     op->backend = b;
     pass *p = &op->passes[NN_FORWARD];
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_status_t s = dnnl_primitive_attr_create(&attr);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    if (s == dnnl_success)
-        s = dnnl_reorder_primitive_desc_create(&p->pd, &from->md, b->engine, &to->md,
-                                               b->engine, attr);
-    if (attr) dnnl_primitive_attr_destroy(attr);
-    if (s == dnnl_success) s = dnnl_primitive_create(&p->primitive, p->pd);
-    if (s != dnnl_success) {
-        nn_op_destroy(op);
-        return check(b, s, "reorder");
-    }
-    p->layout[NN_SRC] = *from;
-    p->layout[NN_DST] = *to;
-    p->has[NN_SRC] = p->has[NN_DST] = true;
-    learn_scratch(op, NN_FORWARD);
+    DO(dnnl_primitive_attr_create(&attr), "reorder");
+    DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user),
+       "reorder");
+    DO(dnnl_reorder_primitive_desc_create(&p->pd, &from->md, b->engine, &to->md,
+                                          b->engine, attr),
+       "reorder");
+    DO(dnnl_primitive_create(&p->primitive, p->pd), "reorder");
+    learn_all(p);
     *out = op;
+    op = NULL;
     return SCANT_OK;
 }
 
-void nn_op_destroy(nn_op *op) {
+scant_status nn_op_move(nn_backend *b, scant__arena *arena, const nn_layout *from,
+                        float *src, const nn_layout *to, float *dst, nn_op **out) {
+    TRY(nn_op_reorder(b, from, to, out));
+    TRY(nn_op_bind(*out, NN_FORWARD, NN_SRC, src));
+    TRY(nn_op_bind(*out, NN_FORWARD, NN_DST, dst));
+    size_t bytes = nn_op_scratch(*out, NN_FORWARD);
+    return bytes ? nn_op_bind(*out, NN_FORWARD, NN_SCRATCH, TRY_NEW(arena, char, bytes))
+                 : SCANT_OK;
+}
+
+void nn_op_free(nn_op *op) {
     if (!op) return;
     for (int i = 0; i < NN_PASSES; i++) {
         pass *p = &op->passes[i];

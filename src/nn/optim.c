@@ -15,7 +15,7 @@ enum { BLOCK = 1 << 14, SUMS = 64, CHAINS = 8 };
 typedef struct job {
     const nn_optim_opts *o;
     size_t n;
-    float lr, scale;           /* scale clips the gradient */
+    float lr, scale;           /* scale: factor that clips the gradient */
     float first_by, second_by; /* Adam's bias corrections */
     /* 1 - beta computed in double: 1 - 0.999f is 5e-5 off */
     float first_adds, second_adds;
@@ -26,7 +26,7 @@ typedef struct job {
     double *sums;
 } job;
 
-/* Weights from..to share the same decay. */
+/* Updates weights from..to-1, which share the same decay. */
 static void sgd(const job *j, size_t from, size_t to, float decay) {
     float mu = (float)j->o->momentum, lr = j->lr, scale = j->scale;
     float *restrict w = j->w, *restrict m = j->m;
@@ -77,7 +77,7 @@ static void step_block(void *arg, size_t block) {
         nn_span d = j->decays[i];
         if (d.to <= at) continue;
         if (d.from >= end) break;
-        part(j, at, d.from, 0); /* before the span */
+        part(j, at, d.from, 0); /* weights before the span: no decay */
         if (d.from > at) at = d.from;
         part(j, at, size_min(d.to, end), (float)j->o->weight_decay);
         at = size_min(d.to, end);
@@ -85,7 +85,7 @@ static void step_block(void *arg, size_t block) {
     part(j, at, end, 0);
 }
 
-/* The number of blocks does not depend on the thread count. */
+/* Sums squares; the number of blocks does not depend on the thread count. */
 static void norm_block(void *arg, size_t block) {
     const job *j = arg;
     size_t each = (j->n + SUMS - 1) / SUMS;
@@ -160,30 +160,14 @@ void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b) {
     scant__loop(ctx, (n + BLOCK - 1) / BLOCK, swap_block, &(job){.n = n, .w = a, .m = b});
 }
 
-/* ---- schedules ---- */
-
-bool nn_schedule_find(const char *name, nn_schedule_kind *out) {
-    static const char *const names[] = {[NN_CONSTANT] = "constant",
-                                        [NN_COSINE] = "cosine",
-                                        [NN_STEPS] = "step",
-                                        [NN_FIXMATCH] = "fixmatch",
-                                        [NN_LATE] = "late"};
-    for (int i = 0; i < 5; i++)
-        if (strcmp(names[i], name) == 0) {
-            *out = (nn_schedule_kind)i;
-            return true;
-        }
-    return false;
-}
-
-double nn_schedule(nn_schedule_kind kind, size_t step, size_t total, size_t warmup) {
+double nn_schedule(const char *name, size_t step, size_t total, size_t warmup) {
     const double pi = 3.14159265358979323846;
     double at = total ? (double)step / (double)total : 0;
     double factor = 1;
-    if (kind == NN_COSINE) factor = (1 + cos(pi * at)) / 2;
-    if (kind == NN_STEPS) factor = at < 0.5 ? 1 : at < 0.75 ? 0.1 : 0.01;
-    if (kind == NN_FIXMATCH) factor = cos(7 * pi * at / 16);
-    if (kind == NN_LATE) factor = at < 0.8 ? 1 : 0.2;
+    if (strcmp(name, "cosine") == 0) factor = (1 + cos(pi * at)) / 2;
+    if (strcmp(name, "step") == 0) factor = at < 0.5 ? 1 : at < 0.75 ? 0.1 : 0.01;
+    if (strcmp(name, "fixmatch") == 0) factor = cos(7 * pi * at / 16);
+    if (strcmp(name, "late") == 0) factor = at < 0.8 ? 1 : 0.2;
     if (step < warmup) factor *= (double)(step + 1) / (double)warmup;
     return factor;
 }

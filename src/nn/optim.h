@@ -27,10 +27,10 @@ typedef struct nn_span {
     size_t from, to;
 } nn_span;
 
-/* Step number `step` (from 1) for n weights w with gradient g. m (momentum; NULL: none)
- * and v (Adam's squares) are zero before the first. Weight decay applies to the spans in
- * decays (ordered, disjoint). The norm is summed in double, independent of the thread
- * count. */
+/* Performs step number `step` (from 1) for n weights w with gradient g. m (momentum;
+ * NULL: none) and v (Adam's squares) are zero before the first step. Weight decay applies
+ * to the spans in decays (ordered, disjoint). The norm is summed in double, independent
+ * of the thread count. */
 void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *opts, size_t step,
                    double lr, size_t n, float *w, const float *g, float *m, float *v,
                    const nn_span *decays, size_t n_decays);
@@ -42,19 +42,10 @@ void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float 
 /* Exchanges two vectors. */
 void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b);
 
-/* The factor of the learning rate at a step (from 0) of total: constant 1; half a cosine
- * down to 0; 1, then 0.1 from half and 0.01 from three quarters of the way; cos(7 pi k /
- * (16 K)) as in FixMatch; 1, then 0.2 for the last fifth. It rises linearly over the
- * first warmup steps. */
-typedef enum nn_schedule_kind {
-    NN_CONSTANT,
-    NN_COSINE,
-    NN_STEPS,
-    NN_FIXMATCH,
-    NN_LATE
-} nn_schedule_kind;
-
-bool nn_schedule_find(const char *name, nn_schedule_kind *out);
-double nn_schedule(nn_schedule_kind kind, size_t step, size_t total, size_t warmup);
+/* The factor of the learning rate at a step (from 0) of total, by the schedule's name.
+ * constant: 1; cosine: half a cosine down to 0; step: 1, then 0.1 after half and 0.01
+ * after three quarters of the steps; fixmatch: cos(7 pi k / (16 K)); late: 1, then 0.2
+ * for the last fifth. It rises linearly over the first warmup steps. */
+double nn_schedule(const char *name, size_t step, size_t total, size_t warmup);
 
 #endif

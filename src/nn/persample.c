@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Patches are stored as rows, one per input number of a window, over the output's
- * positions: image lines are copied whole, and a sample's gradient is one product d
- * patches^T with a long inner dimension. Where a plane's patches exceed the cache they
- * come in strips of lines.
+ * Patches are a matrix: a row for each element of the window, a column for each output
+ * position. So image lines are copied whole, and a sample's gradient is one product d
+ * patches^T with a long inner dimension. Patches that exceed the cache are built in
+ * strips of lines.
  */
 #include "nn/persample.h"
 
@@ -19,7 +19,7 @@
 enum {
     STRIP_FLOATS = 128 << 10, /* patches per strip: half of the L2 cache */
     BATCH_MOST = 128,
-    TRACE_BYTES = 256 << 20 /* of a plan, at most */
+    TRACE_BYTES = 256 << 20 /* maximum size of a plan */
 };
 
 size_t nn_share(const scant_ctx *ctx, size_t most) {
@@ -37,13 +37,13 @@ static bool single_pixels(const nn_layer *l) {
     return single;
 }
 
-/* One row of patches: the pixels that output positions of some lines see at offset (down,
- * across) of the window. */
+/* One row of patches: the pixels at offset (down, across) of the window, for the output
+ * positions of lines first..first+count-1. */
 static void patch_row(const nn_layer *l, const float *plane, size_t down, size_t across,
                       size_t first, size_t count, float *out) {
     const nn_node *node = l->node;
     size_t line = node->shape.w, stride = node->stride[1], pad = node->pad[1];
-    /* output positions lo..hi-1 of a line see a pixel, the others padding */
+    /* output positions lo..hi-1 of a line read a pixel, the others padding */
     size_t lo = pad > across ? (pad - across + stride - 1) / stride : 0;
     size_t end = l->in.w + pad > across ? (l->in.w + pad - across - 1) / stride + 1 : 0;
     size_t hi = size_min(end, line);
@@ -158,7 +158,7 @@ size_t nn_layer_room(const nn_layer *l) {
 static nn_layer layer_of(scant_net *net, int at) {
     const nn_net *shape = net->net;
     const nn_node *node = &shape->nodes[at];
-    nn_layer l = {.node = node, .at = at, .in = shape->nodes[node->in[0]].shape};
+    nn_layer l = {.node = node, .at = at, .in = node->in_shape};
     const nn_param *w = &shape->params[node->weight];
     bool norm = node->kind == NN_NORM;
     l.x = nn_shape_size(l.in);
@@ -188,8 +188,7 @@ static scant_status list_layers(nn_tracer *t) {
     const nn_net *shape = t->net->net;
     size_t last = (size_t)shape->head, stop = (size_t)nn_plan_front_last(t->plan);
     if (t->last_layer) stop = last - 1;
-    t->layers = scant__arena_alloc(&t->arena, shape->n_nodes, sizeof *t->layers);
-    if (!t->layers) return SCANT_ENOMEM;
+    t->layers = TRY_NEW(&t->arena, nn_layer, shape->n_nodes);
     for (size_t i = last; i > stop; i--) {
         if (!has_trained(&shape->nodes[i])) continue;
         nn_layer l = layer_of(t->net, (int)i);
@@ -201,7 +200,7 @@ static scant_status list_layers(nn_tracer *t) {
     return SCANT_OK;
 }
 
-/* A trace keeps about three tensors per node. */
+/* The batch size; a trace keeps about three tensors per node. */
 static size_t trace_batch(const scant_net *net, size_t n) {
     size_t sample = 1;
     for (size_t i = 0; i < net->net->n_nodes; i++)
@@ -214,8 +213,7 @@ static size_t trace_batch(const scant_net *net, size_t n) {
 scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope) {
     const nn_net *shape = net->net;
     bool last_layer = scope == NN_SCOPE_LAST;
-    *t = (nn_tracer){.net = net, .last_layer = last_layer};
-    scant__arena_init(&t->arena, net->ctx);
+    *t = (nn_tracer){.net = net, .arena = {.ctx = net->ctx}, .last_layer = last_layer};
     if (last_layer && !has_trained(&shape->nodes[shape->head]))
         return scant__fail(net->ctx, SCANT_EINPUT,
                            "%s: its last layer is not trained, so there is no gradient "
@@ -229,17 +227,15 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
         nn_mode mode = scope == NN_SCOPE_REST ? NN_TRACE_REST : NN_TRACE;
         TRY(nn_plan_create(net->weights, t->batch, mode, &t->plan));
     }
-    TRY(list_layers(t)); /* after planning, when weights have their positions */
-    t->rows = scant__arena_alloc(&t->arena, t->batch, sizeof *t->rows);
-    if (!t->rows) return SCANT_ENOMEM;
+    TRY(list_layers(t)); /* after planning, which sets the weights' positions */
+    t->rows = TRY_NEW(&t->arena, size_t, t->batch);
     if (!last_layer) {
         t->d_logits = nn_plan_d_logits(t->plan);
         return SCANT_OK;
     }
-    size_t bytes = shape->classes * sizeof *t->d_logits;
-    t->d_logits = scant__arena_alloc(&t->arena, t->batch, bytes);
-    t->d_last = scant__arena_alloc(&t->arena, t->batch, bytes);
-    return t->d_logits && t->d_last ? SCANT_OK : SCANT_ENOMEM;
+    t->d_logits = TRY_NEW(&t->arena, float, t->batch * shape->classes);
+    t->d_last = TRY_NEW(&t->arena, float, t->batch * shape->classes);
+    return SCANT_OK;
 }
 
 void nn_tracer_close(nn_tracer *t) {

@@ -20,8 +20,8 @@ typedef struct nn_layer {
     int at; /* the node's index */
     nn_shape in;
     size_t x, d;        /* floats per sample of its input and output */
-    size_t rows, width; /* of its weights; for normalisation channels and 1 */
-    size_t places;      /* positions of an output plane */
+    size_t rows, width; /* shape of its weights; normalisation: channels and 1 */
+    size_t places;      /* pixels of an output plane */
     size_t strip;       /* output lines whose patches are built at a time */
     bool bias;
     size_t weight_at, bias_at; /* offsets in the vector of trained parameters */
@@ -37,20 +37,20 @@ static inline size_t nn_layer_size(const nn_layer *l) {
 typedef struct nn_part {
     size_t first, count; /* rows of the weights (count x width), followed, if the layer
                             has a bias, by count bias entries */
-    size_t copies;       /* gradients per sample: as many d, consecutive */
+    size_t copies; /* gradients per sample, one for each of `copies` consecutive d */
     float *out;
     size_t apart; /* floats between gradients */
 } nn_part;
 
-/* One sample's gradients. room: nn_layer_room() floats. */
+/* Computes one sample's gradients. room: nn_layer_room() floats. */
 void nn_layer_gradient(const nn_layer *l, const float *x, const float *d,
                        const nn_part *part, float *room);
 size_t nn_layer_room(const nn_layer *l);
-/* Only the bias gradient. */
+/* Computes only the bias gradient. */
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias);
 
 /* A convolution's patches of one group for output lines first..first+count-1: width x
- * (count * line), with row stride *apart. For 1x1 windows they are x itself, else in
+ * (count * line), with row stride *apart. For 1x1 windows they point into x, else into
  * room. */
 const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
                               size_t first, size_t count, float *room, size_t *apart);
@@ -59,7 +59,7 @@ const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
 
 typedef enum nn_scope {
     NN_SCOPE_ALL,  /* every layer is traced */
-    NN_SCOPE_REST, /* all layers but a front's (nn_plan_front_last) */
+    NN_SCOPE_REST, /* all layers except the front's (nn_plan_front_last) */
     NN_SCOPE_LAST  /* the last layer only: no backward pass */
 } nn_scope;
 
@@ -68,18 +68,18 @@ typedef struct nn_tracer {
     scant__arena arena; /* owns the following */
     bool last_layer;
     nn_plan *plan;
-    size_t batch, count; /* maximum and current samples */
+    size_t batch, count; /* maximum and current number of samples */
     nn_layer *layers;    /* last layer first */
     size_t n_layers;
-    size_t parameters; /* of the network, or of the last layer */
-    size_t offset;     /* of the first of them among the network's parameters */
-    float *d_logits;   /* batch x classes: set before backward */
+    size_t parameters; /* number of parameters of the network, or of the last layer */
+    size_t offset;     /* position of the first one among the network's parameters */
+    float *d_logits;   /* batch x classes: set by the caller before backward */
     float *d_last;     /* last_layer: gradient by its product with the weights */
     size_t *rows;
 } nn_tracer;
 
-/* Makes a plan for n samples or as many as memory allows. Call nn_tracer_close() also
- * after a failure. */
+/* Makes a plan for n samples or as many as memory allows. nn_tracer_close() must be
+ * called, also after a failure. */
 scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope);
 void nn_tracer_close(nn_tracer *t);
 /* Runs samples first..first+count-1 of rows (NULL: of data) forward. Fails if an output
@@ -87,7 +87,8 @@ void nn_tracer_close(nn_tracer *t);
 scant_status nn_tracer_forward(nn_tracer *t, const scant_data *data, const size_t *rows,
                                size_t first, size_t count);
 const float *nn_tracer_logits(nn_tracer *t);
-/* May run several times after one forward. weights: also sets net->weights->grads. */
+/* May run several times after one forward pass. weights: also sets net->weights->grads.
+ */
 scant_status nn_tracer_backward(nn_tracer *t, bool weights);
 /* x (may be NULL) and d of the i-th layer for the whole batch; overwritten by the next
  * call. */

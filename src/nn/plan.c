@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Builds a plan: one step per node forward, then backward, with a reorder wherever a
- * kernel needs another layout. Activations are merged into the layer before them where
- * that saves a pass over memory: inside the kernel, or in place behind it.
+ * kernel needs another layout. Activations are merged into the layer before them if that
+ * saves a pass over memory: inside the kernel, or in place after it.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,14 +12,13 @@
 #include "nn/conv_taps.h"
 #include "nn/noise.h"
 #include "nn/plan_int.h"
-#include "nn/pointwise.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
 
 /* ---- tensors and steps ---- */
 
 int nn_plan_tensor(nn_plan *p, const nn_layout *layout, size_t bytes) {
-    assert(p->n_tensors < p->room_tensors); /* plan_write() explains the bound */
+    assert(p->n_tensors < p->room); /* plan_write() explains the bound */
     p->tensors[p->n_tensors] =
         (nn_tensor){.layout = layout,
                     .bytes = layout ? nn_layout_bytes(layout) : bytes,
@@ -41,7 +40,7 @@ void nn_plan_emit(nn_plan *p, nn_step step) {
         for (int i = 0; i < NN_SLOTS; i++) nn_plan_touch(p, step.slot[i]);
     else
         nn_plan_touch(p, step.a), nn_plan_touch(p, step.b), nn_plan_touch(p, step.c);
-    assert(p->n_steps < p->room_steps);
+    assert(p->n_steps < p->room);
     p->steps[p->n_steps++] = step;
 }
 
@@ -52,23 +51,17 @@ nn_step nn_op_step(int node, nn_op *op, nn_pass pass) {
 }
 
 void nn_plan_emit_simple(nn_plan *p, nn_step_kind kind, int node, int a, int b, int c,
-                         const nn_node *act, float scale) {
-    nn_plan_emit(p, (nn_step){.kind = kind,
-                              .node = node,
-                              .a = a,
-                              .b = b,
-                              .c = c,
-                              .act = act ? act->act : NN_ACT_NONE,
-                              .slope = act ? act->slope : 0,
-                              .scale = scale});
+                         const nn_node *act) {
+    nn_plan_emit(
+        p, (nn_step){.kind = kind, .node = node, .a = a, .b = b, .c = c, .act = act});
 }
 
 scant_status nn_plan_plain(nn_plan *p, int node, const nn_layout **out) {
     nn_place *place = &p->places[node];
     nn_shape s = node_at(p, node)->shape;
     if (!place->plain)
-        TRY(nn_layout_plain(p->weights->backend, 4, (size_t[4]){p->batch, s.c, s.h, s.w},
-                            &place->plain));
+        TRY(nn_layout_plain(p->weights->backend, &p->arena, 4,
+                            (size_t[4]){p->batch, s.c, s.h, s.w}, &place->plain));
     *out = place->plain;
     return SCANT_OK;
 }
@@ -77,7 +70,7 @@ scant_status nn_plan_reorder(nn_plan *p, int node, const nn_layout *from, int re
                              const nn_layout *to, int into) {
     nn_op *op;
     TRY(nn_op_reorder(p->weights->backend, from, to, &op));
-    p->reorders[p->n_reorders++] = op;
+    p->ops[p->n_ops++] = op;
     nn_step s = nn_op_step(node, op, NN_FORWARD);
     s.slot[NN_SRC] = ref;
     s.slot[NN_DST] = into;
@@ -99,16 +92,15 @@ scant_status nn_plan_reordered(nn_plan *p, int node, const nn_layout *want, int 
 scant_status nn_plan_taps(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
-    nn_backend *b = p->weights->backend;
-    nn_shape in = node_at(p, node->in[0])->shape, out = node->shape;
-    const size_t *k = node->kernel;
-    if (place->taps[2]) return SCANT_OK;
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, in.c, in.h, in.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[0]));
-    TRY(nn_layout_ordered(b, 4, (size_t[]){p->batch, out.c, out.h, out.w},
-                          (int[]){0, 2, 3, 1}, &place->taps[1]));
-    return nn_layout_ordered(b, 4, (size_t[]){out.c, in.c, k[0], k[1]},
-                             (int[]){2, 3, 1, 0}, &place->taps[2]);
+    nn_shape in = node->in_shape, out = node->shape;
+    const size_t dims[3][4] = {{p->batch, in.c, in.h, in.w},
+                               {p->batch, out.c, out.h, out.w},
+                               {out.c, in.c, node->kernel[0], node->kernel[1]}};
+    static const int orders[3][4] = {{0, 2, 3, 1}, {0, 2, 3, 1}, {2, 3, 1, 0}};
+    for (int k = 0; k < 3 && !place->taps[2]; k++)
+        TRY(nn_layout_ordered(p->weights->backend, &p->arena, 4, dims[k], orders[k],
+                              &place->taps[k]));
+    return SCANT_OK;
 }
 
 const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
@@ -116,8 +108,8 @@ const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
     return act == NN_NONE ? NULL : node_at(p, act);
 }
 
-/* Whether node i's own kernel computes its activation. A trace needs the gradient between
- * the two. */
+/* Whether node i's own kernel computes its activation. Normalisation's does not in a
+ * trace, which needs the gradient between the two. */
 bool nn_plan_act_inside(const nn_plan *p, int i) {
     const nn_node *act = nn_plan_absorbed(p, i), *node = node_at(p, i);
     if (!act || !nn_backend_fuses(node->kind, act->act)) return false;
@@ -133,8 +125,8 @@ static bool in_place_act(const nn_plan *p, int i) {
     return act->kind == NN_ACT && nn_act_invertible(act->act);
 }
 
-/* Decides which node computes what: activations join the layer before them; dropout and
- * noise vanish outside training. */
+/* Sets owners. An activation joins the node before it if it is invertible and nothing
+ * else reads that node. Outside training, dropout and noise are skipped. */
 static void absorb(nn_plan *p) {
     const nn_net *net = p->net;
     for (size_t i = 0; i < net->n_nodes; i++) {
@@ -174,41 +166,31 @@ static int value_of(const nn_plan *p, int node) {
     return p->places[p->places[node].owner].value;
 }
 
-static nn_op_spec spec_of(const nn_plan *p, int i) {
-    const nn_node *node = node_at(p, i), *act = nn_plan_absorbed(p, i);
-    nn_op_spec s = {.kind = node->kind,
-                    .batch = p->batch,
-                    .in = node_at(p, node->in[0])->shape,
-                    .out = node->shape,
-                    .groups = node->groups,
-                    .bias = node->bias,
-                    .act = node->act,
-                    .slope = node->slope,
-                    .scale = node->scale,
-                    .batch_stats = p->mode == NN_TRAIN,
-                    .backward = p->mode != NN_PREDICT,
-                    .no_data = p->places[node->in[0]].owner == 0};
-    for (int k = 0; k < 2; k++) {
-        s.kernel[k] = node->kernel[k];
-        s.stride[k] = node->stride[k];
-        s.pad[k] = node->pad[k];
-    }
-    if (act && nn_plan_act_inside(p, i)) {
-        s.act = act->act;
-        s.slope = act->slope;
-    }
-    return s;
+/* Creates node i's operation; src as in nn_op_spec. */
+static scant_status create_op(nn_plan *p, int i, const nn_layout *src) {
+    const nn_node *node = node_at(p, i), *act = node;
+    if (nn_plan_act_inside(p, i)) act = nn_plan_absorbed(p, i);
+    nn_op_spec spec = {.node = node,
+                       .batch = p->batch,
+                       .act = act->act,
+                       .slope = act->slope,
+                       .batch_stats = p->mode == NN_TRAIN,
+                       .backward = p->mode != NN_PREDICT,
+                       .no_data = p->places[node->in[0]].owner == 0,
+                       .src = src};
+    TRY(nn_op_create(p->weights->backend, &spec, &p->places[i].op));
+    p->ops[p->n_ops++] = p->places[i].op;
+    return SCANT_OK;
 }
 
 static void act_behind(nn_plan *p, int i) {
     const nn_node *act = nn_plan_absorbed(p, i);
     if (!act || nn_plan_act_inside(p, i)) return;
     int v = p->places[i].value;
-    nn_plan_emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act, 1);
+    nn_plan_emit_simple(p, NN_STEP_APPLY, i, v, NN_NONE, v, act);
 }
 
-/* The result of a tap-wise convolution is reordered at once to the layout its neighbours
- * prefer. */
+/* A tap-wise convolution; its result is reordered to dst, which its neighbours prefer. */
 static scant_status forward_taps(nn_plan *p, int i, const nn_layout *dst) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -217,19 +199,18 @@ static scant_status forward_taps(nn_plan *p, int i, const nn_layout *dst) {
     TRY(nn_plan_reordered(p, i, place->taps[0], &in));
     TRY(nn_plan_reordered(p, i, place->taps[2], &weight));
     int out = nn_plan_tensor(p, place->taps[1], 0);
-    nn_plan_emit_simple(p, NN_STEP_TAPS_FORWARD, i, in, weight, out, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_TAPS_FORWARD, i, in, weight, out, NULL);
     TRY(nn_plan_reordered(p, i, dst, &out));
     place->value = out;
     const nn_node *act = nn_plan_absorbed(p, i);
-    if (act) nn_plan_emit_simple(p, NN_STEP_APPLY, i, out, NN_NONE, out, act, 1);
+    if (act) nn_plan_emit_simple(p, NN_STEP_APPLY, i, out, NN_NONE, out, act);
     return SCANT_OK;
 }
 
 static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
-    nn_op_spec spec = spec_of(p, i);
-    TRY(nn_op_create(p->weights->backend, &spec, &place->op));
+    TRY(create_op(p, i, NULL));
     const nn_layout *src = nn_op_layout(place->op, NN_FORWARD, NN_SRC);
     const nn_layout *dst = nn_op_layout(place->op, NN_FORWARD, NN_DST);
     if (node->kind == NN_DENSE) { /* rows are the same bytes as plain planes */
@@ -239,7 +220,7 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
     TRY(nn_weights_request(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
-    if (nn_taps_pay_all(p->net, node)) {
+    if (nn_taps_pay_all(node)) {
         place->src = in;
         return forward_taps(p, i, dst);
     }
@@ -257,21 +238,15 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     return SCANT_OK;
 }
 
-static int work_of(nn_plan *p, const nn_place *place) {
-    const nn_layout *work = nn_op_layout(place->op, NN_FORWARD, NN_WORK);
-    return work ? nn_plan_tensor(p, work, 0) : NN_NONE;
-}
-
 /* Layers that accept any layout: normalisation, activations, pooling. */
 static scant_status forward_unweighted(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
-    nn_op_spec spec = spec_of(p, i);
     place->src = value_of(p, node->in[0]);
-    spec.src = p->tensors[place->src].layout;
-    TRY(nn_op_create(p->weights->backend, &spec, &place->op));
+    TRY(create_op(p, i, p->tensors[place->src].layout));
     place->value = nn_plan_tensor(p, nn_op_layout(place->op, NN_FORWARD, NN_DST), 0);
-    place->work = work_of(p, place);
+    const nn_layout *work = nn_op_layout(place->op, NN_FORWARD, NN_WORK);
+    if (work) place->work = nn_plan_tensor(p, work, 0);
     nn_step s = nn_op_step(i, place->op, NN_FORWARD);
     s.slot[NN_SRC] = place->src;
     s.slot[NN_DST] = place->value;
@@ -306,12 +281,12 @@ static scant_status forward_sum(nn_plan *p, int i) {
     TRY(nn_plan_reordered(p, i, p->tensors[a].layout, &b));
     int c =
         may_overwrite(p, node->in[0]) ? a : nn_plan_tensor(p, p->tensors[a].layout, 0);
-    nn_plan_emit_simple(p, NN_STEP_SUM, i, a, b, c, nn_plan_absorbed(p, i), 1);
+    nn_plan_emit_simple(p, NN_STEP_SUM, i, a, b, c, nn_plan_absorbed(p, i));
     p->places[i].value = c;
     return SCANT_OK;
 }
 
-/* Also reads the preceding dense layer's input, as rows. */
+/* Noise also reads the input of the dense layer before it, as rows. */
 static scant_status forward_noise(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -324,7 +299,7 @@ static scant_status forward_noise(nn_plan *p, int i) {
     place->work = nn_plan_tensor(p, plain, 0);
     nn_plan_touch(p, place->work);
     nn_plan_emit_simple(p, NN_STEP_NOISE, i, value_of(p, node->in[0]), place->src,
-                        place->value, NULL, 1);
+                        place->value, NULL);
     return SCANT_OK;
 }
 
@@ -344,8 +319,7 @@ static scant_status forward_node(nn_plan *p, int i) {
         if (!nn_act_invertible(node->act)) return forward_unweighted(p, i);
         place->src = value_of(p, node->in[0]);
         place->value = nn_plan_tensor(p, p->tensors[place->src].layout, 0);
-        nn_plan_emit_simple(p, NN_STEP_APPLY, i, place->src, NN_NONE, place->value, node,
-                            1);
+        nn_plan_emit_simple(p, NN_STEP_APPLY, i, place->src, NN_NONE, place->value, node);
         return SCANT_OK;
     case NN_DROPOUT:
         place->src = value_of(p, node->in[0]);
@@ -353,7 +327,7 @@ static scant_status forward_node(nn_plan *p, int i) {
         place->work =
             nn_plan_tensor(p, NULL, p->tensors[place->src].bytes / sizeof(float));
         nn_plan_emit_simple(p, NN_STEP_DROP, i, place->src, place->work, place->value,
-                            NULL, node->rate);
+                            NULL);
         return SCANT_OK;
     default:
         return forward_unweighted(p, i);
@@ -371,7 +345,7 @@ static scant_status plan_forward(nn_plan *p) {
         TRY(nn_plan_plain(p, p->front, &plain));
         p->places[p->front].value = nn_plan_tensor(p, plain, 0);
         nn_plan_emit_simple(p, NN_STEP_FRONT, p->front, p->input, NN_NONE,
-                            p->places[p->front].value, NULL, 1);
+                            p->places[p->front].value, NULL);
         next = p->front + 1;
     }
     for (int i = next; i <= last; i++) TRY(forward_node(p, i));
@@ -383,8 +357,7 @@ static scant_status plan_forward(nn_plan *p) {
     return SCANT_OK;
 }
 
-/* Keeps what a trace's backward pass reads of the forward pass, so that it can run again.
- * */
+/* Keeps forward tensors that a trace's backward pass reads, so that it can run again. */
 static void keep_forward(nn_plan *p) {
     for (size_t i = 0; i < p->n_tensors; i++) {
         nn_tensor *t = &p->tensors[i];
@@ -392,65 +365,107 @@ static void keep_forward(nn_plan *p) {
     }
 }
 
-/* ---- binding ---- */
+/* ---- memory ---- */
 
-static void *address(nn_plan *p, int ref) {
-    if (!nn_ref_is_param(ref)) return nn_tensor_data(p, ref);
-    int param = (-2 - ref) / 2;
-    return (-ref) % 2 ? nn_grads_at(p->weights, param) : nn_weights_at(p->weights, param);
+enum { ALIGN = 64 };
+
+static bool meet(const nn_tensor *a, const nn_tensor *b) {
+    return a->first <= b->last && b->first <= a->last;
 }
+
+/* The lowest free offset for t, given the tensors already placed (ordered by offset). */
+static size_t place_for(const nn_plan *plan, const int *placed, size_t n,
+                        const nn_tensor *t) {
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const nn_tensor *other = &plan->tensors[placed[i]];
+        if (!meet(t, other)) continue;
+        if (at + t->bytes <= other->at) break;
+        if (other->at + other->bytes > at) at = other->at + other->bytes;
+    }
+    return at;
+}
+
+/* Places tensors, largest first, each at the lowest offset that no tensor live at the
+ * same time uses. Within some percent of the optimum for the networks here. Costs
+ * tensors^2, once per plan. */
+static scant_status place_tensors(nn_plan *plan) {
+    size_t n = plan->n_tensors;
+    int *order = TRY_NEW(&plan->arena, int, n), *placed = TRY_NEW(&plan->arena, int, n);
+    /* insertion sort by size, largest first: n is hundreds */
+    for (size_t i = 0; i < n; i++) {
+        nn_tensor *t = &plan->tensors[i];
+        t->bytes = (t->bytes + ALIGN - 1) / ALIGN * ALIGN;
+        size_t k = i;
+        for (; k && plan->tensors[order[k - 1]].bytes < t->bytes; k--)
+            order[k] = order[k - 1];
+        order[k] = (int)i;
+    }
+    plan->block_bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        nn_tensor *t = &plan->tensors[order[i]];
+        t->at = place_for(plan, placed, i, t);
+        if (t->at + t->bytes > plan->block_bytes) plan->block_bytes = t->at + t->bytes;
+        size_t k = i;
+        for (; k && plan->tensors[placed[k - 1]].at > t->at; k--)
+            placed[k] = placed[k - 1];
+        placed[k] = order[i];
+    }
+    plan->block = TRY_ZERO(&plan->arena, unsigned char, plan->block_bytes);
+    return SCANT_OK;
+}
+
+/* ---- binding ---- */
 
 static scant_status bind_steps(nn_plan *p) {
     for (size_t i = 0; i < p->n_steps; i++) {
         nn_step *s = &p->steps[i];
         if (s->kind != NN_STEP_OP) continue;
-        for (int k = 0; k < NN_SLOTS; k++) {
-            if (k == NN_SCRATCH || s->slot[k] == NN_NONE) continue;
-            TRY(nn_op_bind(s->op, s->pass, (nn_slot)k, address(p, s->slot[k])));
-        }
-        if (nn_op_scratch(s->op, s->pass))
-            TRY(nn_op_bind(s->op, s->pass, NN_SCRATCH, nn_tensor_data(p, p->scratch)));
+        if (nn_op_scratch(s->op, s->pass)) s->slot[NN_SCRATCH] = p->scratch;
+        for (int k = 0; k < NN_SLOTS; k++)
+            if (s->slot[k] != NN_NONE)
+                TRY(nn_op_bind(s->op, s->pass, (nn_slot)k, nn_ref_data(p, s->slot[k])));
     }
     return SCANT_OK;
 }
 
-static size_t noise_scratch(const nn_plan *p, const nn_node *node) {
-    size_t width = nn_shape_size(node_at(p, node->in[1])->shape);
-    return nn_noise_scratch(p->batch, node->shape.c, width);
+static size_t scratch_of(const nn_plan *p, const nn_step *s) {
+    const nn_node *node = node_at(p, s->node);
+    switch (s->kind) {
+    case NN_STEP_OP:
+        return nn_op_scratch(s->op, s->pass);
+    case NN_STEP_TAPS:
+    case NN_STEP_TAPS_FORWARD:
+    case NN_STEP_TAPS_DATA:
+        return nn_taps_scratch(node, p->ctx->threads);
+    case NN_STEP_STRIPS:
+        return nn_strips_scratch(node);
+    case NN_STEP_NOISE:
+        return nn_noise_scratch(p->batch, node->shape.c,
+                                nn_shape_size(node_at(p, node->in[1])->shape));
+    default:
+        return 0;
+    }
 }
 
 static void plan_scratch(nn_plan *p) {
     size_t most = 1;
-    for (size_t i = 0; i < p->n_steps; i++) {
-        const nn_step *s = &p->steps[i];
-        if (s->kind == NN_STEP_OP) most = size_max(most, nn_op_scratch(s->op, s->pass));
-        if (s->kind == NN_STEP_TAPS || s->kind == NN_STEP_TAPS_FORWARD ||
-            s->kind == NN_STEP_TAPS_DATA)
-            most = size_max(
-                most, nn_taps_scratch(p->net, node_at(p, s->node), p->ctx->threads));
-        if (s->kind == NN_STEP_STRIPS)
-            most = size_max(most, nn_strips_scratch(p->net, node_at(p, s->node)));
-        if (s->kind == NN_STEP_NOISE)
-            most = size_max(most, noise_scratch(p, node_at(p, s->node)));
-    }
+    for (size_t i = 0; i < p->n_steps; i++)
+        most = size_max(most, scratch_of(p, &p->steps[i]));
     p->scratch = nn_plan_tensor(p, NULL, most);
     p->tensors[p->scratch].first = 0;
     nn_plan_keep(p, p->scratch);
 }
 
-/* Reorders for handing out traces, with two buffers of their own. */
+/* Creates the reorders that nn_plan_trace() runs, with two buffers. */
 static scant_status plan_traces(nn_plan *p) {
     size_t most[2] = {0, 0};
     for (size_t i = 1; i < p->net->n_nodes; i++) {
         if (p->places[i].trace[0] == NN_NONE) continue;
-        nn_shape in = node_at(p, p->net->nodes[i].in[0])->shape;
-        most[0] = size_max(most[0], nn_shape_size(in));
+        most[0] = size_max(most[0], nn_shape_size(p->net->nodes[i].in_shape));
         most[1] = size_max(most[1], nn_shape_size(p->net->nodes[i].shape));
     }
-    for (int k = 0; k < 2; k++) {
-        p->copy[k] = scant__arena_alloc(&p->arena, p->batch * most[k], sizeof(float));
-        if (!p->copy[k]) return SCANT_ENOMEM;
-    }
+    for (int k = 0; k < 2; k++) p->copy[k] = TRY_NEW(&p->arena, float, p->batch *most[k]);
     for (size_t i = 1; i < p->net->n_nodes; i++)
         for (int k = 0; k < 2; k++) {
             nn_place *place = &p->places[i];
@@ -458,31 +473,25 @@ static scant_status plan_traces(nn_plan *p) {
             const nn_layout *have = p->tensors[place->trace[k]].layout, *plain;
             TRY(nn_plan_plain(p, k ? (int)i : node_at(p, (int)i)->in[0], &plain));
             if (nn_layout_same(have, plain)) continue;
-            TRY(nn_op_reorder(p->weights->backend, have, plain, &place->unfold[k]));
-            nn_op *op = place->unfold[k];
-            TRY(nn_op_bind(op, NN_FORWARD, NN_SRC, nn_tensor_data(p, place->trace[k])));
-            TRY(nn_op_bind(op, NN_FORWARD, NN_DST, p->copy[k]));
-            if (nn_op_scratch(op, NN_FORWARD)) {
-                void *scratch =
-                    scant__arena_alloc(&p->arena, nn_op_scratch(op, NN_FORWARD), 1);
-                if (!scratch) return SCANT_ENOMEM;
-                TRY(nn_op_bind(op, NN_FORWARD, NN_SCRATCH, scratch));
-            }
+            nn_op **op = &p->ops[p->n_ops++];
+            TRY(nn_op_move(p->weights->backend, &p->arena, have,
+                           nn_tensor_data(p, place->trace[k]), plain, p->copy[k], op));
+            place->unfold[k] = *op;
         }
     return SCANT_OK;
 }
 
 static scant_status plan_write(nn_plan *p) {
-    /* Upper bounds. A tap-wise convolution has the most steps: three reorders, itself and
-     * its activation forward; mask, scale, three reorders and weights, three reorders and
-     * data, and a reorder and a sum of gradients backward: 17. Each makes at most one
-     * tensor, except normalisation with four and few reorders. */
-    p->room_steps = p->room_tensors = p->room_reorders = 20 * p->net->n_nodes + 16;
-    p->steps = scant__arena_alloc(&p->arena, p->room_steps, sizeof *p->steps);
-    p->tensors = scant__arena_alloc(&p->arena, p->room_tensors, sizeof *p->tensors);
-    p->reorders = scant__arena_alloc(&p->arena, p->room_reorders, sizeof *p->reorders);
-    p->places = scant__arena_zalloc(&p->arena, p->net->n_nodes, sizeof *p->places);
-    if (!p->steps || !p->tensors || !p->reorders || !p->places) return SCANT_ENOMEM;
+    /* Upper bounds. A tap-wise convolution has the most steps, 17: three reorders, itself
+     * and its activation forward; mask, scale, three reorders and weights, three reorders
+     * and data, and a reorder and a sum of gradients backward. A step makes at most one
+     * operation and one tensor; normalisation makes four tensors but few reorders. A
+     * trace adds two. */
+    p->room = 20 * p->net->n_nodes + 16;
+    p->steps = TRY_NEW(&p->arena, nn_step, p->room);
+    p->tensors = TRY_NEW(&p->arena, nn_tensor, p->room);
+    p->ops = TRY_ZERO(&p->arena, nn_op *, p->room);
+    p->places = TRY_ZERO(&p->arena, nn_place, p->net->n_nodes);
     absorb(p);
     p->front = nn_plan_front(p);
     TRY(nn_plan_front_weights(p));
@@ -491,7 +500,7 @@ static scant_status plan_write(nn_plan *p) {
     if (p->mode == NN_TRACE) keep_forward(p);
     plan_scratch(p);
     TRY(nn_weights_pack(p->weights));
-    TRY(nn_plan_place(p));
+    TRY(place_tensors(p));
     TRY(bind_steps(p));
     if (nn_plan_has_front(p)) TRY(nn_plan_front_make(p));
     return p->mode == NN_TRACE ? plan_traces(p) : SCANT_OK;
@@ -506,12 +515,12 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
     *p = (nn_plan){.weights = weights,
                    .net = weights->net,
                    .ctx = ctx,
+                   .arena = {.ctx = ctx},
                    .batch = batch,
                    .mode = mode == NN_TRACE_REST ? NN_TRACE : mode,
                    .traces_all = mode == NN_TRACE,
                    .front = NN_NONE,
                    .d_logits = NN_NONE};
-    scant__arena_init(&p->arena, ctx);
     int threads = scant__threads_enter(ctx); /* kernels depend on the thread count */
     scant_status status = plan_write(p);
     scant__threads_leave(threads);
@@ -526,15 +535,7 @@ scant_status nn_plan_create(nn_weights *weights, size_t batch, nn_mode mode,
 void nn_plan_destroy(nn_plan *p) {
     if (!p) return;
     nn_stack_destroy(p->stack);
-    for (size_t i = 0; i < p->n_reorders; i++) nn_op_destroy(p->reorders[i]);
-    for (size_t i = 0; p->places && i < p->net->n_nodes; i++) {
-        nn_op_destroy(p->places[i].op);
-        nn_op_destroy(p->places[i].unfold[0]);
-        nn_op_destroy(p->places[i].unfold[1]);
-        nn_layout_destroy(p->weights->backend, p->places[i].plain);
-        for (int k = 0; k < 3; k++)
-            nn_layout_destroy(p->weights->backend, p->places[i].taps[k]);
-    }
+    for (size_t i = 0; i < p->n_ops; i++) nn_op_free(p->ops[i]);
     scant_ctx *ctx = p->ctx;
     scant__arena_end(&p->arena);
     scant__free(ctx, p);

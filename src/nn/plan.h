@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network prepared for batches of one size: the list of steps, and one block of memory
- * in which every tensor has an offset, shared by tensors that are never live at the same
- * time. Running a plan allocates nothing.
+ * A network prepared for batches of one size: a list of steps, and one block of memory in
+ * which every tensor has an offset. Tensors that are never live at the same time share
+ * memory. Running a plan allocates nothing.
  */
 #ifndef SCANT_NN_PLAN_H
 #define SCANT_NN_PLAN_H
@@ -15,8 +15,8 @@ typedef enum nn_mode {
     NN_TRAIN,     /* forward and backward; batch statistics, dropout, noise */
     NN_TRACE,     /* forward and backward with NN_PREDICT's statistics; keeps each layer's
                      input and the gradient by its output (nn_plan_trace) */
-    NN_TRACE_REST /* the same without the layers of a front (plan_front.c), which computes
-                     its per-sample gradients itself (nn_plan_front_...) */
+    NN_TRACE_REST /* NN_TRACE without the layers of the front (plan_front.c), which
+                     computes its own per-sample gradients (nn_plan_front_...) */
 } nn_mode;
 
 typedef struct nn_plan nn_plan;
@@ -38,7 +38,7 @@ scant_status nn_plan_forward(nn_plan *plan, uint64_t seed, uint64_t step);
 /* Sets weights->grads to the sums over the batch. In NN_TRACE it may run again with other
  * d_logits after one forward pass. */
 scant_status nn_plan_backward(nn_plan *plan);
-/* The same for traces only: leaves weights->grads undefined. */
+/* The same in NN_TRACE without weight gradients: weights->grads becomes undefined. */
 scant_status nn_plan_backward_trace(nn_plan *plan);
 /* After a forward pass in NN_TRAIN: moves the running statistics towards the batch's. */
 void nn_plan_keep_statistics(nn_plan *plan, double momentum);
@@ -49,10 +49,10 @@ void nn_plan_keep_statistics(nn_plan *plan, double momentum);
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
 
-/* The last node of an untraced front; 0: there is none. After backward in NN_TRACE_REST
- * the next functions give the per-sample gradients by its parameters: added to norms and
- * products (batch numbers each; NULL: not wanted) or passed to fn, as in nn/stack.h, with
- * v and parameter positions packed. */
+/* The last node of an untraced front; 0: none. After backward in NN_TRACE_REST the other
+ * two functions compute the front's per-sample gradients, as in nn/stack.h with v and
+ * parameter positions packed: they add to norms and products (one number per sample;
+ * NULL: not wanted) or call fn. */
 int nn_plan_front_last(const nn_plan *plan);
 scant_status nn_plan_front_persample(nn_plan *plan, const float *v, double *norms,
                                      double *products);

@@ -2,13 +2,12 @@
  *
  * Plans the backward pass, from the last node to the first.
  *
- * A gradient that several nodes share (a residual sum passes its own to both sides) is
+ * Several nodes may share a gradient: a residual sum passes its own to both inputs. It is
  * changed in place only when no other node still needs it.
  */
 #include "nn/conv_strips.h"
 #include "nn/conv_taps.h"
 #include "nn/plan_int.h"
-#include "nn/pointwise.h"
 
 static const nn_node *node_at(const nn_plan *p, int i) { return &p->net->nodes[i]; }
 
@@ -28,12 +27,12 @@ static scant_status give(nn_plan *p, int node, int t) {
         p->tensors[have].waiting--;
         p->tensors[sum].waiting = 1;
     }
-    nn_plan_emit_simple(p, NN_STEP_SUM, node, have, t, sum, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_SUM, node, have, t, sum, NULL);
     to->grad = sum;
     return SCANT_OK;
 }
 
-/* The gradient by node i's value before its activation, exclusively i's. */
+/* Sets *out to the gradient by node i's value before its activation; i may change it. */
 static scant_status own_gradient(nn_plan *p, int i, int *out) {
     nn_place *place = &p->places[i];
     const nn_node *act = nn_plan_absorbed(p, i);
@@ -44,15 +43,14 @@ static scant_status own_gradient(nn_plan *p, int i, int *out) {
     if (act && !kernel_does) {
         TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
         int masked = alone ? g : nn_plan_tensor(p, p->tensors[g].layout, 0);
-        nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, masked, act, 1);
+        nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, masked, act);
         g = masked;
         alone = true;
     }
-    float scale = node_at(p, i)->scale;
-    if (node_at(p, i)->kind == NN_DENSE && scale != 1) {
+    if (node_at(p, i)->kind == NN_DENSE && node_at(p, i)->scale != 1) {
         int scaled =
             alone && p->mode != NN_TRACE ? g : nn_plan_tensor(p, p->tensors[g].layout, 0);
-        nn_plan_emit_simple(p, NN_STEP_SCALE, i, g, NN_NONE, scaled, NULL, scale);
+        nn_plan_emit_simple(p, NN_STEP_SCALE, i, g, NN_NONE, scaled, NULL);
         g = scaled;
     }
     *out = g;
@@ -74,7 +72,7 @@ static scant_status back_taps(nn_plan *p, int i, int g) {
     int src = place->src, dw = nn_plan_tensor(p, place->taps[2], 0);
     TRY(nn_plan_reordered(p, i, place->taps[0], &src));
     TRY(nn_plan_reordered(p, i, place->taps[1], &g));
-    nn_plan_emit_simple(p, NN_STEP_TAPS, i, src, g, dw, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_TAPS, i, src, g, dw, NULL);
     return nn_plan_reorder(p, i, place->taps[2], dw,
                            p->weights->slices[node->weight].layout,
                            nn_ref_grad(node->weight));
@@ -87,15 +85,15 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
     TRY(nn_plan_reordered(p, i, place->taps[1], &g));
     TRY(nn_plan_reordered(p, i, place->taps[2], &weight));
     int d_src = nn_plan_tensor(p, place->taps[0], 0);
-    nn_plan_emit_simple(p, NN_STEP_TAPS_DATA, i, g, weight, d_src, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_TAPS_DATA, i, g, weight, d_src, NULL);
     TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_DATA, NN_D_SRC), &d_src));
     return give(p, node->in[0], d_src);
 }
 
-/* conv_strips.h takes tensors in the backend's preferred layout, if that is in blocks. */
+/* Whether conv_strips.h computes the weight gradient: faster, and layouts in blocks. */
 static bool by_strips(const nn_plan *p, int i) {
     const nn_op *op = p->places[i].op;
-    return nn_strips_pay(p->net, node_at(p, i)) &&
+    return nn_strips_pay(node_at(p, i)) &&
            nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_SRC)) &&
            nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_DST)) &&
            nn_layout_weights_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_W));
@@ -106,7 +104,7 @@ static scant_status back_weights(nn_plan *p, int i, int g) {
     nn_place *place = &p->places[i];
     bool rows = node->kind == NN_DENSE, strips = !rows && by_strips(p, i);
     if (node->frozen) return SCANT_OK;
-    if (!strips && nn_taps_pay(p->net, node)) return back_taps(p, i, g);
+    if (!strips && nn_taps_pay(node)) return back_taps(p, i, g);
     int src = place->src;
     if (!rows) {
         TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC),
@@ -125,7 +123,7 @@ static scant_status back_weights(nn_plan *p, int i, int g) {
     s.slot[NN_D_W] = into;
     if (node->bias) s.slot[NN_D_B] = nn_ref_grad(node->bias_at);
     if (strips)
-        nn_plan_emit_simple(p, NN_STEP_STRIPS, i, src, g, into, NULL, 1);
+        nn_plan_emit_simple(p, NN_STEP_STRIPS, i, src, g, into, NULL);
     else
         nn_plan_emit(p, s);
     return same ? SCANT_OK : nn_plan_reorder(p, i, dw, into, packed, to);
@@ -147,7 +145,7 @@ static scant_status back_weighted(nn_plan *p, int i) {
     TRY(back_weights(p, i, g));
     for (size_t k = before; k < p->n_steps; k++) p->steps[k].of_weights = true;
     if (!nn_op_has(place->op, NN_BACK_DATA)) return SCANT_OK;
-    if (nn_taps_pay_all(p->net, node)) return back_taps_data(p, i, g);
+    if (nn_taps_pay_all(node)) return back_taps_data(p, i, g);
     const nn_layout *w = nn_op_layout(place->op, NN_BACK_DATA, NN_W);
     if (rows)
         TRY(nn_plan_plain(p, node->in[0], &layout));
@@ -200,7 +198,7 @@ static scant_status back_noise(nn_plan *p, int i) {
     TRY(nn_plan_plain(p, node->in[1], &plain));
     int d = nn_plan_tensor(p, plain, 0);
     nn_plan_touch(p, place->work);
-    nn_plan_emit_simple(p, NN_STEP_NOISE_BACK, i, g, place->src, d, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_NOISE_BACK, i, g, place->src, d, NULL);
     TRY(give(p, node->in[0], g));
     return give(p, node->in[1], d);
 }
@@ -208,6 +206,7 @@ static scant_status back_noise(nn_plan *p, int i) {
 static scant_status back_node(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
+    bool act = node->kind == NN_ACT;
     int g, d;
     if (place->owner != i || place->grad == NN_NONE) return SCANT_OK;
     switch (node->kind) {
@@ -219,17 +218,15 @@ static scant_status back_node(nn_plan *p, int i) {
         TRY(give(p, node->in[0], g));
         return give(p, node->in[1], g);
     case NN_ACT:
-        if (!nn_act_invertible(node->act)) return back_unweighted(p, i);
-        TRY(own_gradient(p, i, &g));
-        TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
-        d = nn_plan_tensor(p, p->tensors[g].layout, 0);
-        nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, d, node, 1);
-        return give(p, node->in[0], d);
     case NN_DROPOUT:
+        if (act && !nn_act_invertible(node->act)) return back_unweighted(p, i);
         TRY(own_gradient(p, i, &g));
         TRY(nn_plan_reordered(p, i, p->tensors[place->value].layout, &g));
         d = nn_plan_tensor(p, p->tensors[g].layout, 0);
-        nn_plan_emit_simple(p, NN_STEP_DROP_BACK, i, g, place->work, d, NULL, node->rate);
+        if (act)
+            nn_plan_emit_simple(p, NN_STEP_MASK, i, place->value, g, d, node);
+        else
+            nn_plan_emit_simple(p, NN_STEP_DROP_BACK, i, g, place->work, d, NULL);
         return give(p, node->in[0], d);
     case NN_NOISE:
         return back_noise(p, i);
@@ -243,7 +240,8 @@ scant_status nn_plan_write_backward(nn_plan *p) {
     const nn_layout *plain;
     TRY(nn_plan_plain(p, last, &plain));
     p->d_logits = nn_plan_tensor(p, plain, 0);
-    /* set between the passes, so it must not share memory with what forward keeps */
+    /* the caller sets it between the passes: not in memory of tensors that forward keeps
+     */
     nn_plan_touch(p, p->d_logits);
     if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
     TRY(give(p, last, p->d_logits));
@@ -253,7 +251,7 @@ scant_status nn_plan_write_backward(nn_plan *p) {
     int g = p->places[first].grad;
     TRY(nn_plan_plain(p, first, &plain));
     TRY(nn_plan_reordered(p, first, plain, &g));
-    nn_plan_emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL, 1);
+    nn_plan_emit_simple(p, NN_STEP_FRONT_BACK, first, g, NN_NONE, g, NULL);
     p->steps[p->n_steps - 1].of_weights = true;
     p->front_grad = g;
     if (p->mode == NN_TRACE) nn_plan_keep(p, g);

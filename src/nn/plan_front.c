@@ -5,28 +5,28 @@
  * channels; stack.h's do not. The choice depends on the network only, so every plan finds
  * the weights in the same (plain) order.
  *
- * NN_TRACE looks into every layer, so it runs the front by the usual kernels.
+ * NN_TRACE needs every layer's input, so it runs the front with the usual kernels.
  */
 #include <string.h>
 
 #include "nn/plan_int.h"
 
-enum { FEW = 256 }; /* input channels times output channels */
+enum { FEW = 256 }; /* limit of input channels times output channels */
 
 static bool fits(const nn_plan *p, int i) {
     const nn_node *node = &p->net->nodes[i];
     const nn_place *place = &p->places[i];
     if (place->uses != 1) return false;
     if (node->kind == NN_MAXPOOL) return true;
-    size_t in = p->net->nodes[node->in[0]].shape.c;
-    return node->kind == NN_CONV && node->groups == 1 && in * node->shape.c <= FEW;
+    return node->kind == NN_CONV && node->groups == 1 &&
+           node->in_shape.c * node->shape.c <= FEW;
 }
 
 int nn_plan_front(const nn_plan *p) {
     int at = 0, convs = 0;
     for (int i = 1; i < (int)p->net->n_nodes; i++) {
         bool next = p->places[p->net->nodes[i].in[0]].owner == at;
-        /* exists only in training: otherwise modes would find different fronts */
+        /* ends the front: only training has dropout, and all modes need the same front */
         if (next && p->net->nodes[i].kind == NN_DROPOUT) break;
         if (p->places[i].owner != i) continue; /* computed by the layer before it */
         if (next && p->net->nodes[i].kind == NN_DENSE) return convs ? at : NN_NONE;
@@ -43,22 +43,19 @@ scant_status nn_plan_front_weights(nn_plan *p) {
         if (node->kind != NN_CONV) continue;
         const nn_param *w = &p->net->params[node->weight];
         nn_layout *plain;
-        TRY(nn_layout_plain(p->weights->backend, w->ndim, w->dims, &plain));
-        scant_status s = nn_weights_request(p->weights, node->weight, plain);
-        const nn_layout *got = p->weights->slices[node->weight].layout;
-        if (s == SCANT_OK && !nn_layout_same(got, plain))
-            s = scant__fail(p->ctx, SCANT_EINTERNAL, "%s: weights are not in plain order",
-                            w->name);
-        nn_layout_destroy(p->weights->backend, plain);
-        TRY(s);
+        TRY(nn_layout_plain(p->weights->backend, &p->arena, w->ndim, w->dims, &plain));
+        TRY(nn_weights_request(p->weights, node->weight, plain));
+        if (!nn_layout_same(p->weights->slices[node->weight].layout, plain))
+            return scant__fail(p->ctx, SCANT_EINTERNAL,
+                               "%s: weights are not in plain order", w->name);
     }
     return SCANT_OK;
 }
 
 static nn_stage stage_of(const nn_plan *p, int i) {
     const nn_node *node = &p->net->nodes[i];
-    nn_shape in = p->net->nodes[node->in[0]].shape, out = node->shape;
-    nn_stage s = {.kind = node->kind == NN_CONV ? NN_STAGE_CONV : NN_STAGE_MAXPOOL,
+    nn_shape in = node->in_shape, out = node->shape;
+    nn_stage s = {.conv = node->kind == NN_CONV,
                   .ic = in.c,
                   .ih = in.h,
                   .iw = in.w,
@@ -81,9 +78,8 @@ static nn_stage stage_of(const nn_plan *p, int i) {
 }
 
 scant_status nn_plan_front_make(nn_plan *p) {
-    nn_stage *stages = scant__arena_alloc(&p->arena, (size_t)p->front, sizeof *stages);
+    nn_stage *stages = TRY_NEW(&p->arena, nn_stage, (size_t)p->front);
     size_t n = 0;
-    if (!stages) return SCANT_ENOMEM;
     for (int i = 1; i <= p->front; i++)
         if (p->places[i].owner == i) stages[n++] = stage_of(p, i);
     return nn_stack_create(p->ctx, stages, n, p->batch, p->mode != NN_PREDICT, &p->stack);

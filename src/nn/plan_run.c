@@ -8,16 +8,11 @@
 #include "nn/conv_taps.h"
 #include "nn/noise.h"
 #include "nn/plan_int.h"
-#include "nn/pointwise.h"
 
-static scant_status run_strips(nn_plan *p, const nn_step *s) {
-    const nn_node *node = &p->net->nodes[s->node];
-    float *dw = nn_ref_is_param(s->c) ? nn_grads_at(p->weights, node->weight)
-                                      : nn_tensor_data(p, s->c);
-    float *db = node->bias ? nn_grads_at(p->weights, node->bias_at) : NULL;
-    return nn_strips_weights(p->ctx, p->net, node, p->batch, nn_tensor_data(p, s->a),
-                             nn_tensor_data(p, s->b), dw, db,
-                             nn_tensor_data(p, p->scratch));
+/* The random number generator of a training step. */
+static scant__rng step_rng(uint64_t seed, uint64_t step, uint32_t purpose) {
+    scant__rng steps = {seed, purpose};
+    return (scant__rng){scant__rng_u64(&steps, step), purpose};
 }
 
 static scant_status run_noise(nn_plan *p, const nn_step *s, uint64_t seed,
@@ -34,70 +29,50 @@ static scant_status run_noise(nn_plan *p, const nn_step *s, uint64_t seed,
     float *c = nn_tensor_data(p, s->c);
     if (s->kind == NN_STEP_NOISE_BACK)
         return nn_noise_back(p->ctx, &noise, a, c, nn_grads_at(p->weights, node->rho));
-    scant__rng steps = {seed, SCANT__RNG_NOISE};
-    scant__rng rng = {scant__rng_u64(&steps, step), SCANT__RNG_NOISE};
+    scant__rng rng = step_rng(seed, step, SCANT__RNG_NOISE);
     return nn_noise_forward(p->ctx, &noise, &rng, a, c);
 }
 
 static scant_status run_step(nn_plan *p, const nn_step *s, uint64_t seed, uint64_t step) {
     if (s->kind == NN_STEP_OP) return nn_op_run(s->op, s->pass);
-    if (s->kind == NN_STEP_STRIPS) return run_strips(p, s);
-    if (s->kind == NN_STEP_NOISE || s->kind == NN_STEP_NOISE_BACK)
-        return run_noise(p, s, seed, step);
-    size_t n = p->tensors[s->c].bytes / sizeof(float);
+    nn_weights *w = p->weights;
     const nn_node *node = &p->net->nodes[s->node];
-    const float *a = nn_tensor_data(p, s->a);
-    float *c = nn_tensor_data(p, s->c);
+    const float *a = nn_ref_data(p, s->a), *bias = NULL;
+    float *b = nn_ref_data(p, s->b), *c = nn_ref_data(p, s->c), *db = NULL;
+    void *scratch = nn_tensor_data(p, p->scratch);
     switch (s->kind) {
-    case NN_STEP_APPLY:
-        nn_apply(p->ctx, s->act, s->slope, a, c, n);
-        break;
-    case NN_STEP_SUM:
-        nn_sum(p->ctx, s->act, s->slope, a, nn_tensor_data(p, s->b), c, n);
-        break;
-    case NN_STEP_MASK:
-        nn_mask(p->ctx, s->act, s->slope, a, nn_tensor_data(p, s->b), c, n);
-        break;
-    case NN_STEP_SCALE:
-        nn_scale(p->ctx, s->scale, a, c, n);
-        break;
-    case NN_STEP_DROP: {
-        /* a seed per step, and in it 2^32 numbers per layer */
-        scant__rng steps = {seed, SCANT__RNG_DROPOUT};
-        scant__rng rng = {scant__rng_u64(&steps, step), SCANT__RNG_DROPOUT};
-        uint64_t first = (uint64_t)s->node << 32;
-        nn_drop(p->ctx, &rng, first, s->scale, a, c,
-                (unsigned char *)nn_tensor_data(p, s->b), n);
-        break;
-    }
-    case NN_STEP_DROP_BACK:
-        nn_drop_back(p->ctx, s->scale, (unsigned char *)nn_tensor_data(p, s->b), a, c, n);
-        break;
     case NN_STEP_TAPS_FORWARD:
-        return nn_taps_forward(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b),
-                               node->bias ? nn_weights_at(p->weights, node->bias_at)
-                                          : NULL,
-                               c, nn_tensor_data(p, p->scratch));
+        if (node->bias) bias = nn_weights_at(w, node->bias_at);
+        return nn_taps_apply(p->ctx, node, p->batch, false, a, b, bias, c, scratch);
     case NN_STEP_TAPS_DATA:
-        return nn_taps_data(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b), c,
-                            nn_tensor_data(p, p->scratch));
-    case NN_STEP_TAPS: {
-        float *db = node->bias ? nn_grads_at(p->weights, node->bias_at) : NULL;
-        return nn_taps_weights(p->ctx, p->net, node, p->batch, a, nn_tensor_data(p, s->b),
-                               c, db, nn_tensor_data(p, p->scratch));
-    }
-    case NN_STEP_FRONT:
-        return nn_stack_forward(p->stack, p->weights->values, p->batch, a, c);
-    case NN_STEP_FRONT_BACK:
-        return nn_stack_backward(p->stack, p->weights->values, p->batch, a,
-                                 p->weights->grads, NULL);
-    case NN_STEP_OP:
+        return nn_taps_apply(p->ctx, node, p->batch, true, a, b, NULL, c, scratch);
+    case NN_STEP_TAPS:
     case NN_STEP_STRIPS:
+        if (node->bias) db = nn_grads_at(w, node->bias_at);
+        return (s->kind == NN_STEP_TAPS ? nn_taps_weights : nn_strips_weights)(
+            p->ctx, node, p->batch, a, b, c, db, scratch);
     case NN_STEP_NOISE:
     case NN_STEP_NOISE_BACK:
-        break;
+        return run_noise(p, s, seed, step);
+    case NN_STEP_FRONT:
+        return nn_stack_forward(p->stack, w->values, p->batch, a, c);
+    case NN_STEP_FRONT_BACK:
+        return nn_stack_backward(p->stack, w->values, p->batch, a, w->grads, NULL);
+    default:
+        nn_pointwise(p->ctx, (nn_pointwise_op)s->kind,
+                     &(nn_elements){.act = s->act ? s->act->act : NN_ACT_NONE,
+                                    .slope = s->act ? s->act->slope : 0,
+                                    .scale = node->scale,
+                                    .rate = node->rate,
+                                    .a = a,
+                                    .b = b,
+                                    .out = c,
+                                    .kept = (unsigned char *)b,
+                                    .rng = step_rng(seed, step, SCANT__RNG_DROPOUT),
+                                    .first = (uint64_t)s->node << 32,
+                                    .n = p->tensors[s->c].bytes / sizeof(float)});
+        return SCANT_OK;
     }
-    return SCANT_OK;
 }
 
 static scant_status run(nn_plan *p, size_t from, size_t to, bool weights, uint64_t seed,
@@ -117,7 +92,7 @@ scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
 
 scant_status nn_plan_backward(nn_plan *p) {
     int rho = p->net->nodes[p->net->n_nodes - 1].rho;
-    if (rho != NN_NONE && p->mode != NN_TRAIN) /* nothing depends on rho then */
+    if (rho != NN_NONE && p->mode != NN_TRAIN) /* then outputs do not depend on rho */
         memset(nn_grads_at(p->weights, rho), 0,
                p->net->params[rho].count * sizeof *p->weights->grads);
     return run(p, p->n_forward, p->n_steps, true, 0, 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory-bound: one pass each, in blocks that fit in a thread's cache. This requires
- * loops without branches, because the signs of activations are unpredictable (branches
- * took five times as long): every choice is between two computed values, which compiles
- * to a blend.
+ * Memory-bound: one pass each, in blocks that fit in a thread's cache. Loops have no
+ * branches, because the signs of activations are unpredictable (branches took five times
+ * as long): every choice is between two computed values, which compiles to a blend.
  */
 #include "nn/pointwise.h"
 
@@ -11,27 +10,11 @@
 
 enum { BLOCK = 1 << 15 };
 
-typedef struct job {
-    nn_act act;
-    float slope, by;
-    const float *a, *b;
-    float *out;
-    unsigned char *kept;
-    const unsigned char *keep;
-    scant__rng rng;
-    uint64_t first;
-    size_t n;
-} job;
-
 static size_t begin(size_t block) { return block * BLOCK; }
 
-static size_t end(const job *j, size_t block) {
+static size_t end(const nn_elements *j, size_t block) {
     size_t last = (block + 1) * BLOCK;
     return last < j->n ? last : j->n;
-}
-
-static void run(scant_ctx *ctx, void (*fn)(void *, size_t), job *j) {
-    scant__loop(ctx, (j->n + BLOCK - 1) / BLOCK, fn, j);
 }
 
 int nn_act_invertible(nn_act act) {
@@ -47,7 +30,7 @@ static inline float leaky(float x, float slope) {
 }
 
 static void apply_block(void *arg, size_t block) {
-    const job *j = arg;
+    const nn_elements *j = arg;
     const float *a = j->a;
     float *out = j->out, slope = j->slope;
     size_t from = begin(block), to = end(j, block);
@@ -61,14 +44,8 @@ static void apply_block(void *arg, size_t block) {
         for (size_t i = from; i < to; i++) out[i] = relu(a[i]);
 }
 
-void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *out,
-              size_t n) {
-    run(ctx, apply_block,
-        &(job){.act = act, .slope = slope, .a = in, .out = out, .n = n});
-}
-
 static void sum_block(void *arg, size_t block) {
-    const job *j = arg;
+    const nn_elements *j = arg;
     const float *a = j->a, *b = j->b;
     float *out = j->out;
     size_t from = begin(block), to = end(j, block);
@@ -79,18 +56,13 @@ static void sum_block(void *arg, size_t block) {
     for (size_t i = from; i < to; i++) out[i] = a[i] + b[i];
     if (j->act != NN_ACT_NONE)
         apply_block(
-            &(job){.act = j->act, .slope = j->slope, .a = out, .out = out, .n = j->n},
+            &(nn_elements){
+                .act = j->act, .slope = j->slope, .a = out, .out = out, .n = j->n},
             block);
 }
 
-void nn_sum(scant_ctx *ctx, nn_act act, float slope, const float *a, const float *b,
-            float *out, size_t n) {
-    run(ctx, sum_block,
-        &(job){.act = act, .slope = slope, .a = a, .b = b, .out = out, .n = n});
-}
-
 static void mask_block(void *arg, size_t block) {
-    const job *j = arg;
+    const nn_elements *j = arg;
     const float *y = j->a, *d = j->b;
     float *out = j->out, slope = j->slope;
     size_t from = begin(block), to = end(j, block);
@@ -114,56 +86,38 @@ static void mask_block(void *arg, size_t block) {
         }
 }
 
-void nn_mask(scant_ctx *ctx, nn_act act, float slope, const float *y, const float *d,
-             float *out, size_t n) {
-    run(ctx, mask_block,
-        &(job){.act = act, .slope = slope, .a = y, .b = d, .out = out, .n = n});
-}
-
 static void scale_block(void *arg, size_t block) {
-    const job *j = arg;
-    for (size_t i = begin(block); i < end(j, block); i++) j->out[i] = j->by * j->a[i];
-}
-
-void nn_scale(scant_ctx *ctx, float by, const float *in, float *out, size_t n) {
-    run(ctx, scale_block, &(job){.by = by, .a = in, .out = out, .n = n});
+    const nn_elements *j = arg;
+    for (size_t i = begin(block); i < end(j, block); i++) j->out[i] = j->scale * j->a[i];
 }
 
 /* Two 32-bit draws per 64-bit number. */
 static void drop_block(void *arg, size_t block) {
-    const job *j = arg;
-    uint32_t limit = (uint32_t)ldexp((double)j->slope, 32);
+    const nn_elements *j = arg;
+    uint32_t limit = (uint32_t)ldexp((double)j->rate, 32);
+    float by = 1 / (1 - j->rate);
     for (size_t i = begin(block); i < end(j, block); i++) {
         uint64_t at = j->first + i, draw = scant__rng_u64(&j->rng, at / 2);
         j->kept[i] = (uint32_t)(at % 2 ? draw >> 32 : draw) >= limit;
         float a = j->a[i];
-        j->out[i] = j->by * (j->kept[i] ? a : 0);
+        j->out[i] = by * (j->kept[i] ? a : 0);
     }
-}
-
-void nn_drop(scant_ctx *ctx, const scant__rng *rng, uint64_t first, float rate,
-             const float *in, float *out, unsigned char *kept, size_t n) {
-    run(ctx, drop_block,
-        &(job){.slope = rate,
-               .by = 1 / (1 - rate),
-               .a = in,
-               .out = out,
-               .kept = kept,
-               .rng = *rng,
-               .first = first,
-               .n = n});
 }
 
 static void drop_back_block(void *arg, size_t block) {
-    const job *j = arg;
+    const nn_elements *j = arg;
+    float by = 1 / (1 - j->rate);
     for (size_t i = begin(block); i < end(j, block); i++) {
         float a = j->a[i];
-        j->out[i] = j->by * (j->keep[i] ? a : 0);
+        j->out[i] = by * (j->kept[i] ? a : 0);
     }
 }
 
-void nn_drop_back(scant_ctx *ctx, float rate, const unsigned char *kept, const float *d,
-                  float *out, size_t n) {
-    run(ctx, drop_back_block,
-        &(job){.by = 1 / (1 - rate), .keep = kept, .a = d, .out = out, .n = n});
+void nn_pointwise(scant_ctx *ctx, nn_pointwise_op op, const nn_elements *elements) {
+    static void (*const blocks[])(void *, size_t) = {
+        [NN_APPLY] = apply_block, [NN_SUM] = sum_block,
+        [NN_MASK] = mask_block,   [NN_SCALE] = scale_block,
+        [NN_DROP] = drop_block,   [NN_DROP_BACK] = drop_back_block};
+    nn_elements job = *elements;
+    scant__loop(ctx, (job.n + BLOCK - 1) / BLOCK, blocks[op], &job);
 }

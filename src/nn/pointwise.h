@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Elementwise operations. Any layout works if all operands share it: padding is zero and
- * stays zero. in and out may be the same.
+ * stays zero. a and out may be the same.
  */
 #ifndef SCANT_NN_POINTWISE_H
 #define SCANT_NN_POINTWISE_H
@@ -10,24 +10,32 @@
 #include "core/rng.h"
 #include "nn/activation.h"
 
-/* Whether the derivative follows from the result alone and 0 maps to 0, as required
- * below. */
-int nn_act_invertible(nn_act act);
+typedef enum nn_pointwise_op {
+    NN_APPLY, /* out = act(a) */
+    NN_SUM,   /* out = act(a + b) */
+    NN_MASK,  /* out = b * act'(.), with a the activation's result */
+    NN_SCALE, /* out = scale * a */
+    /* Sets each number to 0 with probability rate and scales the others by 1/(1 - rate);
+     * kept[i] is 1 for those. Number i of a call uses (rng, first + i). */
+    NN_DROP,
+    NN_DROP_BACK /* out = a / (1 - rate) where kept is 1, else 0 */
+} nn_pointwise_op;
 
-void nn_apply(scant_ctx *ctx, nn_act act, float slope, const float *in, float *out,
-              size_t n);
-/* out = act(a + b) */
-void nn_sum(scant_ctx *ctx, nn_act act, float slope, const float *a, const float *b,
-            float *out, size_t n);
-/* out = d * act'(.), y = the activation's result */
-void nn_mask(scant_ctx *ctx, nn_act act, float slope, const float *y, const float *d,
-             float *out, size_t n);
-void nn_scale(scant_ctx *ctx, float by, const float *in, float *out, size_t n);
-/* Drops each number with probability rate and scales the rest by 1/(1 - rate); kept[i] is
- * 1 if it stays. Number i of a call uses (rng, first + i). */
-void nn_drop(scant_ctx *ctx, const scant__rng *rng, uint64_t first, float rate,
-             const float *in, float *out, unsigned char *kept, size_t n);
-void nn_drop_back(scant_ctx *ctx, float rate, const unsigned char *kept, const float *d,
-                  float *out, size_t n);
+typedef struct nn_elements {
+    nn_act act;
+    float slope, scale, rate;
+    const float *a, *b;
+    float *out;
+    unsigned char *kept;
+    scant__rng rng;
+    uint64_t first;
+    size_t n;
+} nn_elements;
+
+void nn_pointwise(scant_ctx *ctx, nn_pointwise_op op, const nn_elements *elements);
+
+/* Whether act can be used with NN_MASK: its derivative follows from its result alone, and
+ * it maps 0 to 0. */
+int nn_act_invertible(nn_act act);
 
 #endif

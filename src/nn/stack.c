@@ -1,33 +1,137 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Forward and backward through a stack's stages, block by block.
+ * Assigns memory to each plane, and runs the stages forward and backward, block by block.
  *
- * A convolution followed by max pooling leaves its output in the worker's scratch:
+ * The output of a convolution followed by max pooling stays in the worker's scratch:
  * backward needs only the maxima, their positions, and their activations.
  */
 #include "nn/stack_int.h"
 
-#include <stdint.h>
+#include <assert.h>
 #include <string.h>
 
 #include "core/parfor.h"
 
+/* ---- memory: sizes saturate (core/size.h), so a too large allocation fails ---- */
+
+typedef struct room { /* before, after: padding, vertical and horizontal */
+    size_t c, h, w, before[2], after[2];
+} room;
+
+/* Allocates planes in one of the two areas; items are `apart` from each other. */
+static stack_place place(nn_stack *t, bool kept, const room *r, const size_t apart[2]) {
+    size_t *size = kept ? &t->kept_size : &t->scratch_size;
+    size_t rows = size_add(size_add(r->before[0], size_mul(r->h - 1, apart[0])),
+                           size_add(r->after[0], 1));
+    size_t cols = size_add(size_add(r->before[1], size_mul(r->w - 1, apart[1])),
+                           size_add(r->after[1], 1));
+    size_t row = size_mul(cols, NN_LANES), plane = size_mul(rows, row);
+    stack_place p = {.kept = kept, .col = apart[1] * NN_LANES, .plane = plane};
+    p.row = size_mul(row, apart[0]);
+    p.at =
+        size_add(*size, size_add(size_mul(row, r->before[0]), NN_LANES * r->before[1]));
+    /* rounded up to a cache line: two items */
+    *size = size_add(*size, size_mul(size_add(size_mul(plane, r->c), NN_LANES) / 16, 16));
+    return p;
+}
+
+static const size_t dense[2] = {1, 1};
+
+static stack_place place_plain(nn_stack *t, bool kept, size_t c, size_t h, size_t w) {
+    return place(t, kept, &(room){.c = c, .h = h, .w = w}, dense);
+}
+
+/* Allocates the gradient by a stage's output. backward_input() reads its rows from
+ * kernel - 1 - pad items before the first one up to item iw - 1 + pad. */
+static stack_place place_grad(nn_stack *t, const nn_stage *s) {
+    room r = {.c = s->oc, .h = s->oh, .w = s->ow};
+    size_t last = (s->ow - 1) * s->stride[1], reach = s->iw - 1 + s->pad[1];
+    if (s->kernel[1] > s->pad[1]) r.before[1] = s->kernel[1] - 1 - s->pad[1];
+    if (reach > last) r.after[1] = reach - last;
+    return place(t, false, &r, s->stride);
+}
+
+static void plan_stage(nn_stack *t, size_t i, size_t *widest) {
+    stack_stage *st = &t->stages[i];
+    const nn_stage *s = &st->s;
+    room in = {.c = s->ic, .h = s->ih, .w = s->iw};
+    bool raw = i && t->stages[i - 1].pooled; /* backward does not need its input */
+    st->pooled = s->conv && i + 1 < t->n_stages && !(st + 1)->s.conv;
+    for (int axis = 0; s->conv && axis < 2; axis++)
+        in.before[axis] = in.after[axis] = s->pad[axis];
+    st->in = place(t, t->training && !raw, &in, dense);
+    if (!s->conv && t->training) st->index = place_plain(t, true, s->oc, s->oh, s->ow);
+    if (!s->conv) return;
+    st->taps = size_mul(s->ic, size_mul(s->kernel[0], s->kernel[1]));
+    st->first = t->part_size;
+    size_t params = size_mul(s->oc, size_add(st->taps, 1));
+    t->part_size = size_add(t->part_size, params);
+    *widest = size_max(*widest, params);
+    if (t->training) st->grad = place_grad(t, s);
+}
+
+static scant_status plan_weights(nn_stack *t, stack_stage *st) {
+    const nn_stage *s = &st->s;
+    size_t window = s->kernel[0] * s->kernel[1], weights = size_mul(s->oc, st->taps);
+    st->packed = TRY_NEW(&t->arena, float, weights);
+    if (!t->training) return SCANT_OK;
+    st->turned = TRY_NEW(&t->arena, float, weights);
+    st->offset = TRY_NEW(&t->arena, size_t, st->taps);
+    for (size_t tap = 0; tap < st->taps; tap++) {
+        size_t i = tap / window, ky = tap % window / s->kernel[1];
+        st->offset[tap] =
+            i * st->in.plane + ky * st->in.row + tap % s->kernel[1] * st->in.col;
+    }
+    return SCANT_OK;
+}
+
+static scant_status plan_memory(nn_stack *t) {
+    size_t blocks = (t->batch - 1) / NN_LANES + 1;
+    if (t->training) {
+        size_t parts = size_min(blocks, NN_STACK_PARTS);
+        t->kept = TRY_ZERO(&t->arena, float, size_mul(blocks, t->kept_size));
+        t->parts = TRY_ZERO(&t->arena, float, size_mul(parts, t->part_size));
+    }
+    t->scratch = TRY_ZERO(&t->arena, float, size_mul(t->ctx->threads, t->scratch_size));
+    return SCANT_OK;
+}
+
+static scant_status plan(nn_stack *t, const nn_stage *stages) {
+    size_t widest = 0, largest = 0;
+    t->stages = TRY_ZERO(&t->arena, stack_stage, t->n_stages);
+    for (size_t i = 0; i < t->n_stages; i++) t->stages[i].s = stages[i];
+    for (size_t i = 0; i < t->n_stages; i++) {
+        const nn_stage *s = &stages[i];
+        plan_stage(t, i, &widest);
+        largest = size_max(largest, size_mul(s->ic, size_mul(s->ih, s->iw)));
+    }
+    const nn_stage *last = &stages[t->n_stages - 1];
+    largest = size_max(largest, size_mul(last->oc, size_mul(last->oh, last->ow)));
+    t->out = place_plain(t, t->training, last->oc, last->oh, last->ow);
+    for (int i = 0; t->training && i < 2; i++)
+        t->d[i] = place_plain(t, false, 1, 1, largest);
+    if (t->training && widest) t->lane = place_plain(t, false, 1, 1, widest);
+    if (size_max(t->kept_size, t->scratch_size) == SIZE_MAX)
+        return scant__fail(t->ctx, SCANT_ENOMEM,
+                           "the stack's planes are too large to address");
+    for (size_t i = 0; i < t->n_stages; i++)
+        if (t->stages[i].s.conv) TRY(plan_weights(t, &t->stages[i]));
+    return plan_memory(t);
+}
+
 scant_status nn_stack_create(scant_ctx *ctx, const nn_stage *stages, size_t n_stages,
                              size_t batch, bool training, nn_stack **out) {
     *out = NULL;
-    if (!n_stages || !batch)
-        return scant__fail(ctx, SCANT_EUSAGE,
-                           "invalid stack of %zu stages for %zu samples", n_stages,
-                           batch);
+    assert(n_stages && batch);
     nn_stack *t = scant__zalloc(ctx, 1, sizeof *t);
     if (!t) return SCANT_ENOMEM;
-    t->ctx = ctx;
-    t->kernels = nn_kernels_best();
-    t->n_stages = n_stages;
-    t->batch = batch;
-    t->training = training;
-    scant__arena_init(&t->arena, ctx);
-    scant_status status = nn_stack_plan(t, stages);
+    *t = (nn_stack){.ctx = ctx,
+                    .arena = {.ctx = ctx},
+                    .kernels = nn_kernels_best(),
+                    .n_stages = n_stages,
+                    .batch = batch,
+                    .training = training};
+    scant_status status = plan(t, stages);
     if (status != SCANT_OK)
         nn_stack_destroy(t);
     else
@@ -49,8 +153,8 @@ typedef struct block_work {
     unsigned worker;
 } block_work;
 
-static block_work desk_of(const nn_stack *t, const float *params, size_t n, size_t block,
-                          unsigned worker) {
+static block_work block_work_of(const nn_stack *t, const float *params, size_t n,
+                                size_t block, unsigned worker) {
     size_t first = block * NN_LANES;
     return (block_work){t, params, block, first, size_min(n - first, NN_LANES), worker};
 }
@@ -75,7 +179,7 @@ static int32_t *index_of(const block_work *k, const stack_stage *st) {
     return k->t->training ? (int32_t *)(void *)floats(k, &st->index) : NULL;
 }
 
-/* ---- forward ---------------------------------------------------------------------- */
+/* ---- forward pass ----------------------------------------------------------------- */
 
 typedef struct forward_job {
     nn_stack *t;
@@ -90,7 +194,7 @@ static void forward_stage(const block_work *k, size_t i) {
     const nn_kernels *kernels = k->t->kernels;
     nn_view x = view(k, &st->in);
     nn_view y = view(k, i + 1 < k->t->n_stages ? &st[1].in : &k->t->out);
-    if (st->conv) {
+    if (st->s.conv) {
         nn_conv c = {.ic = s->ic,
                      .ih = s->ih,
                      .iw = s->iw,
@@ -107,12 +211,10 @@ static void forward_stage(const block_work *k, size_t i) {
                      .act = st->pooled ? NN_ACT_NONE : s->act,
                      .slope = s->slope};
         kernels->conv(&c);
-    } else if (s->kind == NN_STAGE_MAXPOOL) {
+    } else {
         bool pooled = before && before->pooled;
         kernels->maxpool(s, &x, &y, index_of(k, st), pooled ? before->s.act : NN_ACT_NONE,
                          pooled ? before->s.slope : 0);
-    } else {
-        kernels->avgpool(s, &x, &y);
     }
 }
 
@@ -121,7 +223,7 @@ static scant_status forward_block(void *arg, size_t block, unsigned worker,
     const forward_job *j = arg;
     const nn_stack *t = j->t;
     const nn_stage *first = &t->stages[0].s, *last = &t->stages[t->n_stages - 1].s;
-    block_work k = desk_of(t, j->params, j->n, block, worker);
+    block_work k = block_work_of(t, j->params, j->n, block, worker);
     nn_view x = view(&k, &t->stages[0].in), y = view(&k, &t->out);
     (void)fault;
     t->kernels->pack(j->rows + k.first * (first->ic * first->ih * first->iw), k.samples,
@@ -132,20 +234,15 @@ static scant_status forward_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status too_many(const nn_stack *t, size_t n) {
-    return scant__fail(t->ctx, SCANT_EUSAGE,
-                       "%zu samples exceed the stack's maximum of %zu", n, t->batch);
-}
-
 scant_status nn_stack_forward(nn_stack *t, const float *params, size_t n,
                               const float *rows, float *out) {
     forward_job j = {t, params, rows, out, n};
-    if (n > t->batch) return too_many(t, n);
+    assert(n <= t->batch);
     t->ready = 0;
     for (size_t i = 0; i < t->n_stages; i++) {
         const stack_stage *st = &t->stages[i];
         size_t window = st->s.kernel[0] * st->s.kernel[1];
-        if (st->conv)
+        if (st->s.conv)
             nn_conv_pack(st->s.oc, st->s.ic, window, params + st->s.weight, st->taps,
                          window, 1, st->packed);
     }
@@ -154,18 +251,18 @@ scant_status nn_stack_forward(nn_stack *t, const float *params, size_t n,
     return SCANT_OK;
 }
 
-/* ---- backward --------------------------------------------------------------------- */
+/* ---- backward pass ---------------------------------------------------------------- */
 
 typedef struct backward_job {
     nn_stack *t;
     const float *params, *d_out;
     float *d_rows;
-    size_t n, blocks, group; /* blocks per partial sum */
+    size_t n, blocks, group; /* group: blocks per partial sum */
     nn_visit_fn fn;          /* NULL: gradients are summed */
     void *arg;
 } backward_job;
 
-/* Sums or passes on gradients by parameters. */
+/* Adds a block's parameter gradients to the partial sums, or passes them to fn. */
 static void give(const backward_job *j, const block_work *k, size_t first, size_t at,
                  size_t count, const float *g) {
     const nn_stack *t = j->t;
@@ -192,7 +289,7 @@ static void backward_params(const backward_job *j, const block_work *k,
                   .g = g,
                   .x = x,
                   .out = lane};
-    w.x.at -= s->pad[0] * x.row + s->pad[1] * x.col; /* at the first tap */
+    w.x.at -= s->pad[0] * x.row + s->pad[1] * x.col; /* position of the first tap */
     w.x.row = x.row * s->stride[0];
     w.x.col = x.col * s->stride[1];
     k->t->kernels->wgrad(&w);
@@ -202,8 +299,8 @@ static void backward_params(const backward_job *j, const block_work *k,
     give(j, k, st->first + weights, s->bias_at, s->oc, lane);
 }
 
-/* Gradient by a convolution's input: convolves the output's gradient, with zeros where
- * strides skip, with the flipped kernel. */
+/* Gradient by a convolution's input: convolves the gradient by its output, with zeros
+ * between strides, with the flipped kernel. */
 static void backward_input(const block_work *k, const stack_stage *st,
                            const nn_view *dx) {
     const nn_stage *s = &st->s;
@@ -225,8 +322,8 @@ static void backward_input(const block_work *k, const stack_stage *st,
     k->t->kernels->conv(&c);
 }
 
-/* Stage i, or a max pool with the convolution before it: computes dx from dy. Returns the
- * next stage to do. */
+/* Computes dx from dy for stage i, or for a max pool i and the convolution before it.
+ * Returns the next stage to process. */
 static size_t backward_stage(const backward_job *j, const block_work *k, size_t i,
                              const nn_view *dy, float *dx_at) {
     const nn_stack *t = k->t;
@@ -234,11 +331,7 @@ static size_t backward_stage(const backward_job *j, const block_work *k, size_t 
     const nn_stage *s = &st->s;
     nn_view y = view(k, i + 1 < t->n_stages ? &st[1].in : &t->out);
     nn_view dx = plain(dx_at, s->ih, s->iw);
-    if (s->kind == NN_STAGE_AVGPOOL) {
-        t->kernels->avgpool_back(s, dy, &dx);
-        return i;
-    }
-    if (s->kind == NN_STAGE_MAXPOOL) {
+    if (!s->conv) {
         if (!i || !st[-1].pooled) {
             t->kernels->maxpool_back(s, dy, &y, index_of(k, st), NN_ACT_NONE, 0, &dx);
             return i;
@@ -286,7 +379,7 @@ static scant_status backward_group(void *arg, size_t group, unsigned worker,
     (void)fault;
     if (!j->fn) memset(t->parts + group * t->part_size, 0, t->part_size * sizeof(float));
     for (size_t block = first; block < end; block++) {
-        block_work k = desk_of(t, j->params, j->n, block, worker);
+        block_work k = block_work_of(t, j->params, j->n, block, worker);
         backward_block(j, &k);
     }
     return SCANT_OK;
@@ -294,20 +387,11 @@ static scant_status backward_group(void *arg, size_t group, unsigned worker,
 
 static scant_status backward_run(backward_job *j, size_t *groups) {
     nn_stack *t = j->t;
-    if (!t->training)
-        return scant__fail(
-            t->ctx, SCANT_EUSAGE,
-            "the stack was not created for training, so it has no gradients");
-    if (j->n > t->batch) return too_many(t, j->n);
-    if (j->n != t->ready)
-        return scant__fail(
-            t->ctx, SCANT_EUSAGE,
-            "gradients of %zu samples requested after a forward pass of %zu", j->n,
-            t->ready);
+    assert(t->training && j->n == t->ready);
     for (size_t i = j->d_rows ? 0 : 1; i < t->n_stages; i++) {
         const stack_stage *st = &t->stages[i];
         size_t window = st->s.kernel[0] * st->s.kernel[1];
-        if (st->conv) /* input channels are the outputs, taps in reverse */
+        if (st->s.conv) /* input channels are the outputs, taps in reverse */
             nn_conv_pack(st->s.ic, st->s.oc, window,
                          j->params + st->s.weight + window - 1, window, st->taps, -1,
                          st->turned);
@@ -325,7 +409,7 @@ scant_status nn_stack_backward(nn_stack *t, const float *params, size_t n,
     TRY(backward_run(&j, &groups));
     for (size_t i = 0; i < t->n_stages; i++) {
         const stack_stage *st = &t->stages[i];
-        if (!st->conv) continue;
+        if (!st->s.conv) continue;
         size_t weights = st->s.oc * st->taps;
         t->kernels->add_parts(t->parts + st->first, groups, t->part_size, weights,
                               grads + st->s.weight);

@@ -28,15 +28,11 @@
 
 enum { NN_LANES = 8 };
 
-typedef enum nn_stage_kind {
-    NN_STAGE_CONV,
-    NN_STAGE_MAXPOOL, /* the first maximum of a window wins */
-    NN_STAGE_AVGPOOL  /* padding counts: sums are divided by the kernel's size */
-} nn_stage_kind;
-
-/* oh = (ih + 2 pad - kernel) / stride + 1, rounded down, as in torch; likewise ow. */
+/* A convolution or a max pool. A max pool takes the first maximum of a window; its
+ * padding is at most half the kernel. oh = (ih + 2 pad - kernel) / stride + 1, rounded
+ * down, as in torch; likewise ow. */
 typedef struct nn_stage {
-    nn_stage_kind kind;
+    bool conv;
     size_t ic, ih, iw, oc, oh, ow;
     size_t kernel[2], stride[2], pad[2]; /* vertical, horizontal */
     bool bias;
@@ -49,9 +45,9 @@ typedef struct nn_stage {
 
 typedef struct nn_stack nn_stack;
 
-/* For up to `batch` samples. stages are copied. training: forward keeps what the calls
- * below need. On SCANT_OK *out is new, freed by nn_stack_destroy() before ctx; else NULL.
- * */
+/* Creates a stack for up to `batch` samples. stages are copied; each reads the output of
+ * the one before. training: forward keeps what the backward functions below need. On
+ * SCANT_OK *out is new, freed by nn_stack_destroy() before ctx; else NULL. */
 scant_status nn_stack_create(scant_ctx *ctx, const nn_stage *stages, size_t n_stages,
                              size_t batch, bool training, nn_stack **out);
 void nn_stack_destroy(nn_stack *stack); /* NULL is fine */
@@ -60,9 +56,9 @@ void nn_stack_destroy(nn_stack *stack); /* NULL is fine */
 scant_status nn_stack_forward(nn_stack *stack, const float *params, size_t n,
                               const float *rows, float *out);
 
-/* The next three may be called any number of times after a forward pass with the same
- * parameters and n, on a stack created for training. d_out: gradients of the loss by out.
- * */
+/* The next three functions may be called any number of times after a forward pass with
+ * the same parameters and n, on a stack created for training. d_out: gradients of the
+ * loss by out. */
 
 /* Sets the stack's part of grads to the sums over samples, and d_rows, if not NULL, to
  * the gradients by rows. */
@@ -89,7 +85,7 @@ typedef struct nn_lane_grads {
 typedef void (*nn_visit_fn)(void *arg, const nn_lane_grads *grads, unsigned worker);
 
 /* Calls fn with the gradients of all samples by all parameters, in one pass: for each
- * block of eight its stages from last to first, weights before biases. */
+ * block of eight samples, stages from last to first, weights before biases. */
 scant_status nn_stack_visit(nn_stack *stack, const float *params, size_t n,
                             const float *d_out, nn_visit_fn fn, void *arg);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Internals of a stack, for its own files and tests.
+ * Internals of a stack, for stack.c and tests.
  *
- * Memory has three areas of floats. `kept`: what forward keeps for backward, a part per
- * block of eight samples. `scratch`: a part per worker; without training it holds all
+ * Memory has three areas of floats. `kept`: data that backward needs from forward, a part
+ * per block of eight samples. `scratch`: a part per worker; without training it holds all
  * planes. `parts`: partial sums of gradients over groups of blocks. Padding is zeroed on
  * creation and never written, because a buffer always belongs to the same stage.
  */
@@ -19,22 +19,21 @@ enum { NN_STACK_PARTS = 64 };
 /* The layout of planes in a block's or worker's part. */
 typedef struct stack_place {
     bool kept;
-    size_t at;              /* of item (0, 0, 0), in floats */
+    size_t at;              /* offset of item (0, 0, 0), in floats */
     size_t plane, row, col; /* as in nn_view */
 } stack_place;
 
 typedef struct stack_stage {
     nn_stage s;
-    bool conv;
-    bool pooled;       /* a convolution followed by a max pool, after which comes act */
+    bool pooled;       /* a convolution followed by a max pool, which applies act */
     stack_place in;    /* padded for a convolution */
     stack_place index; /* max pool: the argmax in the window */
-    stack_place grad;  /* a convolution: gradient by its output, strides apart */
-    size_t taps;       /* a convolution's weights per output channel */
-    size_t *offset;    /* of each tap, in `in` (training) */
+    stack_place grad;  /* convolution: gradient by its output, items `stride` apart */
+    size_t taps;       /* convolution: weights per output channel */
+    size_t *offset;    /* training: offset of each tap in `in`, in floats */
     float *packed;     /* weights for forward */
-    float *turned;     /* weights for backward (training) */
-    size_t first;      /* offset in a part: weights, then biases */
+    float *turned;     /* training: weights for backward */
+    size_t first;      /* offset of its weights, then biases, in a part of `parts` */
 } stack_stage;
 
 struct nn_stack {
@@ -44,16 +43,12 @@ struct nn_stack {
     stack_stage *stages;
     size_t n_stages, batch;
     bool training;
-    size_t ready; /* samples of the last forward pass; 0: none */
+    size_t ready; /* number of samples of the last forward pass; 0: none */
     stack_place out;
     stack_place d[2]; /* gradients by planes, used alternately */
     stack_place lane; /* gradients by a stage's parameters */
     size_t kept_size, scratch_size, part_size;
     float *kept, *scratch, *parts;
 };
-
-/* stack_plan.c: checks stages and assigns memory. On failure the caller calls
- * nn_stack_destroy(). */
-scant_status nn_stack_plan(nn_stack *stack, const nn_stage *stages);
 
 #endif

@@ -5,10 +5,9 @@
  *
  * Everything a step needs is allocated before the first one, except plans for a method
  * that chooses samples: those for smaller batches are made when first needed. Validation
- * and the checkpoint allocate, too. A loss that is not finite ends training with the
- * weights of the last epoch whose following loss was finite, because the step that ruins
- * weights comes before the one that shows it. The last step's weights are tested on its
- * own batch.
+ * and checkpoints also allocate. A loss that is not finite ends training. It shows the
+ * damage of an earlier step, so training returns to the weights of the last epoch after
+ * which the next loss was finite. The last step's weights are tested on its own batch.
  */
 #include "nn/train.h"
 
@@ -18,63 +17,116 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "nn/class_names.h"
 #include "nn/inference.h"
 #include "scant/train.h"
+
+/* ---- options ---- */
+
+/* Sets the augmentation; a method brings its own. */
+static scant_status settle_views(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    nn_shape s = nn_net_input(t->net->net);
+    if (!o->augment || strcmp(o->augment, "auto") == 0) o->augment = "none";
+    if (t->method) {
+        t->changed = t->method->views != NULL;
+        if (t->changed) t->views = *t->method->views;
+        return SCANT_OK;
+    }
+    bool flip = strcmp(o->augment, "flip-crop") == 0;
+    t->changed = flip || strcmp(o->augment, "crop") == 0;
+    t->views = (scant__views){.c = s.c, .h = s.h, .w = s.w, .images = true, .flip = flip};
+    if (!t->changed && strcmp(o->augment, "none") != 0)
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "augment is none, flip-crop or crop, not '%s'", o->augment);
+    if (t->changed && !scant__data_is_image(t->data))
+        return scant__fail(t->ctx, SCANT_EUSAGE,
+                           "augment=%s changes images, and %s has none", o->augment,
+                           scant_data_name(t->data));
+    return SCANT_OK;
+}
+
+/* Checks options against each other and the data, and fills in defaults that depend on
+ * them. nn_train_check() checks the range of each option (train_options.c). */
+static scant_status settle(nn_trainer *t) {
+    scant_train_opts *o = &t->opts;
+    bool adam = strcmp(o->optimizer, "adam") == 0;
+    bool numbers = scant_data_targets(t->data) != NULL;
+    if (!o->loss) o->loss = numbers ? "mse" : "ce";
+    t->squared = strcmp(o->loss, "mse") == 0;
+    t->optim = (nn_optim_opts){.kind = adam ? NN_ADAM : NN_SGD,
+                               .momentum = o->momentum,
+                               .beta2 = o->beta2,
+                               .nesterov = o->nesterov && o->momentum > 0,
+                               .weight_decay = o->weight_decay,
+                               .clip = o->clip};
+    const struct {
+        bool wrong;
+        const char *text;
+    } checks[] = {
+        {o->nesterov && adam, "nesterov needs the sgd optimizer"},
+        {o->until > 0 && t->squared && numbers,
+         "until is an accuracy, and numbers to predict have none"},
+        {o->patience && !o->valid, "patience needs samples to validate on"},
+        {o->draw && !o->weights, "drawing by weight needs weights"},
+        {o->resume && !o->checkpoint, "resume needs a checkpoint"},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i].wrong)
+            return scant__fail(t->ctx, SCANT_EUSAGE, "%s", checks[i].text);
+    TRY(settle_views(t));
+    return nn_input_check(t->net, t->data);
+}
 
 /* ---- set-up ---- */
 
 /* Weight decay applies to weights and, unless disabled, to all other trained parameters
- * except rho, where 0 is not a small deviation. */
+ * except rho: rho = 0 is not a small deviation. */
 static scant_status plan_decay(nn_trainer *t) {
     const nn_net *net = t->net->net;
-    const nn_weights *w = t->net->weights;
-    t->decays = scant__arena_alloc(&t->arena, net->n_params, sizeof *t->decays);
-    if (!t->decays) return SCANT_ENOMEM;
+    const nn_slice *slices = t->net->weights->slices;
+    t->decays = TRY_NEW(&t->arena, nn_span, net->n_params);
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
         if (!p->trained || p->role == NN_RHO) continue;
         if (t->opts.decay_weights_only && p->role != NN_WEIGHT) continue;
-        t->decays[t->n_decays++] =
-            (nn_span){w->slices[i].at, w->slices[i].at + w->slices[i].room};
+        t->decays[t->n_decays++] = (nn_span){slices[i].at, slices[i].at + slices[i].room};
     }
     return SCANT_OK;
 }
 
-static float *vector(nn_trainer *t, size_t n, bool wanted, scant_status *s) {
-    if (!wanted) return NULL;
-    float *v = scant__arena_zalloc(&t->arena, n, sizeof *v);
-    if (!v) *s = SCANT_ENOMEM;
-    return v;
+/* Allocates the optimiser's vectors and copies of the weights. */
+static scant_status make_vectors(nn_trainer *t) {
+    const nn_weights *w = t->net->weights;
+    scant__arena *arena = &t->arena;
+    bool adam = t->optim.kind == NN_ADAM;
+    if (adam || t->opts.momentum > 0) t->first = TRY_ZERO(arena, float, w->n_trained);
+    if (adam) t->second = TRY_ZERO(arena, float, w->n_trained);
+    if (t->opts.ema > 0) t->average = TRY_NEW(arena, float, w->n_trained);
+    if (t->opts.patience > 0) t->best = TRY_NEW(arena, float, w->n_floats);
+    t->good = TRY_NEW(arena, float, w->n_floats);
+    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
+    if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
+    if (t->average) memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
+    if (!t->method) return SCANT_OK;
+    t->counts = TRY_ZERO(arena, float, nn_trainer_classes(t));
+    t->found.counts = TRY_ZERO(arena, float, nn_trainer_classes(t));
+    return SCANT_OK;
 }
 
 static scant_status set_up(nn_trainer *t) {
     nn_plan *plan;
+    TRY(settle(t));
     TRY(nn_input_fit_scaling(t->net, t->data, NULL, 0));
     if (!t->opts.labels) TRY(nn_class_names_take(t->net, t->data));
     TRY(nn_train_samples(t));
-    TRY(nn_train_check_valid(t));
     const nn_method *m = t->method;
     size_t others = m ? m->graded * m->batch : 0;
     TRY(nn_network_plan(t->net, t->batch + others, NN_TRAIN, &plan));
-    size_t last = t->n % t->batch; /* the smaller batch at an epoch's end */
+    size_t last = t->n % t->batch; /* size of an epoch's smaller last batch */
     if (!m && last && t->per_epoch * t->batch > t->n)
         TRY(nn_network_plan(t->net, last, NN_TRAIN, &plan));
     TRY(nn_train_aside(t));
-    const nn_weights *w = t->net->weights;
-    scant_status s = SCANT_OK;
-    bool adam = t->optim.kind == NN_ADAM;
-    t->first = vector(t, w->n_trained, adam || t->opts.momentum > 0, &s);
-    t->second = vector(t, w->n_trained, adam, &s);
-    t->average = vector(t, w->n_trained, t->opts.ema > 0, &s);
-    t->good = vector(t, w->n_floats, true, &s);
-    t->best = vector(t, w->n_floats, t->opts.patience > 0, &s);
-    t->counts = vector(t, nn_trainer_classes(t), m != NULL, &s);
-    t->found.counts = vector(t, nn_trainer_classes(t), m != NULL, &s);
-    if (s != SCANT_OK) return s;
-    memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
-    if (t->best) memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
-    if (t->average) memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
+    TRY(make_vectors(t));
     t->best_score = -INFINITY;
     t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
     t->state.epochs = (t->state.steps + t->per_epoch - 1) / t->per_epoch;
@@ -83,7 +135,7 @@ static scant_status set_up(nn_trainer *t) {
     return plan_decay(t);
 }
 
-/* ---- an epoch's end ---- */
+/* ---- end of an epoch ---- */
 
 static scant_status validate(nn_trainer *t) {
     if (!t->opts.valid) return SCANT_OK;
@@ -107,7 +159,7 @@ static scant_status validate(nn_trainer *t) {
     return s;
 }
 
-/* Checks the end conditions at an epoch's end. */
+/* Checks the end conditions after an epoch. */
 static void check_end(nn_trainer *t) {
     if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
         t->state.stopped = SCANT_STOP_UNTIL;
@@ -121,9 +173,9 @@ static bool at_end_of_epoch(const nn_trainer *t) {
     return t->state.step % t->per_epoch == 0 || t->state.step == t->state.steps;
 }
 
-/* ---- the loop ---- */
+/* ---- training loop ---- */
 
-/* How evenly pseudo-labels cover the classes: their entropy relative to the maximum. */
+/* Balance of the pseudo-labels over the classes: their entropy divided by its maximum. */
 static double balance(const float *counts, size_t classes) {
     double sum = 0, entropy = 0;
     for (size_t k = 0; k < classes; k++) sum += (double)counts[k];
@@ -156,9 +208,8 @@ static void measure(nn_trainer *t, double began, size_t first) {
         s->samples_per_second = (double)(s->step - first) * a_step / s->seconds;
 }
 
-/* Writes the checkpoint, but not more often than once a second: an epoch may be a step or
- * two, cheaper than syncing a file. A crash loses at most a second's work plus an epoch.
- * */
+/* Writes the checkpoint, at most once a second: a short epoch costs less than an fsync. A
+ * crash loses at most a second's work plus an epoch. */
 static scant_status save_sometimes(nn_trainer *t) {
     const double pause = 1;
     bool due = t->state.stopped || scant__now() - t->kept_at >= pause;
@@ -168,8 +219,8 @@ static scant_status save_sometimes(nn_trainer *t) {
     return SCANT_OK;
 }
 
-/* All work at an epoch's end. Until the sums are reset it is still to be done, also after
- * resuming. */
+/* Validation, end conditions and report at an epoch's end. Sums that are not reset mean,
+ * also after resuming, that this is still to be done. */
 static scant_status end_epoch(nn_trainer *t) {
     scant_train_state *s = &t->state;
     TRY(validate(t));
@@ -180,12 +231,11 @@ static scant_status end_epoch(nn_trainer *t) {
     t->sum_kept = t->sum_seen = 0;
     if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);
-    /* after the report: after a crash in between, an epoch is reported twice rather than
-     * never */
+    /* after the report: a crash in between repeats a report instead of losing it */
     return save_sometimes(t);
 }
 
-/* A training that was read from a file may stand at an epoch's end. */
+/* After resuming at an epoch's end: finishes that epoch, if this is still to be done. */
 static scant_status run_epochs(nn_trainer *t, double began) {
     scant_train_state *s = &t->state;
     if (!s->step || !at_end_of_epoch(t)) return SCANT_OK;
@@ -226,13 +276,12 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     nn_weights *w = t->net->weights;
     if (status == SCANT_ECANCELLED) {
         t->state.stopped = SCANT_STOP_CANCELLED;
-        scant_status kept = nn_train_save(t, t->opts.checkpoint);
-        if (kept != SCANT_OK) return kept;
+        TRY(nn_train_save(t, t->opts.checkpoint));
         return scant__fail(t->ctx, SCANT_ECANCELLED, "cancelled after step %zu of %zu",
                            t->state.step, t->state.steps);
     }
-    if (status == SCANT_OK) status = nn_train_save(t, t->opts.leave);
-    if (status != SCANT_OK) return status;
+    TRY(status);
+    TRY(nn_train_save(t, t->opts.leave));
     if (t->best)
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
     else if (t->average)
@@ -240,23 +289,29 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     return SCANT_OK;
 }
 
+static scant_status train(nn_trainer *t) {
+    AUTO(scant__prefetch_auto) scant__prefetch *prefetch = NULL;
+    TRY(set_up(t));
+    const char *from = t->opts.resume_from ? t->opts.resume_from : t->opts.checkpoint;
+    bool there = from && (access(from, F_OK) == 0 || errno != ENOENT);
+    if (t->opts.resume && there)
+        TRY(nn_train_load(t, from));
+    else if (t->opts.warm)
+        TRY(nn_train_warm(t));
+    TRY(nn_train_prefetch(t, t->state.step, &prefetch));
+    return finish(t, run(t, prefetch));
+}
+
 scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state) {
-    nn_trainer t = {.ctx = net->ctx, .net = net, .data = data, .method = method};
-    scant__prefetch *prefetch = NULL;
-    scant__arena_init(&t.arena, net->ctx);
-    scant_status s = nn_train_settle(&t, opts);
-    if (s == SCANT_OK) s = set_up(&t);
-    const char *from = t.opts.resume_from ? t.opts.resume_from : t.opts.checkpoint;
-    bool there = from && (access(from, F_OK) == 0 || errno != ENOENT);
-    if (s == SCANT_OK && t.opts.resume && there)
-        s = nn_train_load(&t, from);
-    else if (s == SCANT_OK && t.opts.warm)
-        s = nn_train_warm(&t);
-    if (s == SCANT_OK) s = nn_train_prefetch(&t, t.state.step, &prefetch);
-    if (s == SCANT_OK) s = finish(&t, run(&t, prefetch));
-    scant__prefetch_end(prefetch);
+    nn_trainer t = {.ctx = net->ctx,
+                    .arena = {.ctx = net->ctx},
+                    .net = net,
+                    .data = data,
+                    .method = method,
+                    .opts = *opts};
+    scant_status s = train(&t);
     if (state) *state = t.state;
     scant__arena_end(&t.arena);
     return s;

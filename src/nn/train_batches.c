@@ -4,10 +4,10 @@
  * augmentation depend only on the seed and the step number, not on threads, so a resumed
  * training sees the same batches.
  *
- * An epoch is a new random order of all samples; if samples are drawn by weight, as many
- * draws as there are samples. A last batch of a single sample is left out if the network
- * normalises by the batch, because one sample has no variance. With a method (method.h)
- * all batches have one size, and labelled samples may wrap around within one.
+ * An epoch is a new random order of all n samples, or n draws if samples are drawn by
+ * weight. A last batch of a single sample is left out if the network normalises by the
+ * batch, because one sample has no variance. With a method (method.h) all batches have
+ * the same size, and a batch may continue with the next random order.
  */
 #include <math.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 #include "nn/train.h"
 #include "scant/train.h"
 
-/* ---- which samples ---- */
+/* ---- choosing samples ---- */
 
-/* All labelled samples, if the caller gave none. */
+/* Takes the caller's samples, or all labelled ones. */
 static scant_status choose_rows(nn_trainer *t) {
     const scant_train_opts *o = &t->opts;
     t->n = o->n_rows;
@@ -26,8 +26,7 @@ static scant_status choose_rows(nn_trainer *t) {
     if (o->rows) return nn_input_rows_check(t->ctx, t->data, o->rows, &t->n);
     size_t all = scant_data_count(t->data), n = 0;
     const int32_t *labels = scant_data_labels(t->data);
-    size_t *rows = scant__arena_alloc(&t->arena, size_max(all, 1), sizeof *rows);
-    if (!rows) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(&t->arena, size_t, size_max(all, 1));
     if (o->labels || o->weights)
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "labels or weights of samples need rows");
@@ -64,8 +63,7 @@ static scant_status check_labels(nn_trainer *t) {
     if (!own && !o->labels)
         return scant__fail(t->ctx, SCANT_EINPUT, "%s has no labels to train on",
                            scant_data_name(t->data));
-    int32_t *labels = scant__arena_alloc(&t->arena, t->n, sizeof *labels);
-    if (!labels) return SCANT_ENOMEM;
+    int32_t *labels = TRY_NEW(&t->arena, int32_t, t->n);
     for (size_t i = 0; i < t->n; i++) {
         labels[i] = o->labels ? o->labels[i] : own[t->rows[i]];
         TRY(check_label(t, t->data, t->rows[i], labels[i]));
@@ -74,8 +72,9 @@ static scant_status check_labels(nn_trainer *t) {
     return SCANT_OK;
 }
 
-/* Checked at the start, not after the first epoch. */
-scant_status nn_train_check_valid(nn_trainer *t) {
+/* Checks that validation samples exist and have valid labels: at the start, not after the
+ * first epoch. */
+static scant_status check_valid(nn_trainer *t) {
     const scant_data *valid = t->opts.valid;
     if (!valid) return SCANT_OK;
     size_t n = t->opts.n_valid_rows;
@@ -100,10 +99,7 @@ static scant_status check_weights(nn_trainer *t) {
     const float *w = t->opts.weights;
     double sum = 0;
     if (!w) return SCANT_OK;
-    if (t->opts.draw) {
-        t->running = scant__arena_alloc(&t->arena, t->n, sizeof *t->running);
-        if (!t->running) return SCANT_ENOMEM;
-    }
+    if (t->opts.draw) t->running = TRY_NEW(&t->arena, double, t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (!(w[i] >= 0) || !isfinite(w[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
@@ -116,32 +112,25 @@ static scant_status check_weights(nn_trainer *t) {
     return scant__fail(t->ctx, SCANT_EINPUT, "all samples have weight 0");
 }
 
-static scant_status method_room(nn_trainer *t, nn_batch *b) {
-    const nn_method *m = t->method;
-    size_t width = scant__data_width(t->data);
-    b->items = scant__arena_alloc(&t->arena, m->batch, sizeof *b->items);
-    b->scratch = scant__arena_alloc(&t->arena, size_max(m->scratch, 1), 1);
-    if (m->aside)
-        b->aside = scant__arena_alloc(&t->arena, m->batch, width * sizeof *b->aside);
-    return b->items && b->scratch && (b->aside || !m->aside) ? SCANT_OK : SCANT_ENOMEM;
-}
-
 static scant_status batch_room(nn_trainer *t, nn_batch *b) {
+    const nn_method *m = t->method;
+    scant__arena *arena = &t->arena;
     size_t width = scant__data_width(t->data), c = scant_net_classes(t->net);
-    size_t others = t->method ? t->method->graded * t->method->batch : 0;
-    if (t->method) TRY(method_room(t, b));
-    b->picks = scant__arena_alloc(&t->arena, t->batch, sizeof *b->picks);
-    b->input = scant__arena_alloc(&t->arena, t->batch + others, width * sizeof *b->input);
-    b->row = scant__arena_alloc(&t->arena, width, sizeof *b->row);
-    b->labels = scant__arena_alloc(&t->arena, t->batch, sizeof *b->labels);
-    b->weights = scant__arena_alloc(&t->arena, t->batch, sizeof *b->weights);
-    if (t->squared)
-        b->targets = scant__arena_alloc(&t->arena, t->batch, c * sizeof *b->targets);
-    bool all = b->picks && b->input && b->row && b->labels && b->weights;
-    return all && (b->targets || !t->squared) ? SCANT_OK : SCANT_ENOMEM;
+    size_t inputs = t->batch + (m ? m->graded * m->batch : 0);
+    b->picks = TRY_NEW(arena, size_t, t->batch);
+    b->input = TRY_NEW(arena, float, size_mul(inputs, width));
+    b->row = TRY_NEW(arena, float, width);
+    b->labels = TRY_NEW(arena, int32_t, t->batch);
+    b->weights = TRY_NEW(arena, float, t->batch);
+    if (t->squared) b->targets = TRY_NEW(arena, float, size_mul(t->batch, c));
+    if (!m) return SCANT_OK;
+    b->items = TRY_NEW(arena, size_t, m->batch);
+    b->scratch = TRY_NEW(arena, char, size_max(m->scratch, 1));
+    if (m->aside) b->aside = TRY_NEW(arena, float, size_mul(m->batch, width));
+    return SCANT_OK;
 }
 
-/* Samples per step and steps per epoch. */
+/* Sets samples per step and steps per epoch. */
 static scant_status choose_batch(nn_trainer *t) {
     const nn_method *m = t->method;
     bool norm = nn_net_has(t->net->net, NN_NORM);
@@ -161,8 +150,8 @@ static scant_status choose_batch(nn_trainer *t) {
 
 static scant_status begin_cycle(nn_trainer *t, nn_cycle *c, size_t n, uint32_t purpose) {
     *c = (nn_cycle){.n = n, .purpose = purpose, .order_of = UINT64_MAX};
-    c->order = scant__arena_alloc(&t->arena, n, sizeof *c->order);
-    return c->order ? SCANT_OK : SCANT_ENOMEM;
+    c->order = TRY_NEW(&t->arena, size_t, n);
+    return SCANT_OK;
 }
 
 scant_status nn_train_samples(nn_trainer *t) {
@@ -176,12 +165,12 @@ scant_status nn_train_samples(nn_trainer *t) {
     TRY(begin_cycle(t, &t->cycle, t->n, SCANT__RNG_EPOCH));
     if (t->method) TRY(begin_cycle(t, &t->others, t->method->n, SCANT__RNG_OTHERS));
     for (int i = 0; i < NN_BATCHES; i++) TRY(batch_room(t, &t->batches[i]));
-    return SCANT_OK;
+    return check_valid(t);
 }
 
 /* ---- batches ---- */
 
-/* Hands out count samples, starting at position `first` of all passes. */
+/* Writes the samples at positions first..first+count-1 of all passes in sequence. */
 static void hand_out(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
                      size_t *out) {
     scant__rng rng = {t->opts.seed, c->purpose};
@@ -195,7 +184,7 @@ static void hand_out(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t co
     }
 }
 
-/* The first sample whose cumulative weight exceeds u of the total. */
+/* The first sample whose cumulative weight exceeds u times the total, u uniform. */
 static size_t draw(const nn_trainer *t, uint64_t index) {
     scant__rng rng = {t->opts.seed, SCANT__RNG_DRAW};
     double target = scant__rng_unit(&rng, index) * t->running[t->n - 1];
@@ -239,7 +228,7 @@ static void set_target(const nn_trainer *t, nn_batch *b, size_t i) {
     b->targets[i * c + (size_t)t->labels[pick]] = 1;
 }
 
-/* Augmentation precedes the network's scaling: noise is in the data's units. */
+/* Augments before the network's scaling, because noise is in the data's units. */
 static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
                                   scant__fault *fault) {
     size_t width = scant__data_width(t->data);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of training options: a row each, with its default. Flags of `scant train`,
- * keys of experiments, project settings, help, the manual and what is stored with a
- * training all follow from it. The learning rate's default depends on the optimizer and
- * is set below. A training method may have defaults of its own (src/ssl).
+ * keys of experiments, project settings, help, the manual and the metadata of a training
+ * are generated from it. The learning rate's default depends on the optimizer and is set
+ * below. A training method may have defaults of its own (src/ssl).
  */
 #include <assert.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define AT(field) offsetof(scant_train_opts, field)
 
-static const double sgd_rate = 0.01, adam_rate = 0.001;
+static const double sgd_lr = 0.01, adam_lr = 0.001;
 
 static const char training[] = "Training";
 static const char unlabelled[] = "Unlabelled samples (docs/semi-supervised.md)";
@@ -118,7 +118,7 @@ void nn_train_defaults(const char *optimizer, scant_train_opts *o) {
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].value) nn_train_set(o, rows[i].key, rows[i].value);
     if (optimizer) o->optimizer = optimizer;
-    o->lr = strcmp(o->optimizer, "adam") == 0 ? adam_rate : sgd_rate;
+    o->lr = strcmp(o->optimizer, "adam") == 0 ? adam_lr : sgd_lr;
 }
 
 uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *o) {

@@ -22,7 +22,7 @@ typedef struct vector {
     const char *name;
     float *numbers;
     vector_kind kind; /* packed (all parameters or only trained ones) or plain */
-    size_t count;     /* in the file */
+    size_t count;     /* number of floats in the file */
 } vector;
 
 static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
@@ -83,7 +83,7 @@ static uint64_t fingerprint(const nn_trainer *t) {
     return scant__hash(hash, t->method->rows, t->method->n * sizeof *t->method->rows);
 }
 
-/* Hashes the unlabelled samples, which a method's own numbers refer to. */
+/* Hashes the unlabelled samples that a method's vectors refer to. */
 static uint64_t mix_unlabelled(const nn_method *m) {
     uint64_t hash = mix_word(SCANT__HASH_FIRST, m->name);
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
@@ -96,7 +96,7 @@ static const char FORMAT[] = "2";
 #define AT(member) offsetof(nn_trainer, member)
 static const struct {
     const char *key;
-    size_t at; /* of a size_t if it is a count, else of a double */
+    size_t at; /* offset of a size_t if it is a count, else of a double */
     bool count;
 } fields[] = {
     {"step", AT(state.step), true},
@@ -211,46 +211,39 @@ static scant_status from_plain(nn_trainer *t, const float *plain, const vector *
 
 scant_status nn_train_save(nn_trainer *t, const char *path) {
     if (!path) return SCANT_OK;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = t->ctx};
     vector vectors[VECTORS];
-    size_t n = vectors_of(t, vectors), total = 0, at = 0;
-    for (size_t i = 0; i < n; i++) total += vectors[i].count;
-    float *plain = scant__alloc(t->ctx, total, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
     scant__tensor items[VECTORS];
-    scant_status s = SCANT_OK;
-    for (size_t i = 0; i < n && s == SCANT_OK; i++) {
+    metadata m = {.n = 0};
+    size_t n = vectors_of(t, vectors);
+    for (size_t i = 0; i < n; i++) {
         size_t floats = vectors[i].count;
+        float *plain = TRY_NEW(&arena, float, floats);
+        TRY(to_plain(t, &vectors[i], plain));
         items[i] = (scant__tensor){.name = vectors[i].name,
                                    .dtype = SCANT_F32,
                                    .ndim = 1,
                                    .shape = {floats},
                                    .count = floats,
-                                   .bytes = (unsigned char *)(plain + at)};
-        s = to_plain(t, &vectors[i], plain + at);
-        at += floats;
+                                   .bytes = (unsigned char *)plain};
     }
-    metadata m = {.n = 0};
     put_all(&m, t);
-    if (s == SCANT_OK) s = scant__tensors_write(t->ctx, path, items, n, m.items, m.n);
-    scant__free(t->ctx, plain);
-    return s;
+    return scant__tensors_write(t->ctx, path, items, n, m.items, m.n);
 }
 
-/* Takes over the vectors found: the plain ones, or the network's. */
+/* Copies the vectors found: the plain (method's) ones, or the packed (network's) ones. */
 static scant_status take(nn_trainer *t, const vector *vectors,
                          const scant__tensor *const *found, size_t n, bool plain_ones) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = t->ctx};
     size_t most = 0;
     for (size_t i = 0; i < n; i++) most = size_max(most, vectors[i].count);
-    float *plain = scant__alloc(t->ctx, most, sizeof *plain);
-    if (!plain) return SCANT_ENOMEM;
-    scant_status s = SCANT_OK;
-    for (size_t i = 0; i < n && s == SCANT_OK; i++) {
+    float *plain = TRY_NEW(&arena, float, most);
+    for (size_t i = 0; i < n; i++) {
         if (!found[i] || (vectors[i].kind == PLAIN) != plain_ones) continue;
         scant__tensor_floats(found[i], plain);
-        s = from_plain(t, plain, &vectors[i]);
+        TRY(from_plain(t, plain, &vectors[i]));
     }
-    scant__free(t->ctx, plain);
-    return s;
+    return SCANT_OK;
 }
 
 static bool fits(const scant__tensor *found, const vector *v) {
@@ -262,7 +255,7 @@ static scant_status wrong_metadata(nn_trainer *t, const char *path) {
                        path);
 }
 
-/* The network's vectors come last: if the method's numbers are refused, the network is
+/* Copies the network's vectors last: if the method's vectors are refused, the network is
  * unchanged and training can start anew. */
 static scant_status take_checked(nn_trainer *t, const char *path, const vector *vectors,
                                  const scant__tensor *const *found, size_t n) {
@@ -279,11 +272,8 @@ static scant_status load_vectors(nn_trainer *t, const char *path,
     size_t n = vectors_of(t, vectors);
     for (size_t i = 0; i < n; i++) {
         found[i] = scant__tensors_find(file, vectors[i].name);
-        if (!found[i] &&
-            vectors[i].numbers == t->best) { /* it was started without patience */
-            found[i] = found[0];
-            continue;
-        }
+        if (!found[i] && vectors[i].numbers == t->best)
+            found[i] = found[0]; /* saved without patience: best = weights */
         if (!fits(found[i], &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
                                "%s: '%s' is missing or has another size", path,
@@ -292,8 +282,10 @@ static scant_status load_vectors(nn_trainer *t, const char *path,
     return take_checked(t, path, vectors, found, n);
 }
 
-static scant_status load(nn_trainer *t, const char *path, const scant__tensors *file) {
+scant_status nn_train_load(nn_trainer *t, const char *path) {
+    AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     nn_trainer loaded = *t; /* copied back once everything is valid */
+    TRY(scant__tensors_open(t->ctx, path, &file));
     TRY(check_format(t->ctx, path, file));
     if (!same_hash(file, "training", fingerprint(t)))
         return scant__fail(
@@ -307,20 +299,23 @@ static scant_status load(nn_trainer *t, const char *path, const scant__tensors *
     return SCANT_OK;
 }
 
-scant_status nn_train_load(nn_trainer *t, const char *path) {
-    scant__tensors *file;
-    TRY(scant__tensors_open(t->ctx, path, &file));
-    scant_status s = load(t, path, file);
-    scant__tensors_close(file);
-    return s;
+scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint, size_t *steps,
+                                  size_t *epochs) {
+    AUTO(scant__tensors_auto) scant__tensors *file = NULL;
+    size_t per_epoch = 0;
+    *steps = *epochs = 0;
+    TRY(scant__tensors_open(ctx, checkpoint, &file));
+    get_count(file, "step", steps);
+    if (get_count(file, "per_epoch", &per_epoch) && per_epoch)
+        *epochs = *steps / per_epoch;
+    return SCANT_OK;
 }
 
 /* ---- warm start from another training ---- */
 
-/* Chooses what a warm start takes from the file: everything but the progress; the
- * method's numbers only for the same samples; the optimiser's state only for the same
- * optimiser (SGD's momentum as Adam's mean, without squares to divide by, would ruin the
- * weights). */
+/* Chooses the vectors that a warm start takes from the file: all but the progress. The
+ * method's vectors need the same unlabelled samples, the optimiser's state the same
+ * optimiser: SGD's momentum as Adam's mean, without squares, would ruin the weights. */
 static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
                       size_t n, const scant__tensor **found) {
     bool others = t->method && same_hash(file, "others", mix_unlabelled(t->method));
@@ -341,16 +336,18 @@ static bool was_found(const vector *vectors, const scant__tensor *const *found, 
                       const float *own) {
     for (size_t i = 0; i < n; i++)
         if (vectors[i].numbers == own) return found[i] != NULL;
-    return true; /* not needed */
+    return true; /* this training has no such vector */
 }
 
-static scant_status warm(nn_trainer *t, const scant__tensors *file) {
+scant_status nn_train_warm(nn_trainer *t) {
     const char *path = t->opts.warm;
+    AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     size_t step, before;
     vector vectors[VECTORS];
     const scant__tensor *found[VECTORS];
     size_t n = vectors_of(t, vectors);
     const nn_weights *w = t->net->weights;
+    TRY(scant__tensors_open(t->ctx, path, &file));
     TRY(check_format(t->ctx, path, file));
     if (!same_hash(file, "network", mix_network(SCANT__HASH_FIRST, t->net->net)))
         return scant__fail(t->ctx, SCANT_EINPUT,
@@ -371,12 +368,4 @@ static scant_status warm(nn_trainer *t, const scant__tensors *file) {
     if (was_found(vectors, found, n, t->first) && was_found(vectors, found, n, t->second))
         t->before = step + before;
     return SCANT_OK;
-}
-
-scant_status nn_train_warm(nn_trainer *t) {
-    scant__tensors *file;
-    TRY(scant__tensors_open(t->ctx, t->opts.warm, &file));
-    scant_status s = warm(t, file);
-    scant__tensors_close(file);
-    return s;
 }

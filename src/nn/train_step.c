@@ -3,11 +3,10 @@
  * One training step.
  *
  * With a method, the graded views of unlabelled samples follow the labelled ones in one
- * batch, so that normalisation sees both. If the method chooses some of them the rest
+ * batch, so that normalisation uses both. If the method chooses some of them, the others
  * skip the pass; such a method must not be used with a network that normalises by the
- * batch. A plan has a fixed size, so the chosen part is rounded up to one of five sizes,
- * from none to all in quarters, each with its own plan made on first use; surplus rows
- * have no gradient.
+ * batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4, 1/2, 3/4
+ * or all, each with its own plan made on first use; surplus rows have no gradient.
  */
 #include <math.h>
 #include <string.h>
@@ -43,10 +42,8 @@ scant_status nn_train_aside(nn_trainer *t) {
         nn_net_has(net, NN_DROPOUT) || nn_net_has(net, NN_NORM) || nn_is_variational(net);
     t->aside_mode = random ? NN_TRAIN : NN_PREDICT;
     t->aside_seed = scant__rng_u64(&(scant__rng){t->opts.seed, SCANT__RNG_ASIDE}, 0);
-    t->aside_logits =
-        scant__arena_alloc(&t->arena, m->batch, nn_trainer_classes(t) * sizeof(float));
-    t->chosen = scant__arena_alloc(&t->arena, m->batch, sizeof *t->chosen);
-    if (!t->aside_logits || !t->chosen) return SCANT_ENOMEM;
+    t->aside_logits = TRY_NEW(&t->arena, float, m->batch *nn_trainer_classes(t));
+    t->chosen = TRY_NEW(&t->arena, size_t, m->batch);
     return nn_network_plan(t->net, m->batch, t->aside_mode, &plan);
 }
 
@@ -65,7 +62,7 @@ static scant_status aside_pass(nn_trainer *t, const nn_batch *b) {
     return SCANT_OK;
 }
 
-/* Everything known before the pass with gradient. */
+/* Sets the members of t->seen that are known before the pass with gradient. */
 static scant_status begin_seen(nn_trainer *t, const nn_batch *b) {
     const nn_method *m = t->method;
     t->seen = (nn_seen){.step = t->state.step,
@@ -105,7 +102,7 @@ static bool all_finite(const float *x, size_t n) {
     return finite;
 }
 
-/* ---- a step ---- */
+/* ---- one step ---- */
 
 /* The pass with gradient, and the loss of the labelled samples. */
 static scant_status forward_pass(nn_trainer *t, const nn_batch *b, nn_plan **plan,
@@ -177,8 +174,8 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     TRY(nn_plan_backward(plan));
     nn_kl_add(w, 1 / (double)t->n);
     nn_plan_keep_statistics(plan, t->opts.norm_momentum);
-    t->state.lr = t->opts.lr *
-                  nn_schedule(t->schedule, t->state.step, t->state.steps, t->opts.warmup);
+    t->state.lr = t->opts.lr * nn_schedule(t->opts.schedule, t->state.step,
+                                           t->state.steps, t->opts.warmup);
     nn_optim_step(t->ctx, &t->optim, t->before + t->state.step + 1, t->state.lr,
                   w->n_trained, w->values, w->grads, t->first, t->second, t->decays,
                   t->n_decays);

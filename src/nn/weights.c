@@ -40,8 +40,8 @@ scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t 
     scant_ctx *ctx = net->ctx;
     nn_weights *w = *out = scant__zalloc(ctx, 1, sizeof *w);
     if (!w) return SCANT_ENOMEM;
-    *w = (nn_weights){.ctx = ctx, .net = net, .backend = backend};
-    w->slices = scant__zalloc(ctx, net->n_params, sizeof *w->slices);
+    *w = (nn_weights){.ctx = ctx, .net = net, .backend = backend, .arena = {.ctx = ctx}};
+    w->slices = scant__arena_zalloc(&w->arena, net->n_params, sizeof *w->slices);
     w->plain = scant__alloc(ctx, net->n_floats, sizeof *w->plain);
     if (!w->slices || !w->plain) {
         nn_weights_destroy(w);
@@ -54,10 +54,7 @@ scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t 
 
 void nn_weights_destroy(nn_weights *w) {
     if (!w) return;
-    if (w->slices)
-        for (size_t i = 0; i < w->net->n_params; i++)
-            nn_layout_destroy(w->backend, w->slices[i].layout);
-    scant__free(w->ctx, w->slices);
+    scant__arena_end(&w->arena);
     scant__free(w->ctx, w->values);
     scant__free(w->ctx, w->grads);
     scant__free(w->ctx, w->plain);
@@ -66,43 +63,31 @@ void nn_weights_destroy(nn_weights *w) {
 
 scant_status nn_weights_request(nn_weights *w, int param, const nn_layout *layout) {
     if (w->packed || w->slices[param].layout) return SCANT_OK;
-    return nn_layout_copy(w->backend, layout, &w->slices[param].layout);
+    return nn_layout_copy(&w->arena, layout, &w->slices[param].layout);
 }
 
 /* Reorders one parameter; plain and packed point at its own numbers. */
 static scant_status convert(nn_weights *w, size_t i, float *plain, float *packed,
                             bool pack) {
     const nn_param *p = &w->net->params[i];
-    const nn_slice *slice = &w->slices[i];
-    if (!slice->layout) {
-        if (pack)
-            memcpy(packed, plain, p->count * sizeof *plain);
-        else
-            memcpy(plain, packed, p->count * sizeof *plain);
+    const nn_layout *layout = w->slices[i].layout;
+    if (!layout) {
+        memcpy(pack ? packed : plain, pack ? plain : packed, p->count * sizeof *plain);
         return SCANT_OK;
     }
     size_t groups = w->net->nodes[p->node].groups, dims[5], ndim = 0;
-    nn_layout *flat = NULL;
-    nn_op *op = NULL;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = w->ctx};
+    AUTO(nn_op_auto) nn_op *op = NULL;
+    nn_layout *flat;
     if (groups > 1) dims[ndim++] = groups;
     for (size_t k = 0; k < p->ndim; k++)
         dims[ndim++] = k == 0 ? p->dims[0] / groups : p->dims[k];
-    scant_status s = nn_layout_plain(w->backend, ndim, dims, &flat);
-    if (s == SCANT_OK)
-        s = pack ? nn_op_reorder(w->backend, flat, slice->layout, &op)
-                 : nn_op_reorder(w->backend, slice->layout, flat, &op);
-    if (s == SCANT_OK) s = nn_op_bind(op, NN_FORWARD, NN_SRC, pack ? plain : packed);
-    if (s == SCANT_OK) s = nn_op_bind(op, NN_FORWARD, NN_DST, pack ? packed : plain);
-    void *scratch = NULL;
-    if (s == SCANT_OK && nn_op_scratch(op, NN_FORWARD)) {
-        scratch = scant__alloc(w->ctx, nn_op_scratch(op, NN_FORWARD), 1);
-        s = scratch ? nn_op_bind(op, NN_FORWARD, NN_SCRATCH, scratch) : SCANT_ENOMEM;
-    }
-    if (s == SCANT_OK) s = nn_op_run(op, NN_FORWARD);
-    nn_op_destroy(op);
-    nn_layout_destroy(w->backend, flat);
-    scant__free(w->ctx, scratch);
-    return s;
+    TRY(nn_layout_plain(w->backend, &arena, ndim, dims, &flat));
+    if (pack)
+        TRY(nn_op_move(w->backend, &arena, flat, plain, layout, packed, &op));
+    else
+        TRY(nn_op_move(w->backend, &arena, layout, packed, flat, plain, &op));
+    return nn_op_run(op, NN_FORWARD);
 }
 
 scant_status nn_weights_pack(nn_weights *w) {
@@ -128,7 +113,7 @@ scant_status nn_weights_pack(nn_weights *w) {
     scant_status s = w->values && w->grads
                          ? nn_weights_repack(w, w->plain, false, w->values)
                          : SCANT_ENOMEM;
-    if (s != SCANT_OK) { /* unchanged: the next plan tries again */
+    if (s != SCANT_OK) { /* still unpacked: the next plan tries again */
         scant__free(w->ctx, w->values);
         scant__free(w->ctx, w->grads);
         w->values = w->grads = NULL;
@@ -140,7 +125,7 @@ scant_status nn_weights_pack(nn_weights *w) {
     return SCANT_OK;
 }
 
-/* Only the destination is written: the casts below join both directions. */
+/* Writes only the destination, so the casts below, for both directions, are safe. */
 static scant_status convert_all(nn_weights *w, float *plain, float *packed, bool trained,
                                 bool pack) {
     scant_status s = SCANT_OK;

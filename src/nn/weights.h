@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network's numbers in one vector, each tensor in the layout that the kernels prefer
- * ("packed"), trained tensors first. Gradients, momenta and averages have the same form,
- * so an optimiser is a loop over plain floats.
+ * A network's parameters and buffers in one vector, each tensor in the layout that the
+ * kernels prefer ("packed"), trained tensors first. Gradients, momenta and averages have
+ * the same layout, so an optimiser is a loop over floats.
  *
  * Callers see the plain order (nn_param.offset; tensors as in torch). The first plan
  * (plan.c) decides each tensor's layout; until then values are plain.
@@ -14,13 +14,14 @@
 
 typedef struct nn_slice {
     nn_layout *layout; /* NULL: plain */
-    size_t at, room;   /* in floats; room may exceed the tensor's size (padding is 0) */
+    size_t at, room;   /* offset and size in floats, including padding, which is 0 */
 } nn_slice;
 
 typedef struct nn_weights {
     scant_ctx *ctx;
     const nn_net *net;
     nn_backend *backend;
+    scant__arena arena;    /* owns slices and their layouts */
     nn_slice *slices;      /* per parameter */
     float *values, *grads; /* packed; grads only for trained parameters */
     size_t n_trained, n_floats;
@@ -28,14 +29,14 @@ typedef struct nn_weights {
     float *plain; /* until packed: the values */
 } nn_weights;
 
-/* Random weights: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in the last
- * layer; biases 0, normalisation the identity. A variational last layer: means N(0,
- * 0.05^2), rho N(-4, 0.05^2). */
+/* Creates random weights: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in
+ * the last layer; biases 0, normalisation the identity. A variational last layer: means
+ * N(0, 0.05^2), rho N(-4, 0.05^2). */
 scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
                                nn_weights **out);
 void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
 
-/* The initial weights in plain order. */
+/* Writes the initial weights in plain order. */
 void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
 
 /* Before packing: requests a layout for a parameter. The first request wins. */
@@ -48,7 +49,7 @@ scant_status nn_weights_unpack(nn_weights *weights, const float *packed, bool tr
                                float *plain);
 scant_status nn_weights_repack(nn_weights *weights, const float *plain, bool trained,
                                float *packed);
-/* The values, packed or not. */
+/* Copies the values in plain order, whether packed or not. */
 scant_status nn_weights_get(nn_weights *weights, float *plain);
 scant_status nn_weights_get_one(nn_weights *weights, int param, float *plain);
 scant_status nn_weights_set(nn_weights *weights, const float *plain);

@@ -10,7 +10,7 @@
 
 enum { COLOURS = 7, STYLES = 4 };
 
-/* currentColor instead of variables, which many SVG converters do not support. */
+/* Uses currentColor, since many SVG converters do not support CSS variables. */
 const char report_chart_style[] =
     ".chart{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\","
     "Arial,sans-serif;font-size:13px;font-variant-numeric:tabular-nums}"
@@ -32,7 +32,6 @@ const char report_chart_style[] =
     ".chart .dot{fill:currentColor;opacity:.4}"
     ".chart .whisker{stroke:currentColor;stroke-width:2;stroke-linecap:round}"
     ".chart .bar{fill:currentColor}"
-    ".chart .track{fill:#eef1f5}"
     ".chart .paper{fill:#fff}"
     ".chart .onto{fill:#fff}"
     ".chart .empty{fill:#f3f5f8}"
@@ -44,7 +43,7 @@ const char report_chart_style[] =
     "@media(prefers-color-scheme:dark){"
     ".chart text{fill:#e8edf4}.chart .soft{fill:#9fabba}.chart .own{fill:currentColor}"
     ".chart .grid{stroke:#2a323d}.chart .axis{stroke:#4c5767}.chart .zero{stroke:#9fabba}"
-    ".chart .mark{stroke:#171c23}.chart .track{fill:#232b35}.chart .paper{fill:#171c23}"
+    ".chart .mark{stroke:#171c23}.chart .paper{fill:#171c23}"
     ".chart .onto{fill:#10141a}.chart .empty{fill:#1e252e}.chart .band{opacity:.18}"
     ".k0{color:#a3aebb}.k1{color:#4aa8e8}.k2{color:#ff8a4c}.k3{color:#2fc796}"
     ".k4{color:#e391c3}.k5{color:#f2b134}.k6{color:#8bd3ff}.k7{color:#e6da4a}}"
@@ -98,47 +97,48 @@ void chart_text_begin(const chart *c, double x, double y, const char *anchor,
     scant__text_add(c->out, ">");
 }
 
-static void add_short(scant__text *out, const char *words, size_t most) {
-    char piece[512];
-    size_t size = strlen(words), cut = 0;
+/* Returns the size in bytes of the first `characters` characters, or of all. */
+static size_t bytes_of(const char *words, size_t size, size_t characters) {
     uint32_t code;
-    if (scant__utf8_count(words, size) <= most && size < sizeof piece) {
-        report_add_escaped(out, words);
-        return;
-    }
-    for (size_t seen = 1; seen < most && cut < size; seen++) {
-        size_t step = scant__utf8_next(words + cut, size - cut, &code);
-        if (cut + step >= sizeof piece) break;
-        cut += step;
-    }
-    memcpy(piece, words, cut);
-    piece[cut] = 0;
-    report_add_escaped(out, piece);
-    scant__text_add(out, "\xe2\x80\xa6");
+    size_t at = 0;
+    while (characters-- && at < size)
+        at += scant__utf8_next(words + at, size - at, &code);
+    return at;
 }
 
 void chart_text(const chart *c, double x, double y, const char *anchor,
                 const char *class_name, const char *words, size_t most) {
+    size_t size = strlen(words);
+    bool fits = bytes_of(words, size, most) == size;
     chart_text_begin(c, x, y, anchor, class_name);
-    add_short(c->out, words, most);
-    scant__text_add(c->out, "</text>");
+    report_addf(c->out, "%.*s", (int)(fits ? size : bytes_of(words, size, most - 1)),
+                words);
+    scant__text_add(c->out, fits ? "</text>" : "\xe2\x80\xa6</text>");
+}
+
+void chart_text_up(const chart *c, double x, double y, const char *words) {
+    report_addf(c->out, "<g transform=\"translate(%f %f) rotate(-90)\">", x, y);
+    chart_text(c, 0, 0, "middle", "soft", words, 80);
+    scant__text_add(c->out, "</g>\n");
 }
 
 /* ---- series ------------------------------------------------------------------------ */
 
-/* Also "random (folder)", of several folders. */
+/* Also true for "random (folder)", a name in merged results. */
 static bool is_random(const report_results *r, size_t strategy) {
     const char *name = r->strategies[strategy].name;
     return strcmp(name, "random") == 0 || strncmp(name, "random (", 8) == 0;
+}
+
+chart_style chart_style_number(size_t i) {
+    return (chart_style){(unsigned)(1 + i % COLOURS), (unsigned)(i / COLOURS % STYLES)};
 }
 
 chart_style chart_style_of(const report_results *r, size_t strategy) {
     size_t randoms = 0;
     for (size_t i = 0; i < strategy; i++) randoms += is_random(r, i);
     if (is_random(r, strategy)) return (chart_style){0, (unsigned)(randoms % STYLES)};
-    size_t place = strategy - randoms;
-    return (chart_style){(unsigned)(1 + place % COLOURS),
-                         (unsigned)(place / COLOURS % STYLES)};
+    return chart_style_number(strategy - randoms);
 }
 
 const char *chart_dashes(chart_style style) {
@@ -153,14 +153,17 @@ void chart_path_begin(scant__text *out, chart_style style) {
     scant__text_add(out, " d=\"");
 }
 
+const char *chart_shape(chart_style style) {
+    static const char *const shapes[STYLES] = {"m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
+                                               "m-4.5-4.5h9v9h-9z", "m0-6l5.5 9.5h-11z",
+                                               "m0-6l6 6l-6 6l-6-6z"};
+    return shapes[style.shape];
+}
+
 void chart_mark(scant__text *out, chart_style style, double x, double y, double size) {
-    static const char *const shapes[STYLES] = {/* of size 10, around 0 */
-                                               "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
-                                               "M-4.5-4.5h9v9h-9z", "M0-6l5.5 9.5h-11z",
-                                               "M0-6l6 6l-6 6l-6-6z"};
     report_addf(out, "<path class=\"mark\" transform=\"translate(%f %f)", x, y);
     if (size != 10) report_addf(out, " scale(%.2f)", size / 10);
-    report_addf(out, "\" d=\"%s\">", shapes[style.shape]);
+    report_addf(out, "\" d=\"%s\">", chart_shape(style));
 }
 
 void chart_key(const chart *c, chart_style style, double x, double y, const char *words) {
@@ -173,7 +176,7 @@ void chart_key(const chart *c, chart_style style, double x, double y, const char
 
 /* ---- axes -------------------------------------------------------------------------- */
 
-/* 1, 2 or 5 times a power of ten. */
+/* Returns a tick distance of 1, 2 or 5 times a power of ten. */
 static double round_step(double span, int ticks) {
     double raw = span / ticks, power = pow(10, floor(log10(raw)));
     double part = raw / power;
@@ -205,7 +208,7 @@ double chart_pixel(const chart_axis *a, double value) {
     return a->from + (value - a->low) / (a->high - a->low) * (a->to - a->from);
 }
 
-/* Tick i; false past the last. */
+/* Sets *value to tick i. False: i is past the last tick. */
 static bool find_tick(const chart_axis *a, size_t i, double *value) {
     *value = a->first + (double)i * a->step;
     return i < 100 && *value <= a->high + 1e-9 * a->step;
@@ -252,17 +255,15 @@ void chart_draw_y(const chart *c, const chart_axis *y, double left, double right
 }
 
 void chart_add_count(scant__text *out, double value) {
-    if (fabs(value) >= 1e15) {
-        report_add_number(out, value);
-    } else if (fabs(value) >= 1e6) {
-        report_add_number(out, round(value / 1e4) / 100);
-        scant__text_add(out, " M");
-    } else if (fabs(value) >= 1e4) {
-        report_add_number(out, round(value / 10) / 100);
-        scant__text_add(out, " k");
-    } else {
+    double size = fabs(value);
+    if (size < 1e4)
         report_add_number(out, round(value));
-    }
+    else if (size < 1e6)
+        report_addf(out, "%g k", round(value / 10) / 100);
+    else if (size < 1e15)
+        report_addf(out, "%g M", round(value / 1e4) / 100);
+    else
+        report_add_number(out, value);
 }
 
 void chart_add_seconds(scant__text *out, double seconds) {
@@ -275,8 +276,7 @@ void chart_add_seconds(scant__text *out, double seconds) {
                  {INFINITY, 3600, 0, " h"}};
     size_t i = seconds > 0 ? 0 : 2;
     while (seconds >= units[i].below && i + 1 < sizeof units / sizeof *units) i++;
-    report_add_fixed(out, seconds / units[i].unit, units[i].decimals);
-    scant__text_add(out, units[i].name);
+    report_addf(out, "%.*f%s", units[i].decimals, seconds / units[i].unit, units[i].name);
 }
 
 size_t chart_longest_name(const report_results *r, size_t most) {

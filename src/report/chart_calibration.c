@@ -7,7 +7,6 @@
 
 #include "core/size.h"
 #include "report/chart.h"
-#include "scant/train.h"
 
 enum { MOST_PANELS = 64, LEGEND = 30, NAMES = 44, UNDER = 46 };
 
@@ -15,7 +14,7 @@ typedef struct panel {
     const chart *c;
     const report_view *view;
     size_t strategy;
-    double left, top; /* of the whole panel */
+    double left, top; /* corner of the whole panel */
     chart_axis x, y;  /* in percent */
 } panel;
 
@@ -30,10 +29,7 @@ static void draw_axes(const panel *p) {
     chart_draw_x(p->c, &p->x, p->y.to, p->y.from, "confidence, %");
     chart_draw_y(p->c, &p->y, p->x.from, p->x.to, "");
     chart_line(p->c, "axis", p->x.from, p->y.from, p->x.to, p->y.to);
-    report_addf(p->c->out, "<g transform=\"translate(%f %f) rotate(-90)\">", p->left + 11,
-                (p->y.from + p->y.to) / 2);
-    chart_text(p->c, 0, 0, "middle", "soft", "accuracy, %", 20);
-    scant__text_add(p->c->out, "</g>\n");
+    chart_text_up(p->c, p->left + 11, (p->y.from + p->y.to) / 2, "accuracy, %");
 }
 
 static void draw_dot(const panel *p, uint32_t when, const report_bin *bin, double share) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Learning curves: means over seeds, bands of one standard deviation, and names at the
- * ends of the curves where there is room. The theory chart has two such panels: lambda,
- * on a logarithmic axis, and the ratio R.
+ * ends of the curves except on narrow screens. The theory chart has two such panels:
+ * lambda, on a logarithmic axis, and the ratio R.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@ enum { MARKS = 40, NAME_LINE = 17, MOST_NAMES = 400 };
 typedef struct frame {
     chart c;
     const report_view *view;
-    const report_curve *curves; /* one for each strategy; may be without levels */
+    const report_curve *curves; /* one for each strategy; may have no levels */
     chart_labels labels;
     chart_axis x, y;
     double unit;
@@ -116,7 +116,7 @@ static void draw_curve(const frame *f, size_t s) {
 
 typedef struct end_name {
     size_t strategy;
-    double x, y, at; /* the end of the curve; the height of the name */
+    double x, y, at; /* x, y: the end of the curve; at: y of the name */
 } end_name;
 
 static int by_height(const void *a, const void *b) {
@@ -125,12 +125,12 @@ static int by_height(const void *a, const void *b) {
     return (p->strategy > q->strategy) - (p->strategy < q->strategy);
 }
 
-/* Sets the height of each name. Names that would overlap form a block of lines around the
- * mean height of their ends; blocks that would overlap are merged. */
+/* Sets `at` of each name. Names that would overlap form a block of lines around the mean
+ * y of their curves' ends; blocks that would overlap are merged. */
 static void spread(end_name *names, size_t n, double top, double bottom) {
     double line = fmin(NAME_LINE, (bottom - top) / (double)size_max(n, 1));
     size_t sizes[MOST_NAMES], blocks = 0, first = 0;
-    /* sums: of the ends' heights, each less its line's place in the block */
+    /* sums over a block: y of the end minus the offset of its line in the block */
     double starts[MOST_NAMES], sums[MOST_NAMES];
     for (size_t i = 0; i < n; i++) {
         sizes[blocks] = 1;
@@ -176,14 +176,14 @@ static void draw_names(const frame *f) {
     scant__text_add(f->c.out, "\n");
 }
 
-/* The axes, for the page's script, which shows values under the pointer. */
+/* Adds the axes' ranges for the page's script, which shows values under the pointer. */
 static void add_geometry(const frame *f) {
     report_addf(
         f->c.out, "<g class=\"geometry\" data-axes=\"%g %g %g %g %g %g %g %g\"></g>",
         f->x.low, f->x.high, f->x.from, f->x.to, f->y.low, f->y.high, f->y.from, f->y.to);
 }
 
-/* Axes between top and bottom, and the curves. */
+/* Draws axes between top and bottom, curves and names. */
 static void draw_panel(frame *f, double top, double bottom, const char *words) {
     bool narrow = f->c.form == CHART_NARROW;
     double names = narrow ? 0 : 8.2 * (double)chart_longest_name(f->view->r, 24) + 26;

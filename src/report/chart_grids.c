@@ -4,18 +4,18 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "core/size.h"
 #include "report/chart.h"
 
-enum { MOST_CELLS = 64, NAMES_TOP = 96 };
+enum { MOST_CELLS = 64 };
 static const double PI_4 = 0.70710678118654752; /* sine of 45 degrees */
 
 typedef struct grid {
     chart c;
     double left, top, cell_width, cell_height;
-    const char *digits; /* the class of numbers in cells; "": no room for them */
+    const char *digits; /* CSS class of numbers in cells; NULL: no room for them */
 } grid;
 
 static grid grid_begin(scant__text *out, const report_view *view, chart_form form,
@@ -25,7 +25,7 @@ static grid grid_begin(scant__text *out, const report_view *view, chart_form for
     size_t most = narrow ? 13 : 26;
     double name = narrow ? 6.6 : 8.2;
     g.left = name * (double)chart_longest_name(view->r, most) + 20;
-    /* names of columns rise at 45 degrees, and reach beyond the last one */
+    /* column names rise at 45 degrees; the last one reaches beyond its column */
     double rise = PI_4 * name * (double)size_min(longest, 14) + 16;
     double head = form == CHART_FILE ? 44 : 0;
     g.top = head + rise + 4;
@@ -35,7 +35,7 @@ static grid grid_begin(scant__text *out, const report_view *view, chart_form for
     g.c.height = g.top + g.cell_height * (double)rows + 12;
     g.digits = g.cell_width >= 34 ? "" : g.cell_width >= 26 ? "small" : "tiny";
     if (g.cell_width < 19) g.digits = NULL;
-    if (!narrow) /* in the middle */
+    if (!narrow) /* centred */
         g.left += fmax(0, (room - g.cell_width * (double)columns) / 2);
     return g;
 }
@@ -65,31 +65,29 @@ static void draw_row_name(const grid *g, size_t row, unsigned colour, const char
     scant__text_add(g->c.out, "</g>");
 }
 
-/* A cell filled by strength, 0 to 1. The caller adds a title and "</g>". */
+/* Begins a cell; strength: the opacity of its colour, 0 to 1. The caller adds a title and
+ * "</g>". */
 static void begin_cell(const grid *g, size_t row, size_t column, unsigned colour,
                        double strength) {
     double gap = g->cell_width > 12 ? 1.5 : 0.5;
+    double x = column_at(g, column) + gap, y = row_at(g, row) + gap;
+    double width = g->cell_width - 2 * gap, height = g->cell_height - 2 * gap;
     report_addf(g->c.out, "<g class=\"cell k%u\">", colour);
-    chart_box(&g->c, "empty", column_at(g, column) + gap, row_at(g, row) + gap,
-              g->cell_width - 2 * gap, g->cell_height - 2 * gap, 3);
-    if (strength > 0)
-        report_addf(g->c.out,
-                    "<rect class=\"bar\" fill-opacity=\"%.3f\" x=\"%f\" y=\"%f\" "
-                    "width=\"%f\" height=\"%f\" rx=\"3\"/>",
-                    strength, column_at(g, column) + gap, row_at(g, row) + gap,
-                    g->cell_width - 2 * gap, g->cell_height - 2 * gap);
+    chart_box(&g->c, "empty", x, y, width, height, 3);
+    if (!(strength > 0)) return;
+    report_addf(g->c.out, "<g fill-opacity=\"%.3f\">", strength);
+    chart_box(&g->c, "bar", x, y, width, height, 3);
+    scant__text_add(g->c.out, "</g>");
 }
 
 static void cell_number(const grid *g, size_t row, size_t column, double strength,
                         double value, int decimals) {
-    char class_name[32];
     if (!g->digits) return;
-    snprintf(class_name, sizeof class_name, "%s%s", g->digits,
-             strength > 0.6 ? " onto" : "");
-    chart_text_begin(&g->c, column_at(g, column) + g->cell_width / 2,
-                     row_at(g, row) + g->cell_height / 2 + 4, "middle", class_name);
-    report_add_fixed(g->c.out, value, decimals);
-    scant__text_add(g->c.out, "</text>");
+    report_addf(
+        g->c.out,
+        "<text x=\"%f\" y=\"%f\" text-anchor=\"middle\" class=\"%s%s\">%.*f</text>",
+        column_at(g, column) + g->cell_width / 2, row_at(g, row) + g->cell_height / 2 + 4,
+        g->digits, strength > 0.6 ? " onto" : "", decimals, value);
 }
 
 /* ---- overlaps ---------------------------------------------------------------------- */
@@ -109,7 +107,7 @@ double report_overlap_of(const report_view *view, size_t a, size_t b, uint64_t *
     return NAN;
 }
 
-/* most: the largest overlap, which gets the full colour. */
+/* most: the largest overlap, which has the strongest colour. */
 static void draw_overlap(const grid *g, const report_view *view, size_t a, size_t b,
                          double most) {
     const report_results *r = view->r;
@@ -134,7 +132,7 @@ void report_chart_overlap(scant__text *out, const report_view *view, chart_form 
     double most = 0;
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
-            most = fmax(most, report_overlap_of(view, a, b, &labels)); /* not NaN */
+            most = fmax(most, report_overlap_of(view, a, b, &labels)); /* skips NaN */
     grid g = grid_begin(out, view, form, n, n, chart_longest_name(r, 14));
     chart_begin(&g.c, "overlap", "Overlap of labelled samples, %",
                 "Overlap of the labelled samples of two strategies",
@@ -151,14 +149,14 @@ void report_chart_overlap(scant__text *out, const report_view *view, chart_form 
     chart_end(&g.c);
 }
 
-/* ---- classes ----------------------------------------------------------------------- */
+/* ---- classes among the picks ------------------------------------------------------- */
 
 bool report_has_balance(const report_view *view) {
     return view->m->n_labels > 1 && view->m->n_labels <= MOST_CELLS;
 }
 
-/* Blue if a class was picked less often than its share to compare with, orange if more;
- * the full colour from a factor of four. Without such a share, blue by the picked one. */
+/* Draws the share of a class: orange if above its share in `balance`, blue if below, the
+ * full colour from a factor of four. Without `balance`: blue, opacity by share. */
 static void draw_share(const grid *g, const report_view *view, size_t row, size_t label,
                        const char *who, double share, bool compare) {
     const double *balance = view->m->balance;
@@ -198,11 +196,8 @@ void report_chart_balance(scant__text *out, const report_view *view, chart_form 
     bool pool = m->balance && r->n_classes == m->n_labels && m->balance_of[0] == 't';
     size_t rows = r->n_strategies + pool, longest = 2;
     char number[32];
-    for (size_t c = 0; c < m->n_labels; c++) {
-        size_t size = 0;
-        for (const char *at = report_class_name(r, c, number); *at; at++) size++;
-        longest = size_max(longest, size);
-    }
+    for (size_t c = 0; c < m->n_labels; c++)
+        longest = size_max(longest, strlen(report_class_name(r, c, number)));
     grid g = grid_begin(out, view, form, rows, m->n_labels, longest);
     chart_begin(&g.c, "balance", "Classes among the picks, %",
                 "Share of each class among a strategy's picks",

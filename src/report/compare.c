@@ -1,35 +1,43 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "report/compare.h"
-
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compares pairs of strategies, seed by seed. Effects of the seed that both have in
+ * common (the initial set, the network's first weights) cancel.
+ *
+ * A seed is used if both strategies have a run of it and both runs began with the same
+ * samples (if picks are known). Runs are compared over the labels that both have, since a
+ * strategy may pick fewer than asked for. Runs with fewer rounds and fewer labels than
+ * others of their strategy are unfinished and left out.
+ * Cost: seeds times levels for each pair, and at most 2^20 sums for sign flips.
+ */
 #include <math.h>
 #include <string.h>
 
+#include "report/measures.h"
 #include "report/stats.h"
-#include "scant/train.h"
 
 static const double SIGNIFICANT = 0.05;
-static const double ROUNDING = 1e-12; /* relative difference of equal numbers */
+static const double ROUNDING = 1e-12; /* smaller relative differences count as 0 */
 
-/* The initial set of a run, in any order. */
+/* A fingerprint of a run's initial set that does not depend on the order. */
 typedef struct beginning {
     size_t count; /* 0: unknown */
-    uint64_t sum; /* of the samples' hashes */
+    uint64_t sum; /* sum of the samples' hashes */
 } beginning;
 
-typedef struct matched { /* a seed of both strategies */
+typedef struct matched { /* two runs with the same seed */
     const report_run *a, *b;
-    uint64_t to; /* labels that both have */
+    uint64_t to;   /* labels that both have */
+    bool compared; /* whether areas and final values are compared, not only levels */
 } matched;
 
 typedef struct comparing {
     const report_results *r;
     const report_measures *m;
     double unit;           /* 100 for accuracies, 1 for errors */
-    beginning *beginnings; /* by run */
-    size_t *longest;       /* by strategy: points of its longest run, */
-    uint64_t *most;        /* and the most labels of a run */
-    matched *seeds;
-    double *a, *b, *delta; /* by seed */
+    beginning *beginnings; /* fingerprints by run */
+    matched *seeds;        /* seeds of the pair with related runs */
+    size_t n_seeds;
+    double *a, *b, *delta; /* values of a pair, by seed */
     size_t *order;
 } comparing;
 
@@ -41,7 +49,7 @@ static uint64_t hash(uint64_t x) { /* the finalizer of MurmurHash3 */
     return x ^ x >> 33;
 }
 
-/* Hashes labels as well: other data may have the same rows in its initial set. */
+/* Hashes labels as well: initial sets of other data may have the same row numbers. */
 static beginning beginning_of(const report_run *run) {
     beginning start = {0};
     for (; start.count < run->n_picks && !run->picks[start.count].round; start.count++) {
@@ -60,20 +68,6 @@ static bool related(const comparing *c, const report_run *a, const report_run *b
 }
 
 /* ---- one pair ---------------------------------------------------------------------- */
-
-/* Moves i and j to the next seed that both have; false at the end. */
-static bool next_common(const report_strategy *a, const report_strategy *b, size_t *i,
-                        size_t *j) {
-    while (*i < a->n_runs && *j < b->n_runs) {
-        uint64_t x = a->runs[*i].seed, y = b->runs[*j].seed;
-        if (x == y) return true;
-        if (x < y)
-            ++*i;
-        else
-            ++*j;
-    }
-    return false;
-}
 
 static scant_difference difference_of(const comparing *c, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -95,70 +89,76 @@ static scant_difference difference_of(const comparing *c, size_t n) {
                               .p_flips_holm = flips};
 }
 
-/* A run that used up its pool in fewer rounds is finished: it has as many labels. */
+/* A run with fewer rounds but as many labels as others is finished: its pool is empty. */
 static bool is_unfinished(const comparing *c, const report_run *run) {
-    return run->n_points < c->longest[run->strategy] &&
-           report_last(run)->labels < c->most[run->strategy];
+    const report_strategy *strategy = &c->r->strategies[run->strategy];
+    return run->n_points < strategy->most_points &&
+           report_last(run)->labels < strategy->most_labels;
 }
 
-/* to: the labels that both runs have. */
-static bool comparable(const comparing *c, const report_run *a, const report_run *b,
-                       uint64_t to) {
-    if (is_unfinished(c, a) || is_unfinished(c, b)) return false;
-    return report_last(a)->labels == report_last(b)->labels || to > a->points->labels;
+static bool comparable(const comparing *c, const matched *seed) {
+    if (is_unfinished(c, seed->a) || is_unfinished(c, seed->b)) return false;
+    return report_last(seed->a)->labels == report_last(seed->b)->labels ||
+           seed->to > seed->a->points->labels;
 }
 
-static void add_seed(const comparing *c, scant_pair *pair, matched seed) {
-    uint64_t from = seed.a->points->labels;
-    bool first = !pair->seeds;
+static void add_seed(scant_pair *pair, const matched *seed) {
+    uint64_t from = seed->a->points->labels;
+    bool first = !pair->seeds++;
     if (first || from < pair->from) pair->from = from;
-    if (first || seed.to < pair->to_least) pair->to_least = seed.to;
-    if (first || seed.to > pair->to_most) pair->to_most = seed.to;
-    pair->cut += report_last(seed.a)->labels != report_last(seed.b)->labels;
-    c->seeds[pair->seeds++] = seed;
+    if (first || seed->to < pair->to_least) pair->to_least = seed->to;
+    if (first || seed->to > pair->to_most) pair->to_most = seed->to;
+    pair->cut += report_last(seed->a)->labels != report_last(seed->b)->labels;
 }
 
-/* Lists the seeds to compare, and counts the others. */
-static void match(const comparing *c, scant_pair *pair) {
+/* Lists the seeds for which both strategies have related runs. */
+static void match(comparing *c, scant_pair *pair) {
     const report_strategy *a = &c->r->strategies[pair->a];
     const report_strategy *b = &c->r->strategies[pair->b];
-    for (size_t i = 0, j = 0; next_common(a, b, &i, &j); i++, j++) {
-        matched seed = {&a->runs[i], &b->runs[j], report_last(&a->runs[i])->labels};
-        uint64_t other = report_last(seed.b)->labels;
-        if (other < seed.to) seed.to = other;
-        if (!related(c, seed.a, seed.b))
+    c->n_seeds = 0;
+    for (size_t i = 0, j = 0; i < a->n_runs && j < b->n_runs;) {
+        matched seed = {.a = &a->runs[i], .b = &b->runs[j]};
+        i += seed.a->seed <= seed.b->seed;
+        j += seed.b->seed <= seed.a->seed;
+        if (seed.a->seed != seed.b->seed) continue;
+        if (!related(c, seed.a, seed.b)) {
             pair->unrelated++;
-        else if (!comparable(c, seed.a, seed.b, seed.to))
-            pair->others++;
+            continue;
+        }
+        uint64_t x = report_last(seed.a)->labels, y = report_last(seed.b)->labels;
+        seed.to = x < y ? x : y;
+        seed.compared = comparable(c, &seed);
+        if (seed.compared)
+            add_seed(pair, &seed);
         else
-            add_seed(c, pair, seed);
+            pair->others++;
+        c->seeds[c->n_seeds++] = seed;
     }
 }
 
-static scant_difference compare_seeds(const comparing *c, const scant_pair *pair,
-                                      bool final) {
-    for (size_t i = 0; i < pair->seeds; i++) {
+static scant_difference compare_seeds(const comparing *c,
+                                      double (*value)(const report_results *r,
+                                                      const report_run *run,
+                                                      uint64_t labels)) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_seeds; i++) {
         const matched *seed = &c->seeds[i];
-        c->a[i] = c->unit * (final ? report_value_at(c->r, seed->a, seed->to)
-                                   : report_area(c->r, seed->a, seed->to));
-        c->b[i] = c->unit * (final ? report_value_at(c->r, seed->b, seed->to)
-                                   : report_area(c->r, seed->b, seed->to));
+        if (!seed->compared) continue;
+        c->a[n] = c->unit * value(c->r, seed->a, seed->to);
+        c->b[n++] = c->unit * value(c->r, seed->b, seed->to);
     }
-    return difference_of(c, pair->seeds);
+    return difference_of(c, n);
 }
 
 static void count_wins(const comparing *c, scant_pair *pair) {
-    const report_strategy *a = &c->r->strategies[pair->a];
-    const report_strategy *b = &c->r->strategies[pair->b];
     const report_curve *levels = &c->m->curves[pair->a];
     for (size_t k = 0; k < levels->n; k++) {
         size_t n = 0;
-        for (size_t i = 0, j = 0; next_common(a, b, &i, &j); i++, j++) {
-            const report_point *x, *y;
-            x = report_point_at(&a->runs[i], levels->levels[k].labels);
-            y = report_point_at(&b->runs[j], levels->levels[k].labels);
-            if (x && y && related(c, &a->runs[i], &b->runs[j]))
-                c->delta[n++] = report_value(c->r, x) - report_value(c->r, y);
+        for (size_t i = 0; i < c->n_seeds; i++) {
+            uint64_t labels = levels->levels[k].labels;
+            const report_point *x = report_point_at(c->seeds[i].a, labels);
+            const report_point *y = report_point_at(c->seeds[i].b, labels);
+            if (x && y) c->delta[n++] = report_value(c->r, x) - report_value(c->r, y);
         }
         if (n < 2) continue;
         stats_paired s = stats_paired_of(c->delta, n);
@@ -168,10 +168,10 @@ static void count_wins(const comparing *c, scant_pair *pair) {
     }
 }
 
-static void compare_pair(const comparing *c, scant_pair *pair) {
+static void compare_pair(comparing *c, scant_pair *pair) {
     match(c, pair);
-    pair->auc = compare_seeds(c, pair, false);
-    pair->final = compare_seeds(c, pair, true);
+    pair->auc = compare_seeds(c, report_area);
+    pair->final = compare_seeds(c, report_value_at);
     count_wins(c, pair);
 }
 
@@ -182,8 +182,8 @@ const char *report_why_not(const scant_pair *pair) {
 
 /* ---- all pairs --------------------------------------------------------------------- */
 
-/* Corrects the p value at an offset in each pair. Pairs without a test result still count
- * in the Holm correction. */
+/* Applies the Holm correction to the p value at offset `at` of each pair. Pairs of two or
+ * more seeds without a test result (NaN) count as p = 1. */
 static void correct(const comparing *c, scant_pair *pairs, size_t count, double *p,
                     size_t at) {
     for (size_t i = 0; i < count; i++) {
@@ -217,40 +217,28 @@ static scant_status compare_all(report_results *r, comparing *c, size_t baseline
 scant_status report_compare(report_results *r, const report_measures *m, size_t baseline,
                             scant_pair **pairs, size_t *count) {
     scant__arena *arena = &r->arena;
-    comparing c = {.r = r, .m = m, .unit = r->regression ? 1 : 100};
+    comparing c = {.r = r, .m = m, .unit = report_unit(r)};
     size_t n = r->n_strategies, seeds = 1;
     size_t most = baseline < n ? n : n * (n - (n > 0)) / 2 + 1;
     *count = 0;
     for (size_t s = 0; s < n; s++) seeds = size_max(seeds, r->strategies[s].n_runs);
-    *pairs = scant__arena_alloc(arena, most, sizeof **pairs);
-    c.a = scant__arena_alloc(arena, seeds, sizeof *c.a);
-    c.b = scant__arena_alloc(arena, seeds, sizeof *c.b);
-    c.delta = scant__arena_alloc(arena, seeds, sizeof *c.delta);
-    c.seeds = scant__arena_alloc(arena, seeds, sizeof *c.seeds);
-    c.beginnings = scant__arena_alloc(arena, r->n_runs + 1, sizeof *c.beginnings);
-    c.longest = scant__arena_zalloc(arena, n + 1, sizeof *c.longest);
-    c.most = scant__arena_zalloc(arena, n + 1, sizeof *c.most);
-    c.order = scant__arena_alloc(arena, most, sizeof *c.order);
-    double *p = scant__arena_alloc(arena, most, sizeof *p);
-    if (!*pairs || !c.a || !c.b || !c.delta || !c.seeds || !c.beginnings || !c.longest ||
-        !c.most || !c.order || !p)
-        return SCANT_ENOMEM;
-    for (size_t i = 0; i < r->n_runs; i++) {
-        size_t *longest = &c.longest[r->runs[i].strategy];
-        c.beginnings[i] = beginning_of(&r->runs[i]);
-        *longest = size_max(*longest, r->runs[i].n_points);
-        uint64_t *labels = &c.most[r->runs[i].strategy],
-                 last = report_last(&r->runs[i])->labels;
-        if (last > *labels) *labels = last;
-    }
+    *pairs = TRY_NEW(arena, scant_pair, most);
+    c.a = TRY_NEW(arena, double, seeds);
+    c.b = TRY_NEW(arena, double, seeds);
+    c.delta = TRY_NEW(arena, double, seeds);
+    c.seeds = TRY_NEW(arena, matched, seeds);
+    c.beginnings = TRY_NEW(arena, beginning, r->n_runs + 1);
+    c.order = TRY_NEW(arena, size_t, most);
+    double *p = TRY_NEW(arena, double, most);
+    for (size_t i = 0; i < r->n_runs; i++) c.beginnings[i] = beginning_of(&r->runs[i]);
     return compare_all(r, &c, baseline, *pairs, count, p);
 }
 
-/* ---- public ------------------------------------------------------------------------ */
+/* ---- public functions -------------------------------------------------------------- */
 
-/* With the arena that the comparison is in. */
+/* A comparison with the results whose arena holds it. */
 typedef struct comparison {
-    scant_comparison shown; /* first: the caller has its address */
+    scant_comparison shown; /* must be first: scant_comparison_free() casts it */
     report_results results;
 } comparison;
 
@@ -263,9 +251,7 @@ static scant_status fill(comparison *c, const char *baseline) {
     if (baseline && base == r->n_strategies)
         return scant__fail(r->arena.ctx, SCANT_EUSAGE,
                            "there is no strategy '%s' in the results", baseline);
-    const char **names =
-        scant__arena_alloc(&r->arena, r->n_strategies + 1, sizeof *names);
-    if (!names) return SCANT_ENOMEM;
+    const char **names = TRY_NEW(&r->arena, const char *, r->n_strategies + 1);
     for (size_t i = 0; i < r->n_strategies; i++) names[i] = r->strategies[i].name;
     TRY(report_measure_runs(r, &measures));
     TRY(report_compare(r, &measures, base, &pairs, &c->shown.n_pairs));

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/csv_table.h"
 
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/mem.h"
-#include "data/csv_cells.h"
-#include "data/filetype.h"
+#include "data/fields.h"
+#include "data/source.h"
+#include "report/markup.h"
 
-enum { SHOWN = 60, MOST_CELLS = 256, NONE = 0xFF, TICK = 8192 };
-static const uint64_t LARGEST = (uint64_t)1 << 53; /* a double holds it */
+enum { SHOWN = 60, MOST_CELLS = 256, NONE = 0xFF, TICK = 8192, COLUMNS = 16, NAME = 256 };
 
 typedef struct reader {
     scant_ctx *ctx;
     report_table *table;
     scant__cells cells;
-    unsigned char column_of[MOST_CELLS]; /* NONE: ignored */
+    unsigned char column_of[MOST_CELLS]; /* index in table->columns; NONE: ignored */
     size_t width;
+    char words[COLUMNS][NAME];
 } reader;
 
 /* ---- the header -------------------------------------------------------------------- */
@@ -69,14 +70,21 @@ static scant_status read_header(reader *r) {
 
 /* ---- cells ------------------------------------------------------------------------- */
 
-static scant_status wrong(const reader *r, const report_column *column, scant__cell c,
-                          const char *expected) {
-    char text[SHOWN];
-    return scant__fail(
-        r->ctx, SCANT_EINPUT, "%s: line %zu, column '%s': %s is expected, not '%s'",
-        r->cells.name, c.line, column->name, expected,
-        scant__printable((const unsigned char *)c.text, c.length, text, sizeof text));
-}
+/* Valid values of each kind of cell. */
+static const struct {
+    const char *expected;
+    uint64_t most;    /* largest whole number */
+    double low, high; /* range of other numbers */
+} kinds[] = {
+    [REPORT_WORD] = {"a name of 1 to 255 bytes", 0, 0, 0},
+    [REPORT_WORDS] = {"a name of at most 255 bytes", 0, 0, 0},
+    [REPORT_SHORT] = {"a whole number from 0 to 2^32 - 2", UINT32_MAX - 1, 0, 0},
+    [REPORT_COUNT] = {"a whole number from 0 to 2^53", (uint64_t)1 << 53, 0, 0},
+    [REPORT_SEED] = {"a whole number from 0 to 2^64 - 1", UINT64_MAX, 0, 0},
+    [REPORT_FRACTION] = {"a fraction from 0 to 1", 0, 0, 1},
+    [REPORT_AMOUNT] = {"a number from 0 to 1e100", 0, 0, 1e100},
+    [REPORT_NUMBER] = {"a number", 0, -(double)INFINITY, (double)INFINITY},
+};
 
 static bool to_whole(scant__cell c, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
@@ -107,58 +115,53 @@ static bool to_number(scant__cell c, double *out) {
     return scant__cell_number(c, out) && isfinite(*out);
 }
 
-static scant_status take_words(const reader *r, const report_column *column,
-                               scant__cell c, char *out) {
-    if (!c.length && column->kind == REPORT_WORD) return wrong(r, column, c, "a name");
-    if (c.length >= REPORT_NAME)
-        return wrong(r, column, c, "a name of at most 255 bytes");
-    memcpy(out, c.text, c.length);
-    out[c.length] = 0;
-    return SCANT_OK;
+static bool take_words(reader *r, size_t column, scant__cell c, const char **out) {
+    if (c.length >= NAME) return false;
+    memcpy(r->words[column], c.text, c.length);
+    r->words[column][c.length] = 0;
+    *out = r->words[column];
+    return c.length || r->table->columns[column].kind == REPORT_WORDS;
 }
 
-static scant_status take_cell(const reader *r, const report_column *column,
-                              scant__cell c) {
-    void *at = (char *)r->table->row + column->at;
+/* Sets *at to the cell's value. False: the cell is not valid for its column. */
+static bool take_value(reader *r, size_t i, scant__cell c, void *at) {
+    const report_column *column = &r->table->columns[i];
+    report_kind kind = column->kind;
+    uint64_t whole;
     double *number = at;
-    c = scant__cell_trim(c);
-    switch (column->kind) {
-    case REPORT_WORD:
-    case REPORT_WORDS:
-        return take_words(r, column, c, at);
-    case REPORT_COUNT:
-        if (to_whole(c, LARGEST, at)) return SCANT_OK;
-        return wrong(r, column, c, "a whole number from 0 to 2^53");
-    case REPORT_SEED:
-        if (to_whole(c, UINT64_MAX, at)) return SCANT_OK;
-        return wrong(r, column, c, "a whole number from 0 to 2^64 - 1");
-    case REPORT_FRACTION:
-        *number = NAN;
-        if (is_nothing(c)) return SCANT_OK;
-        if (to_number(c, number) && *number >= 0 && *number <= 1) return SCANT_OK;
-        return wrong(r, column, c, "a fraction from 0 to 1");
-    case REPORT_AMOUNT:
-        *number = NAN;
-        if (column->optional && is_nothing(c)) return SCANT_OK;
-        if (to_number(c, number) && *number >= 0 && *number <= 1e100) return SCANT_OK;
-        return wrong(r, column, c, "a number from 0 to 1e100");
-    case REPORT_NUMBER:
-        *number = NAN;
-        if (is_nothing(c) || to_number(c, number)) return SCANT_OK;
-        return wrong(r, column, c, "a number");
+    if (kind <= REPORT_WORDS) return take_words(r, i, c, at);
+    if (kind == REPORT_SHORT) {
+        if (!to_whole(c, kinds[kind].most, &whole)) return false;
+        *(uint32_t *)at = (uint32_t)whole;
+        return true;
     }
-    return SCANT_EINTERNAL;
+    if (kind <= REPORT_SEED) return to_whole(c, kinds[kind].most, at);
+    *number = NAN;
+    if (is_nothing(c)) return kind != REPORT_AMOUNT || column->optional;
+    return to_number(c, number) && *number >= kinds[kind].low &&
+           *number <= kinds[kind].high;
+}
+
+static scant_status take_cell(reader *r, size_t i, scant__cell c) {
+    const report_column *column = &r->table->columns[i];
+    char text[SHOWN];
+    c = scant__cell_trim(c);
+    if (take_value(r, i, c, (char *)r->table->row + column->at)) return SCANT_OK;
+    return scant__fail(
+        r->ctx, SCANT_EINPUT, "%s: line %zu, column '%s': %s is expected, not '%s'",
+        r->cells.name, c.line, column->name, kinds[column->kind].expected,
+        scant__printable((const unsigned char *)c.text, c.length, text, sizeof text));
 }
 
 static void clear_row(const report_table *t) {
     for (size_t i = 0; i < t->n_columns; i++) {
         void *at = (char *)t->row + t->columns[i].at;
         if (t->columns[i].kind <= REPORT_WORDS)
-            *(char *)at = 0;
-        else if (t->columns[i].kind <= REPORT_SEED)
-            *(uint64_t *)at = 0;
-        else
+            *(const char **)at = "";
+        else if (t->columns[i].kind >= REPORT_FRACTION)
             *(double *)at = NAN;
+        else
+            memset(at, 0, t->columns[i].kind == REPORT_SHORT ? 4 : 8);
     }
 }
 
@@ -168,7 +171,7 @@ static scant_status read_row(reader *r) {
     do {
         TRY(scant__cells_next(&r->cells, &c));
         size_t column = cells < r->width ? r->column_of[cells] : NONE;
-        if (column != NONE) TRY(take_cell(r, &r->table->columns[column], c));
+        if (column != NONE) TRY(take_cell(r, column, c));
         cells++;
     } while (!c.last);
     if (cells != r->width)
@@ -194,7 +197,7 @@ scant_status report_table_read(scant_ctx *ctx, const char *name, const void *byt
                                size_t size, report_table *table) {
     reader r = {.ctx = ctx, .table = table};
     TRY(scant__cells_begin(&r.cells, ctx, name, bytes, size));
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* strtod() goes by it */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* for strtod() */
     if (!c) return scant__fail(ctx, SCANT_ENOMEM, "no memory for a locale");
     locale_t before = uselocale(c);
     scant_status status = read_all(&r);
@@ -202,4 +205,38 @@ scant_status report_table_read(scant_ctx *ctx, const char *name, const void *byt
     freelocale(c);
     scant__cells_end(&r.cells);
     return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static void write_cell(scant__text *out, const report_column *column, const void *at) {
+    if (column->kind <= REPORT_WORDS)
+        scant__text_csv(out, *(const char *const *)at);
+    else if (column->kind == REPORT_SHORT)
+        scant__text_addf(out, "%" PRIu32, *(const uint32_t *)at);
+    else if (column->kind <= REPORT_SEED)
+        scant__text_addf(out, "%" PRIu64, *(const uint64_t *)at);
+    else
+        report_add_exact(out, *(const double *)at);
+}
+
+static void write_line(scant__text *out, const report_table *t, bool head) {
+    const char *comma = "";
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (!(t->found >> i & 1)) continue;
+        scant__text_add(out, comma);
+        if (head)
+            scant__text_add(out, t->columns[i].name);
+        else
+            write_cell(out, &t->columns[i], (const char *)t->row + t->columns[i].at);
+        comma = ",";
+    }
+    scant__text_add(out, "\n");
+}
+
+void report_table_head(scant__text *out, const report_table *t) {
+    write_line(out, t, true);
+}
+void report_table_row(scant__text *out, const report_table *t) {
+    write_line(out, t, false);
 }

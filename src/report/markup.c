@@ -11,9 +11,9 @@
 #include "core/number.h"
 #include "core/utf8.h"
 
-enum { FIRST = 1024 }; /* at least what core/text.c begins with */
+enum { FIRST = 1024 }; /* at least the initial size of a text in core/text.c */
 
-/* Old and new together, the new one up to twice what is needed. */
+/* Old and new buffer exist together; the new one has up to twice the size needed. */
 size_t report_text_memory(size_t size) {
     return scant__alloc_cost(2 * size + FIRST) + scant__alloc_cost(size + FIRST);
 }
@@ -24,10 +24,12 @@ static bool is_xml(uint32_t code) {
            code != SCANT__UTF8_BAD;
 }
 
-void report_add_escaped(scant__text *text, const char *string) {
+/* Markup is escaped; malformed UTF-8 and characters that XML does not allow become
+ * U+FFFD. */
+static void add_escaped(scant__text *text, const char *bytes, size_t size) {
     uint32_t code;
-    for (size_t size; *string; string += size) {
-        size = scant__utf8_next(string, SIZE_MAX, &code);
+    for (size_t at = 0, step; at < size; at += step) {
+        step = scant__utf8_next(bytes + at, size - at, &code);
         if (code == '&')
             scant__text_add(text, "&amp;");
         else if (code == '<')
@@ -37,20 +39,14 @@ void report_add_escaped(scant__text *text, const char *string) {
         else if (code == '"')
             scant__text_add(text, "&quot;");
         else if (is_xml(code))
-            scant__text_bytes(text, string, size);
+            scant__text_bytes(text, bytes + at, step);
         else
             scant__text_add(text, "\xEF\xBF\xBD");
     }
 }
 
 void report_add_tenths(scant__text *text, double value) {
-    long long tenths = llround(value * 10);
-    const char *sign = tenths < 0 ? "-" : "";
-    unsigned long long size = (unsigned long long)(tenths < 0 ? -tenths : tenths);
-    if (size % 10)
-        scant__text_addf(text, "%s%llu.%llu", sign, size / 10, size % 10);
-    else
-        scant__text_addf(text, "%s%llu", sign, size / 10);
+    scant__text_number(text, round(value * 10) / 10 + 0.0, 9); /* + 0.0: no "-0" */
 }
 
 void report_add_number(scant__text *text, double value) {
@@ -59,7 +55,7 @@ void report_add_number(scant__text *text, double value) {
 
 void report_add_fixed(scant__text *text, double value, int decimals) {
     char digits[400];
-    if (!(fabs(value) < 1e15)) { /* NaN, too */
+    if (!(fabs(value) < 1e15)) { /* also NaN */
         report_add_number(text, value);
         return;
     }
@@ -83,39 +79,46 @@ typedef struct arguments {
 } arguments;
 
 static void add_whole(scant__text *text, const char *size, bool sign, arguments *a) {
-    if (*size == 'z')
-        scant__text_addf(text, "%zu", va_arg(a->list, size_t));
-    else if (strcmp(size, "ll") == 0)
-        scant__text_addf(text, "%llu", va_arg(a->list, unsigned long long));
-    else if (*size == 'l')
-        scant__text_addf(text, "%lu", va_arg(a->list, unsigned long));
-    else if (sign)
+    if (sign)
         scant__text_addf(text, "%d", va_arg(a->list, int));
     else
-        scant__text_addf(text, "%u", va_arg(a->list, unsigned));
+        scant__text_addf(text, "%llu",
+                         *size == 'z'         ? va_arg(a->list, size_t)
+                         : size[0] && size[1] ? va_arg(a->list, unsigned long long)
+                         : size[0]            ? va_arg(a->list, unsigned long)
+                                              : va_arg(a->list, unsigned));
 }
 
-/* Adds the argument of a conversion, which begins behind its '%'; returns its end. */
+/* Adds the argument of the conversion at `at`, after its '%'. Returns its end. */
 static const char *add_argument(scant__text *text, const char *at, arguments *a) {
     char size[3] = "";
+    bool sign = *at == '+', fixed = at[sign] == '.';
     int decimals = -1;
-    if (*at == '.') {
-        decimals = at[1] - '0';
+    at += sign;
+    if (fixed) {
+        decimals = at[1] == '*' ? va_arg(a->list, int) : at[1] - '0';
         at += 2;
     }
     for (size_t i = 0; i < 2 && strchr("zl", *at); i++) size[i] = *at++;
-    if (*at == 's')
-        report_add_escaped(text, va_arg(a->list, const char *));
-    else if (*at == 'g')
-        report_add_number(text, va_arg(a->list, double));
-    else if (*at == 'f' && decimals < 0)
-        report_add_tenths(text, va_arg(a->list, double));
-    else if (*at == 'f')
-        report_add_fixed(text, va_arg(a->list, double), decimals);
-    else if (*at == 'd' || *at == 'u')
+    if (*at == 's') {
+        const char *string = va_arg(a->list, const char *);
+        add_escaped(text, string, fixed ? (size_t)decimals : strlen(string));
+    } else if (*at == 'e') {
+        report_add_exact(text, va_arg(a->list, double));
+    } else if (*at == 'g' || *at == 'f') {
+        double value = va_arg(a->list, double);
+        if (sign && value > 0) scant__text_add(text, "+");
+        if (*at == 'f' && !fixed)
+            report_add_tenths(text, value);
+        else if (decimals < 0)
+            report_add_number(text, value);
+        else
+            report_add_fixed(text, value, decimals);
+    } else if (*at == 'd' || *at == 'u') {
         add_whole(text, size, *at == 'd', a);
-    else /* "%%" */
+    } else { /* "%%" */
         scant__text_bytes(text, at, 1);
+    }
     return at + 1;
 }
 

@@ -8,24 +8,24 @@
 #include "core/text.h"
 
 /* printf() for markup:
- *   %s          text, escaped
+ *   %s %.*s     text, or its first bytes, escaped for XML; malformed UTF-8 and
+ *               characters that XML does not allow become U+FFFD
  *   %f          a coordinate, with one decimal or none
- *   %.2f        so many decimals, at most 9
+ *   %.2f %.*f   that many decimals, at most 9; -1: six digits
  *   %g          a number with six digits
- *   %d %u %zu   and other whole numbers, as printf()
+ *   %e          the fewest digits that read back as the same number; nothing for NaN
+ *   %+.2f %+g   with a plus sign if positive
+ *   %d %u %zu   int and unsigned whole numbers, as printf()
  * Numbers do not depend on the locale. */
 void report_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
 
-/* Text for XML: markup is escaped; malformed UTF-8 and characters that XML does not allow
- * become U+FFFD. */
-void report_add_escaped(scant__text *text, const char *string);
-void report_add_tenths(scant__text *text, double value); /* with one decimal */
-void report_add_number(scant__text *text, double value); /* with six digits */
+void report_add_tenths(scant__text *text, double value); /* one decimal or none */
+void report_add_number(scant__text *text, double value); /* six digits */
 void report_add_fixed(scant__text *text, double value, int decimals); /* at most 9 */
 /* The fewest digits that read back as the same number; nothing for NaN. */
 void report_add_exact(scant__text *text, double value);
 
-/* Bytes held at most while a text grows to so many. */
+/* Returns the most bytes allocated at a time while a text grows to `size` bytes. */
 size_t report_text_memory(size_t size);
 
 #endif

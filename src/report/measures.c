@@ -8,9 +8,9 @@
 #include "report/results_int.h"
 #include "report/stats.h"
 
-enum { MOST_LABELS = 100000 }; /* classes */
+enum { MOST_LABELS = 100000 }; /* most classes */
 
-/* ---- means ------------------------------------------------------------------------- */
+/* ---- mean curves ------------------------------------------------------------------- */
 
 typedef struct sighting { /* a run's value at a number of labels */
     uint64_t labels;
@@ -26,7 +26,7 @@ static int sighting_order(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
-/* A value of a point; NaN: it has none. */
+/* Returns a value of a point; NaN: unknown. */
 typedef double (*value_of)(const report_results *r, const report_point *p);
 
 static double lambda_of(const report_results *r, const report_point *p) {
@@ -40,7 +40,8 @@ static double ratio_of(const report_results *r, const report_point *p) {
                                    : (double)NAN; /* so that squares are finite */
 }
 
-/* If a run has a number of labels twice, the last value is used. */
+/* Lists a strategy's values; returns their count. Of points of a run with equal labels,
+ * the last is used. */
 static size_t collect(const report_results *r, const report_strategy *s, value_of value,
                       sighting *out) {
     size_t n = 0;
@@ -106,8 +107,7 @@ static scant_status measure_whole(report_results *r, size_t strategy,
         return SCANT_OK;
     }
     report_curve *whole = &m->wholes[strategy];
-    whole->levels = scant__arena_alloc(&r->arena, curve->n, sizeof *whole->levels);
-    if (!whole->levels) return SCANT_ENOMEM;
+    whole->levels = TRY_NEW(&r->arena, report_level, curve->n);
     sum_whole(seen, n, s->n_runs, from, to, whole);
     for (size_t i = 0; i < s->n_runs; i++)
         values[i] = report_value_at(r, &s->runs[i], to);
@@ -124,8 +124,7 @@ static scant_status level(report_results *r, sighting *seen, size_t n, double *v
     size_t levels = 0;
     qsort(seen, n, sizeof *seen, sighting_order);
     for (size_t i = 0; i < n; i++) levels += !i || seen[i].labels != seen[i - 1].labels;
-    out->levels = scant__arena_alloc(&r->arena, levels + 1, sizeof *out->levels);
-    if (!out->levels) return SCANT_ENOMEM;
+    out->levels = TRY_NEW(&r->arena, report_level, levels + 1);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && seen[end].labels == seen[i].labels; end++)
             values[end - i] = seen[end].value;
@@ -150,15 +149,12 @@ static scant_status measure_curve(report_results *r, size_t strategy, sighting *
 }
 
 static scant_status measure_curves(report_results *r, report_measures *m) {
-    scant_ctx *ctx = r->arena.ctx;
-    sighting *seen = scant__alloc(ctx, r->n_points + 1, sizeof *seen);
-    double *values = scant__alloc(ctx, r->n_points + 1, sizeof *values);
-    scant_status status = seen && values ? SCANT_OK : SCANT_ENOMEM;
-    for (size_t s = 0; s < r->n_strategies && status == SCANT_OK; s++)
-        status = measure_curve(r, s, seen, values, m);
-    scant__free(ctx, seen);
-    scant__free(ctx, values);
-    return status;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = r->arena.ctx};
+    sighting *seen = TRY_NEW(&arena, sighting, r->n_points + 1);
+    double *values = TRY_NEW(&arena, double, r->n_points + 1);
+    for (size_t s = 0; s < r->n_strategies; s++)
+        TRY(measure_curve(r, s, seen, values, m));
+    return SCANT_OK;
 }
 
 /* ---- areas and time ---------------------------------------------------------------- */
@@ -184,6 +180,10 @@ double report_area(const report_results *r, const report_run *run, uint64_t labe
     return area;
 }
 
+report_spread report_spread_of(const double *x, size_t n) {
+    return (report_spread){n ? stats_mean(x, n) : 0, stats_std(x, n), n};
+}
+
 static double total_seconds(const report_run *run, bool training) {
     double sum = 0;
     for (size_t i = 0; i < run->n_points; i++)
@@ -202,9 +202,7 @@ static void sum_runs(const report_results *r, report_measures *m) {
             m->train_seconds[s] += total_seconds(&strategy->runs[i], true) / n;
             m->select_seconds[s] += total_seconds(&strategy->runs[i], false) / n;
         }
-        m->areas[s] =
-            (report_spread){stats_mean(areas, strategy->n_runs),
-                            stats_std(areas, strategy->n_runs), strategy->n_runs};
+        m->areas[s] = report_spread_of(areas, strategy->n_runs);
     }
 }
 
@@ -224,7 +222,7 @@ double report_labels_to_reach(const report_results *r, const report_curve *curve
 
 /* ---- classes ----------------------------------------------------------------------- */
 
-/* The largest class plus 1; 0 if labels are not classes. */
+/* Returns the number of classes; 0 if labels are not classes. */
 static size_t count_labels(const report_results *r) {
     double most = -1;
     if (r->regression) return 0;
@@ -237,13 +235,13 @@ static size_t count_labels(const report_results *r) {
     return most < 0 ? 0 : size_max((size_t)most + 1, r->n_classes);
 }
 
-/* The classes of the training data if classes.csv has counts, else of random's picks. */
+/* Sets balance to the class shares of the training data if classes.csv has counts, else
+ * of random's picks. */
 static scant_status find_balance(report_results *r, report_measures *m) {
     size_t n = m->n_labels, random = report_strategy_find(r, "random");
     double sum = 0;
     bool known = r->n_classes == n;
-    double *balance = scant__arena_alloc(&r->arena, n, sizeof *balance);
-    if (!balance) return SCANT_ENOMEM;
+    double *balance = TRY_NEW(&r->arena, double, n);
     for (size_t c = 0; c < n && known; c++) known = !isnan(r->classes[c].count);
     if (!known && random == r->n_strategies) return SCANT_OK;
     for (size_t c = 0; c < n; c++) {
@@ -260,9 +258,7 @@ static scant_status find_balance(report_results *r, report_measures *m) {
 static scant_status measure_classes(report_results *r, report_measures *m) {
     m->n_labels = count_labels(r);
     if (!m->n_labels) return SCANT_OK;
-    m->picked = scant__arena_zalloc(&r->arena, size_mul(r->n_strategies, m->n_labels),
-                                    sizeof *m->picked);
-    if (!m->picked) return SCANT_ENOMEM;
+    m->picked = TRY_ZERO(&r->arena, double, size_mul(r->n_strategies, m->n_labels));
     for (size_t i = 0; i < r->n_runs; i++) {
         const report_run *run = &r->runs[i];
         for (size_t k = 0; k < run->n_picks; k++) {
@@ -276,9 +272,9 @@ static scant_status measure_classes(report_results *r, report_measures *m) {
 
 /* ---- overlaps ---------------------------------------------------------------------- */
 
-typedef struct member { /* of a strategy's labelled set */
+typedef struct member { /* a row of a strategy's labelled set */
     uint64_t index;
-    size_t since; /* index in the grid of labels at which it was added */
+    uint64_t since; /* number of labels when it was added */
 } member;
 
 typedef struct member_set {
@@ -292,75 +288,27 @@ static int member_order(const void *a, const void *b) {
     return (x->since > y->since) - (x->since < y->since);
 }
 
-static int labels_order(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Lists all numbers of labels, ascending; returns their count. */
-static size_t make_grid(const report_results *r, uint64_t *grid) {
-    size_t n = 0;
-    for (size_t i = 0; i < r->n_points; i++) grid[i] = r->points[i].labels;
-    qsort(grid, r->n_points, sizeof *grid, labels_order);
-    for (size_t i = 0; i < r->n_points; i++)
-        if (!i || grid[i] != grid[i - 1]) grid[n++] = grid[i];
-    return n;
-}
-
-static size_t place_of(const uint64_t *grid, size_t n, uint64_t labels) {
-    const uint64_t *at = bsearch(&labels, grid, n, sizeof *grid, labels_order);
-    return (size_t)(at - grid);
-}
-
-/* members: room for the strategy's picks. */
-static member_set make_set(const report_strategy *s, const uint64_t *grid, size_t n_grid,
-                           member *members) {
+/* members: a buffer for the strategy's picks, which then holds the set. */
+static member_set make_set(const report_strategy *s, member *members) {
     member_set set = {.items = members};
     size_t n = 0;
     for (size_t i = 0; i < s->n_runs; i++) {
         const report_run *run = &s->runs[i];
         const report_point *point = run->points;
-        size_t since = place_of(grid, n_grid, point->labels);
         for (size_t k = 0; k < run->n_picks; k++) {
-            if (point->round != run->picks[k].round) { /* every pick has a point */
-                while (point->round < run->picks[k].round) point++;
-                since = place_of(grid, n_grid, point->labels);
-            }
-            members[n++] = (member){run->picks[k].index, since};
+            while (point->round < run->picks[k].round) point++; /* every pick has one */
+            members[n++] = (member){run->picks[k].index, point->labels};
         }
     }
     qsort(members, n, sizeof *members, member_order);
-    for (size_t i = 0; i < n; i++) /* the earliest of each */
+    for (size_t i = 0; i < n; i++) /* keeps the earliest entry of each row */
         if (!i || members[i].index != members[i - 1].index)
             set.items[set.n++] = members[i];
     return set;
 }
 
-/* both[g], any[g]: samples added to the intersection and the union at grid index g. */
-static void count_pair(member_set a, member_set b, size_t n_grid, size_t *both,
-                       size_t *any) {
-    size_t i = 0, j = 0;
-    memset(both, 0, n_grid * sizeof *both);
-    memset(any, 0, n_grid * sizeof *any);
-    while (i < a.n || j < b.n) {
-        bool left = j == b.n || (i < a.n && a.items[i].index <= b.items[j].index);
-        bool right = i == a.n || (j < b.n && b.items[j].index <= a.items[i].index);
-        if (left && right) {
-            size_t x = a.items[i++].since, y = b.items[j++].since;
-            both[size_max(x, y)]++;
-            any[size_min(x, y)]++;
-        } else {
-            any[left ? a.items[i++].since : b.items[j++].since]++;
-        }
-    }
-}
-
-static bool has_fewer(const void *levels, size_t i, const void *labels) {
-    return ((const report_level *)levels)[i].labels < *(const uint64_t *)labels;
-}
-
 size_t report_level_from(const report_curve *curve, uint64_t labels) {
-    return report_count_before(curve->n, has_fewer, curve->levels, &labels);
+    return REPORT_COUNT_FIRST(curve->n, i, curve->levels[i].labels < labels);
 }
 
 const report_level *report_level_at(const report_curve *curve, uint64_t labels) {
@@ -376,90 +324,84 @@ static int overlap_order(const void *x, const void *y) {
     return (p->b > q->b) - (p->b < q->b);
 }
 
+/* both, any: numbers of samples added to the intersection and to the union at each level
+ * of the curve; the last entry counts those added later. */
+static void count_pair(member_set a, member_set b, const report_curve *curve,
+                       size_t *both, size_t *any) {
+    size_t i = 0, j = 0;
+    memset(both, 0, (curve->n + 1) * sizeof *both);
+    memset(any, 0, (curve->n + 1) * sizeof *any);
+    while (i < a.n || j < b.n) {
+        bool left = j == b.n || (i < a.n && a.items[i].index <= b.items[j].index);
+        bool right = i == a.n || (j < b.n && b.items[j].index <= a.items[i].index);
+        size_t x = left ? report_level_from(curve, a.items[i++].since) : curve->n;
+        size_t y = right ? report_level_from(curve, b.items[j++].since) : curve->n;
+        if (left && right) both[size_max(x, y)]++;
+        any[size_min(x, y)]++;
+    }
+}
+
 typedef struct pair_work {
-    const report_results *r;
-    uint64_t *grid;
-    size_t n_grid;
-    member *members;
-    member_set *sets;
-    size_t *both, *any;
+    member_set *sets;   /* by strategy */
+    size_t *both, *any; /* an entry for each level of a curve, and one more */
 } pair_work;
 
 static void measure_pair(const pair_work *w, size_t a, size_t b, report_measures *m) {
+    const report_curve *curve = &m->curves[a];
     size_t common = 0, all = 0;
-    count_pair(w->sets[a], w->sets[b], w->n_grid, w->both, w->any);
-    for (size_t g = 0; g < w->n_grid; g++) {
-        uint64_t labels = w->grid[g];
-        common += w->both[g];
-        all += w->any[g];
-        if (!report_level_at(&m->curves[a], labels) ||
-            !report_level_at(&m->curves[b], labels))
-            continue;
+    count_pair(w->sets[a], w->sets[b], curve, w->both, w->any);
+    for (size_t i = 0; i < curve->n; i++) {
+        uint64_t labels = curve->levels[i].labels;
+        common += w->both[i];
+        all += w->any[i];
+        if (!report_level_at(&m->curves[b], labels)) continue;
         double iou = all ? (double)common / (double)all : 1;
         m->overlaps[m->n_overlaps++] = (report_overlap){labels, a, b, iou};
     }
 }
 
-static scant_status measure_pairs(report_results *r, pair_work *w, report_measures *m) {
-    size_t n = r->n_strategies, pairs = n * (n - 1) / 2, used = 0;
-    m->overlaps = scant__arena_alloc(&r->arena, size_mul(pairs, w->n_grid) + 1,
-                                     sizeof *m->overlaps);
-    if (!m->overlaps) return SCANT_ENOMEM;
+static scant_status measure_overlaps(report_results *r, report_measures *m) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = r->arena.ctx};
+    size_t n = r->n_strategies, most = 0, all = 0;
+    pair_work w = {0};
+    if (!r->n_picks || n < 2) return SCANT_OK;
+    member *members = TRY_NEW(&arena, member, r->n_picks);
+    w.sets = TRY_NEW(&arena, member_set, n);
     for (size_t s = 0; s < n; s++) {
         const report_strategy *strategy = &r->strategies[s];
-        w->sets[s] = make_set(strategy, w->grid, w->n_grid, w->members + used);
-        for (size_t i = 0; i < strategy->n_runs; i++) used += strategy->runs[i].n_picks;
+        w.sets[s] = make_set(strategy, members);
+        for (size_t i = 0; i < strategy->n_runs; i++)
+            members += strategy->runs[i].n_picks;
+        most = size_max(most, m->curves[s].n + 1);
+        all = size_add(all, size_mul(n - 1 - s, m->curves[s].n));
     }
+    w.both = TRY_NEW(&arena, size_t, most);
+    w.any = TRY_NEW(&arena, size_t, most);
+    m->overlaps = TRY_NEW(&r->arena, report_overlap, all + 1);
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++) {
             TRY(scant__tick(r->arena.ctx, "overlaps", a, n));
-            measure_pair(w, a, b, m);
+            measure_pair(&w, a, b, m);
         }
     qsort(m->overlaps, m->n_overlaps, sizeof *m->overlaps, overlap_order);
     return SCANT_OK;
 }
 
-static scant_status measure_overlaps(report_results *r, report_measures *m) {
-    scant_ctx *ctx = r->arena.ctx;
-    pair_work w = {.r = r};
-    scant_status status = SCANT_ENOMEM;
-    if (!r->n_picks || r->n_strategies < 2) return SCANT_OK;
-    w.grid = scant__alloc(ctx, r->n_points, sizeof *w.grid);
-    w.members = scant__alloc(ctx, r->n_picks, sizeof *w.members);
-    w.sets = scant__alloc(ctx, r->n_strategies, sizeof *w.sets);
-    if (w.grid) w.n_grid = make_grid(r, w.grid);
-    w.both = scant__alloc(ctx, w.n_grid + 1, sizeof *w.both);
-    w.any = scant__alloc(ctx, w.n_grid + 1, sizeof *w.any);
-    if (w.grid && w.members && w.sets && w.both && w.any)
-        status = measure_pairs(r, &w, m);
-    scant__free(ctx, w.grid);
-    scant__free(ctx, w.members);
-    scant__free(ctx, w.sets);
-    scant__free(ctx, w.both);
-    scant__free(ctx, w.any);
-    return status;
-}
-
-/* ---- all --------------------------------------------------------------------------- */
+/* ---- all measures ------------------------------------------------------------------ */
 
 scant_status report_measure_runs(report_results *r, report_measures *out) {
     scant__arena *arena = &r->arena;
     size_t n = r->n_strategies + 1;
     *out = (report_measures){0};
-    out->curves = scant__arena_zalloc(arena, n, sizeof *out->curves);
-    out->wholes = scant__arena_zalloc(arena, n, sizeof *out->wholes);
-    out->ends = scant__arena_zalloc(arena, n, sizeof *out->ends);
-    for (size_t i = 0; i < REPORT_THEORIES; i++) {
-        out->theory[i] = scant__arena_zalloc(arena, n, sizeof *out->theory[i]);
-        if (!out->theory[i]) return SCANT_ENOMEM;
-    }
-    out->area = scant__arena_zalloc(arena, r->n_runs + 1, sizeof *out->area);
-    out->areas = scant__arena_zalloc(arena, n, sizeof *out->areas);
-    out->train_seconds = scant__arena_zalloc(arena, n, sizeof *out->train_seconds);
-    out->select_seconds = scant__arena_zalloc(arena, n, sizeof *out->select_seconds);
-    if (!out->curves || !out->wholes || !out->ends || !out->area || !out->areas ||
-        !out->train_seconds || !out->select_seconds)
-        return SCANT_ENOMEM;
+    out->curves = TRY_ZERO(arena, report_curve, n);
+    out->wholes = TRY_ZERO(arena, report_curve, n);
+    out->ends = TRY_ZERO(arena, report_level, n);
+    for (size_t i = 0; i < REPORT_THEORIES; i++)
+        out->theory[i] = TRY_ZERO(arena, report_curve, n);
+    out->area = TRY_ZERO(arena, double, r->n_runs + 1);
+    out->areas = TRY_ZERO(arena, report_spread, n);
+    out->train_seconds = TRY_ZERO(arena, double, n);
+    out->select_seconds = TRY_ZERO(arena, double, n);
     TRY(measure_curves(r, out));
     sum_runs(r, out);
     return SCANT_OK;

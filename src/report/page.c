@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/experiment_ini.h"
 #include "report/results_int.h"
-#include "report/thumbnails.h"
-#include "scant/train.h"
 
 typedef struct page {
     scant__text *out;
@@ -22,46 +19,43 @@ typedef struct page {
     char title[512];
 } page;
 
-/* ---- the experiment ---------------------------------------------------------------- */
-
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
+/* ---- title and totals -------------------------------------------------------------- */
 
 static void make_title(page *p) {
     const report_folder *first = &p->r->folders[0];
     const char *data = report_experiment_value(first, "data", "train");
     const char *model = report_experiment_value(first, "model", "name");
     size_t size = sizeof p->title;
+    const char *slash = data ? strrchr(data, '/') : NULL;
+    if (slash && slash[1]) data = slash + 1;
     if (p->r->n_folders > 1)
         snprintf(p->title, size, "%zu experiments side by side", p->r->n_folders);
     else if (data && *data && model && *model)
-        snprintf(p->title, size, "Active learning on %.200s with %.200s", last_part(data),
-                 model);
+        snprintf(p->title, size, "Active learning on %.200s with %.200s", data, model);
     else
         snprintf(p->title, size, "Active learning: %.400s", first->label);
 }
 
 static void survey(page *p) {
     const report_results *r = p->r;
-    size_t longest = report_longest(r);
+    size_t longest = 0;
     p->first_labels = UINT64_MAX;
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        const report_strategy *strategy = &r->strategies[s];
+        p->n_seeds = size_max(p->n_seeds, strategy->n_runs);
+        longest = size_max(longest, strategy->most_points);
+        if (strategy->most_labels > p->last_labels)
+            p->last_labels = strategy->most_labels;
+    }
     for (size_t i = 0; i < r->n_runs; i++) {
         const report_run *run = &r->runs[i];
         p->unfinished += run->n_points < longest;
+        p->apart += run->n_points == longest && report_last(run)->labels < p->last_labels;
         if (run->points->labels < p->first_labels) p->first_labels = run->points->labels;
-        if (report_last(run)->labels > p->last_labels)
-            p->last_labels = report_last(run)->labels;
     }
-    for (size_t i = 0; i < r->n_runs; i++)
-        p->apart += r->runs[i].n_points == longest &&
-                    report_last(&r->runs[i])->labels < p->last_labels;
-    for (size_t s = 0; s < r->n_strategies; s++)
-        p->n_seeds = size_max(p->n_seeds, r->strategies[s].n_runs);
 }
 
-/* ---- the top ----------------------------------------------------------------------- */
+/* ---- head of the page -------------------------------------------------------------- */
 
 static void add_toggles(const page *p) {
     for (size_t s = 0; s < p->r->n_strategies; s++)
@@ -109,57 +103,49 @@ static void add_alerts(const page *p) {
                     p->r->differ);
 }
 
-/* ---- figures ----------------------------------------------------------------------- */
+/* ---- key figures ------------------------------------------------------------------- */
 
 static void figure_best(const page *p, size_t best) {
     const report_spread *area = &p->view->m->areas[best];
-    double unit = p->r->regression ? 1 : 100;
+    double unit = report_unit(p->r);
+    int decimals = report_decimals(p->r);
     report_addf(p->out,
                 "<div class=\"figure\"><span>Best area under the curve</span><b>%s</b>"
-                "<span>",
-                p->r->strategies[best].name);
-    page_add_amount(p->out, p->view, unit * area->mean, false);
-    scant__text_add(p->out, " \xc2\xb1 ");
-    page_add_amount(p->out, p->view, unit * area->std, false);
-    report_addf(p->out, "%s, %zu run%s</span></div>\n", p->r->regression ? "" : " %",
-                area->n, page_plural(area->n));
+                "<span>%.*f \xc2\xb1 %.*f%s, %zu run%s</span></div>\n",
+                p->r->strategies[best].name, decimals, unit * area->mean, decimals,
+                unit * area->std, p->r->regression ? "" : " %", area->n,
+                page_plural(area->n));
 }
 
 static void figure_difference(const page *p, size_t best) {
-    const scant_pair *pair = NULL;
-    for (size_t i = 0; i < p->view->n_pairs; i++)
-        if (p->view->pairs[i].a == best) pair = &p->view->pairs[i];
+    const scant_pair *pair = page_pair_of(p->view, best);
+    int decimals = report_decimals(p->r);
     if (!pair || !pair->seeds) return;
-    scant__text_add(p->out, "<div class=\"figure\"><span>Its lead over random</span><b>");
-    page_add_amount(p->out, p->view, pair->auc.mean, true);
-    report_addf(p->out, "%s</b><span>", p->r->regression ? "" : " points");
-    if (!isnan(pair->auc.low)) {
-        scant__text_add(p->out, "95 % interval ");
-        page_add_amount(p->out, p->view, pair->auc.low, true);
-        scant__text_add(p->out, " to ");
-        page_add_amount(p->out, p->view, pair->auc.high, true);
-        report_addf(p->out, ", %zu seeds</span></div>\n", pair->seeds);
-    } else if (pair->seeds > 1) {
-        report_addf(p->out, "the same for all %zu seeds: no interval</span></div>\n",
-                    pair->seeds);
-    } else {
-        scant__text_add(p->out, "one seed: no interval</span></div>\n");
-    }
+    report_addf(p->out,
+                "<div class=\"figure\"><span>Its lead over random</span><b>%+.*f%s</b>"
+                "<span>",
+                decimals, pair->auc.mean, p->r->regression ? "" : " points");
+    if (!isnan(pair->auc.low))
+        report_addf(p->out, "95 %% interval %+.*f to %+.*f, %zu seeds", decimals,
+                    pair->auc.low, decimals, pair->auc.high, pair->seeds);
+    else if (pair->seeds > 1)
+        report_addf(p->out, "the same for all %zu seeds: no interval", pair->seeds);
+    else
+        scant__text_add(p->out, "one seed: no interval");
+    scant__text_add(p->out, "</span></div>\n");
 }
 
 static void figure_saved(const page *p) {
     if (!report_has_efficiency(p->view)) return;
-    const report_curve *base = &p->view->m->wholes[p->view->baseline];
-    double goal = p->view->m->ends[p->view->baseline].mean, least = INFINITY;
-    double whole = report_labels_to_reach(p->r, base, goal);
-    size_t best = p->r->n_strategies;
+    double whole = report_needed(p->view, p->view->baseline), least = whole;
+    size_t best = p->view->baseline;
     for (size_t s = 0; s < p->r->n_strategies; s++) {
-        double needed = report_labels_to_reach(p->r, &p->view->m->wholes[s], goal);
-        if (s == p->view->baseline || !(needed < least)) continue;
+        double needed = report_needed(p->view, s);
+        if (!(needed < least)) continue;
         least = needed;
         best = s;
     }
-    if (best == p->r->n_strategies || !(least < whole)) return;
+    if (best == p->view->baseline) return;
     report_addf(p->out,
                 "<div class=\"figure\"><span>Fewer labels than random</span><b>"
                 "%d&#8201;%%</b><span>%s needs %.0f where random needs %.0f</span>"
@@ -192,31 +178,21 @@ static void add_figures(const page *p) {
 
 /* ---- sections ---------------------------------------------------------------------- */
 
-typedef struct section {
-    const char *id, *heading, *note;
-    bool (*has)(const report_view *view); /* NULL: always */
-    const char *without;                  /* shown if there is nothing */
-    report_chart draw;
-    void (*table)(scant__text *out, const report_view *view);
-    bool open; /* the table is not folded */
-} section;
-
-static const section sections[] = {
+const page_section page_sections[PAGE_SECTIONS] = {
     {"curves", "Learning curves",
      "Means over seeds; a band is one standard deviation to either side. Point at the "
      "chart to see values; untick a strategy to hide it.",
-     report_has_curves, "", report_chart_curves, page_table_curves, false},
+     report_has_curves, "Nothing yet.", report_chart_curves, page_table_curves, false},
     {"areas", "Area under the curve",
      "The mean height of a run's curve over its labels: the higher, the sooner the "
      "strategy reached a good result. A dot is a run, a diamond the mean, a bar one "
      "standard deviation.",
-     report_has_curves, "", report_chart_areas, page_table_areas, true},
+     report_has_curves, "Nothing yet.", report_chart_areas, page_table_areas, true},
     {"differences", "Difference to random",
      "The area of each run minus that of random with the same seed, which starts from "
      "the same samples and weights. Mean over n seeds and its 95 % interval by Student's "
      "t. An interval alone that excludes 0 is unlikely to be chance; among many "
-     "intervals "
-     "some exclude 0 by chance, so use p, which is corrected for their number.",
+     "intervals some exclude 0 by chance, so use p, which is corrected for their number.",
      report_has_differences,
      "There is no run of random to compare with: put random among the strategies.",
      report_chart_differences, page_table_differences, false},
@@ -256,22 +232,21 @@ static const section sections[] = {
      report_has_theory,
      "There is no theory.csv with eigenvalues of these runs (loop.theory).",
      report_chart_theory, page_table_theory, false},
-    {"time", "Time", "Seconds per run, mean over seeds.", report_has_curves, "",
-     report_chart_time, page_table_time, false},
+    {"time", "Time", "Seconds per run, mean over seeds.", report_has_curves,
+     "Nothing yet.", report_chart_time, page_table_time, false},
 };
-enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void add_nav(const page *p) {
     scant__text_add(p->out, "<nav aria-label=\"On this page\">");
-    for (size_t i = 0; i < SECTIONS; i++)
-        report_addf(p->out, "<a href=\"#%s\">%s</a> ", sections[i].id,
-                    sections[i].heading);
+    for (size_t i = 0; i < PAGE_SECTIONS; i++)
+        report_addf(p->out, "<a href=\"#%s\">%s</a> ", page_sections[i].id,
+                    page_sections[i].heading);
     scant__text_add(p->out,
                     "<a href=\"#pictures\">First picks</a> <a href=\"#experiment\">"
                     "Experiment</a> <a href=\"#files\">Files</a></nav>\n");
 }
 
-/* A checkbox for each strategy, with its line. Works without a script. */
+/* Adds a checkbox for each strategy, with its line style. Works without a script. */
 static void add_keys(const page *p) {
     if (p->r->n_strategies < 2) return;
     scant__text_add(p->out,
@@ -302,9 +277,9 @@ static void add_balance_note(const page *p) {
     scant__text_add(p->out, "</p>\n");
 }
 
-/* Says why a section has no chart. */
-static void add_missing(const page *p, const section *s) {
-    const char *words = *s->without ? s->without : "Nothing yet.";
+/* Adds the reason why a section has no chart. */
+static void add_missing(const page *p, const page_section *s) {
+    const char *words = s->without;
     bool differences = s->draw == report_chart_differences;
     if (differences && p->view->n_pairs)
         words = "No strategy has a run that can be compared with one of random.";
@@ -315,8 +290,8 @@ static void add_missing(const page *p, const section *s) {
     scant__text_add(p->out, "</section>\n");
 }
 
-static void add_section(const page *p, const section *s) {
-    bool there = !s->has || s->has(p->view);
+static void add_section(const page *p, const page_section *s) {
+    bool there = s->has(p->view);
     page_section_begin(p->out, s->id, s->heading, there ? s->id : NULL);
     if (!there) {
         add_missing(p, s);
@@ -369,18 +344,15 @@ static scant_status add_sheet(const page *p, const report_images *pictures,
 }
 
 static scant_status add_folder_pictures(const page *p, size_t folder, size_t *shown) {
-    report_images pictures;
-    scant_status status = SCANT_OK;
+    AUTO(report_images_close) report_images pictures;
     TRY(report_images_open(p->r, folder, &pictures));
-    for (size_t s = 0; pictures.array && s < p->r->n_strategies && status == SCANT_OK;
-         s++) {
+    for (size_t s = 0; pictures.array && s < p->r->n_strategies; s++) {
         report_sheet sheet = report_sheet_of(p->r, s);
         if (!sheet.n || sheet.folder != folder) continue;
-        status = add_sheet(p, &pictures, &sheet, s);
+        TRY(add_sheet(p, &pictures, &sheet, s));
         ++*shown;
     }
-    report_images_close(&pictures);
-    return status;
+    return SCANT_OK;
 }
 
 static scant_status add_pictures(const page *p) {
@@ -397,19 +369,16 @@ static scant_status add_pictures(const page *p) {
     return SCANT_OK;
 }
 
-/* ---- the end ----------------------------------------------------------------------- */
+/* ---- experiments and files --------------------------------------------------------- */
 
 static void add_lines(scant__text *out, const char *text) {
-    char piece[1024];
-    while (*text) { /* escaping replaces line ends and tabs */
-        size_t length = size_min(strcspn(text, "\n\t\r"), sizeof piece - 1);
-        memcpy(piece, text, length);
-        piece[length] = 0;
-        report_add_escaped(out, piece);
+    while (*text) { /* report_addf() would replace line ends and tabs */
+        size_t length = strcspn(text, "\n\t\r");
+        report_addf(out, "%.*s", (int)length, text);
         text += length;
         if (*text == '\n') scant__text_add(out, "\n");
         if (*text == '\t') scant__text_add(out, "\t");
-        if (*text && strchr("\n\t\r", *text)) text++;
+        if (*text) text++;
     }
 }
 
@@ -470,7 +439,7 @@ scant_status report_write_page(scant__text *out, report_results *r,
     scant__text_add(out, "</header>\n<main>\n");
     add_alerts(&p);
     add_figures(&p);
-    for (size_t i = 0; i < SECTIONS; i++) add_section(&p, &sections[i]);
+    for (size_t i = 0; i < PAGE_SECTIONS; i++) add_section(&p, &page_sections[i]);
     TRY(add_pictures(&p));
     add_experiments(&p);
     TRY(add_files(&p));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all pages share: style sheet, head, sections. And the report's script, which shows
+ * Style sheet, head and sections of all pages, and the script of report.html, which shows
  * values under the pointer.
  */
 #include "report/page.h"
 
-/* In pieces: compilers need not support strings of more than 4095 bytes. */
+/* An array of strings: compilers need not support strings of more than 4095 bytes. */
 static const char *const style[] = {
     ":root{color-scheme:light dark;--back:#f4f6f8;--card:#fff;--text:#1f2733;"
     "--soft:#5a6675;--edge:#e1e6ec;--link:#0067a3;--fill:#eef2f6;--good:#00734f;"
@@ -106,8 +106,8 @@ static const char *const style[] = {
     "@media print{body{background:#fff}section,.figure{break-inside:avoid;border-color:"
     "#ccc}nav,#tip,summary{display:none}}\n"};
 
-/* Shows the values at the nearest number of labels, best strategy first. Names are set as
- * text, never as markup. */
+/* Shows a tooltip with the strategies' values at the number of labels nearest to the
+ * pointer, best first. Names are set as text, never as markup. */
 const char report_page_script[] =
     "(function(){'use strict';\n"
     "var box=document.getElementById('data');if(!box)return;\n"

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A scatter plot of the pool as SVG: every row is a point in two dimensions
+ * A chart of the pool as an SVG file: every row is a point in two dimensions
  * (report/projection.h), labelled rows have the colours of their classes, picks are on
- * top. The file needs no script, font or other file, and is readable on light and on dark
- * backgrounds.
+ * top.
  *
- * Of many rows an even sample is drawn (at most BACKGROUND, LABELLED, PICKS), as the
- * legend says, so a file has less than half a megabyte for any pool. Colours are Okabe
- * and Ito's, for any kind of colour vision; after seven classes the shape of marks
- * changes. Both axes have the same scale, unless one range is FLAT times the other.
+ * Large pools are drawn as an even sample of rows (at most BACKGROUND, LABELLED, PICKS of
+ * each kind; the legend has the counts), so a file has less than half a megabyte. Both
+ * axes have the same scale, unless one range is more than FLAT times the other.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,18 +16,16 @@
 
 #include "data/array.h"
 #include "linalg/products.h"
-#include "report/markup.h"
+#include "report/chart.h"
 #include "report/projection.h"
 
 enum {
     BACKGROUND = 3000,
     LABELLED = 2000,
     PICKS = 4000,
-    NUMBERED = 30,   /* up to so many picks show their rank */
-    EXPLAINED = 400, /* up to so many picks have a title */
-    CLASSES = 14,    /* in the legend */
-    COLOURS = 7,
-    SHAPES = 4,
+    NUMBERED = 30,   /* with more picks, ranks are not drawn */
+    EXPLAINED = 400, /* with more picks, they have no titles */
+    CLASSES = 14,    /* most classes in the legend */
 };
 
 enum { /* pixels */
@@ -43,25 +39,25 @@ enum { /* pixels */
        LEGEND = 598,
        LINE = 20,
 };
-static const double FLAT = 5; /* ratio of ranges from which axes have own scales */
+static const double FLAT = 5; /* ratio of ranges above which axes have own scales */
 
 /* The rows to draw, in drawing order: background, labelled, picks. */
 typedef struct scene {
+    chart c;
     const scant_picks *picks;
-    size_t n, labelled, others; /* of the pool; others: neither labelled nor picked */
-    size_t known;               /* labelled and not picked */
+    size_t others, known; /* unlabelled and labelled rows that are not picked */
     size_t *rows;
-    int64_t *classes;                /* of drawn labelled rows */
-    size_t *ranks;                   /* of drawn picks, from 0 */
+    int64_t *classes;                /* classes of drawn labelled rows */
+    size_t *ranks;                   /* ranks of drawn picks, from 0 */
     size_t background, marks, stars; /* drawn rows of each kind */
-    double *at;                      /* (rows,2), then pixels */
+    double *at;                      /* (rows,2): coordinates, later pixels */
     report_axes axes;
     bool apart; /* axes have own scales */
     double top_weight;
     bool weighted; /* weights differ */
 } scene;
 
-/* ---- which rows -------------------------------------------------------------------- */
+/* ---- rows to draw ------------------------------------------------------------------ */
 
 static size_t most_rows(size_t n, size_t picks) {
     return size_min(n, BACKGROUND) + size_min(n, LABELLED) + size_min(picks, PICKS);
@@ -118,17 +114,13 @@ static void choose_picks(scene *s) {
 }
 
 static scant_status scene_rows(scant__arena *arena, const select_pool *pool, scene *s) {
-    const scant_picks *picks = s->picks;
-    size_t most = most_rows(pool->n, picks->count) + 1;
-    uint64_t *picked = scant__arena_zalloc(arena, pool->n / 64 + 1, sizeof *picked);
-    s->rows = scant__arena_alloc(arena, most, sizeof *s->rows);
-    s->classes = scant__arena_alloc(arena, most, sizeof *s->classes);
-    s->ranks = scant__arena_alloc(arena, most, sizeof *s->ranks);
-    s->at = scant__arena_alloc(arena, most, 2 * sizeof *s->at);
-    if (!picked || !s->rows || !s->classes || !s->ranks || !s->at) return SCANT_ENOMEM;
-    TRY(mark_picks(arena->ctx, picks, pool->n, picked));
-    s->n = pool->n;
-    s->labelled = pool->labelled;
+    size_t most = most_rows(pool->n, s->picks->count) + 1;
+    uint64_t *picked = TRY_ZERO(arena, uint64_t, pool->n / 64 + 1);
+    s->rows = TRY_NEW(arena, size_t, most);
+    s->classes = TRY_NEW(arena, int64_t, most);
+    s->ranks = TRY_NEW(arena, size_t, most);
+    s->at = TRY_NEW(arena, double, 2 * most);
+    TRY(mark_picks(arena->ctx, s->picks, pool->n, picked));
     for (size_t i = 0; i < pool->n; i++) {
         bool known = pool->labelled && select_pool_label(pool, i) >= 0;
         s->known += known && !is_set(picked, i);
@@ -141,33 +133,20 @@ static scant_status scene_rows(scant__arena *arena, const select_pool *pool, sce
 
 /* ---- pixels ------------------------------------------------------------------------ */
 
-typedef struct range {
-    double low, high;
-} range;
-
-static range range_of(const double *at, size_t count, size_t axis) {
-    range r = {INFINITY, -INFINITY};
-    for (size_t i = 0; i < count; i++) {
-        r.low = fmin(r.low, at[2 * i + axis]);
-        r.high = fmax(r.high, at[2 * i + axis]);
-    }
-    return r;
-}
-
-/* Pixels per unit; 0 if all points are equal. Halves, since a range may overflow. */
-static double scale_for(range r, double room) {
-    double half = r.high / 2 - r.low / 2;
-    return half > 0 ? room / 2 / half : 0;
-}
-
 static void to_pixels(scene *s) {
     size_t count = s->background + s->marks + s->stars;
-    double room[2] = {RIGHT - LEFT - 2 * INSIDE, BOTTOM - TOP - 2 * INSIDE};
-    double centre[2] = {(RIGHT + LEFT) / 2.0, (BOTTOM + TOP) / 2.0}, scale[2], middle[2];
+    const double room[2] = {RIGHT - LEFT - 2 * INSIDE, BOTTOM - TOP - 2 * INSIDE};
+    const double centre[2] = {(RIGHT + LEFT) / 2.0, (BOTTOM + TOP) / 2.0};
+    double scale[2], middle[2]; /* scale: pixels per unit; 0 if all points are equal */
     for (size_t a = 0; a < 2; a++) {
-        range r = range_of(s->at, count, a);
-        scale[a] = scale_for(r, room[a]);
-        middle[a] = r.low / 2 + r.high / 2;
+        double low = INFINITY, high = -INFINITY;
+        for (size_t i = 0; i < count; i++) {
+            low = fmin(low, s->at[2 * i + a]);
+            high = fmax(high, s->at[2 * i + a]);
+        }
+        double half = high / 2 - low / 2; /* the whole range may overflow */
+        scale[a] = half > 0 ? room[a] / 2 / half : 0;
+        middle[a] = low / 2 + high / 2;
     }
     double least = fmin(scale[0], scale[1]), most = fmax(scale[0], scale[1]);
     s->apart = least > 0 && most > FLAT * least;
@@ -183,199 +162,130 @@ static void to_pixels(scene *s) {
 /* ---- drawing ----------------------------------------------------------------------- */
 
 static const char style[] =
-    "<style>"
-    "text{font-family:system-ui,sans-serif;font-size:12px;fill:#1b1f24}"
-    ".name{font-size:16px;font-weight:bold}"
-    ".soft{fill:#57606a}"
-    ".paper{fill:#fff}"
-    ".frame{fill:none;stroke:#d0d7de}"
-    ".pool{fill:none;stroke:#a3adb8;stroke-width:4;stroke-linecap:round;"
-    "stroke-opacity:.75}"
-    ".mark{stroke:#1b1f24;stroke-width:.8}"
-    ".pick circle{fill:#1b1f24;stroke:#fff;stroke-width:1.2}"
-    ".pick text{font-size:9px;font-weight:bold;text-anchor:middle;fill:#fff}"
-    ".pick .beside{text-anchor:start;fill:#1b1f24;stroke:#fff;stroke-width:3;"
-    "paint-order:stroke}"
-    "@media(prefers-color-scheme:dark){"
-    "text{fill:#e6edf3}.soft{fill:#9aa4af}.paper{fill:#14171c}.frame{stroke:#3a424c}"
-    ".pool{stroke:#66707c}.mark{stroke:#e6edf3}"
-    ".pick circle{fill:#f6f8fa;stroke:#14171c}.pick text{fill:#14171c}"
-    ".pick .beside{fill:#f6f8fa;stroke:#14171c}}"
-    "</style>\n";
+    "<style>.pool{stroke:currentColor;stroke-width:4;stroke-linecap:round;opacity:.5}"
+    ".pick circle{fill:#1f2733;stroke:#fff;stroke-width:1.2}"
+    ".beside{stroke:#fff;stroke-width:3;paint-order:stroke}"
+    "@media(prefers-color-scheme:dark){.pick circle{fill:#e8edf4;stroke:#171c23}"
+    ".beside{stroke:#171c23}}</style>\n";
 
-static const char *const colours[COLOURS] = {"#e69f00", "#56b4e9", "#009e73", "#f0e442",
-                                             "#0072b2", "#d55e00", "#cc79a7"};
-
-/* Relative to the centre: a circle, a square, a triangle, a diamond. */
-static const char *const shapes[SHAPES] = {"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
-                                           "m-4-4h8v8h-8z", "m0-5.5l5 9h-10z",
-                                           "m0-5.5l5.5 5.5l-5.5 5.5l-5.5-5.5z"};
-
-static void add_point(scant__text *out, double x, double y) {
-    report_addf(out, "M%f %f", x, y);
+/* Draws points (n,2) as lines of length 0 with round ends. */
+static void draw_background(const scene *s, const double *at, size_t n) {
+    scant__text_add(s->c.out, "<path class=\"pool k0\" d=\"");
+    for (size_t i = 0; i < n; i++)
+        report_addf(s->c.out, "M%f %fh0", at[2 * i], at[2 * i + 1]);
+    scant__text_add(s->c.out, "\"/>\n");
 }
 
-static void add_words(scant__text *out, double x, double y, const char *class_name) {
-    report_addf(out, "<text x=\"%f\" y=\"%f\"", x, y);
-    if (class_name) report_addf(out, " class=\"%s\"", class_name);
-    scant__text_add(out, ">");
+/* Draws marks (n,2) of one class. */
+static void draw_class(const scene *s, int64_t class_id, const double *at, size_t n) {
+    chart_style look = chart_style_number((size_t)class_id);
+    report_addf(s->c.out, "<path class=\"mark k%u\" d=\"", look.colour);
+    for (size_t i = 0; i < n; i++)
+        report_addf(s->c.out, "M%f %f%s", at[2 * i], at[2 * i + 1], chart_shape(look));
+    scant__text_add(s->c.out, "\"/>\n");
 }
 
-static void draw_background(scant__text *out, const scene *s) {
-    if (!s->background) return;
-    scant__text_add(out, "<path class=\"pool\" d=\"");
-    for (size_t i = 0; i < s->background; i++) {
-        add_point(out, s->at[2 * i], s->at[2 * i + 1]);
-        scant__text_add(out, "h0");
-    }
-    scant__text_add(out, "\"/>\n");
-}
-
-static void begin_mark(scant__text *out, int64_t class_id) {
-    scant__text_addf(out, "<path class=\"mark\" fill=\"%s\" d=\"",
-                     colours[class_id % COLOURS]);
-}
-
-static const char *shape_of(int64_t class_id) {
-    return shapes[class_id / COLOURS % SHAPES];
-}
-
-/* Consecutive marks of one class share an element. */
-static void draw_marks(scant__text *out, const scene *s) {
-    const double *at = s->at + 2 * s->background;
-    for (size_t i = 0; i < s->marks; i++) {
-        bool same = i > 0 && s->classes[i] == s->classes[i - 1];
-        if (!same && i > 0) scant__text_add(out, "\"/>\n");
-        if (!same) begin_mark(out, s->classes[i]);
-        add_point(out, at[2 * i], at[2 * i + 1]);
-        scant__text_add(out, shape_of(s->classes[i]));
-    }
-    if (s->marks) scant__text_add(out, "\"/>\n");
+/* Returns the end of the range of equal classes that starts at i. */
+static size_t same_end(const scene *s, size_t i) {
+    size_t end = i + 1;
+    while (end < s->marks && s->classes[end] == s->classes[i]) end++;
+    return end;
 }
 
 static double radius(const scene *s, double weight) {
-    bool numbered = s->picks->count <= NUMBERED;
     if (s->weighted)
         return 3 + 7 * sqrt(s->top_weight > 0 ? fmax(0, weight) / s->top_weight : 0);
-    return numbered ? 7.5 : s->stars <= 300 ? 4.5 : 3.5;
+    return s->picks->count <= NUMBERED ? 7.5 : s->stars <= 300 ? 4.5 : 3.5;
 }
 
-static void draw_pick(scant__text *out, const scene *s, size_t i) {
+static void draw_pick(const scene *s, size_t i) {
     const double *at = s->at + 2 * (s->background + s->marks + i);
     const scant_pick *pick = &s->picks->items[s->ranks[i]];
-    bool numbered = s->picks->count <= NUMBERED;
-    bool explained = s->picks->count <= EXPLAINED;
+    bool explained = s->picks->count <= EXPLAINED, inside = !s->weighted;
     double r = radius(s, pick->weight);
     if (explained)
-        report_addf(out, "<g><title>pick %zu: row %zu, score %g", s->ranks[i] + 1,
+        report_addf(s->c.out, "<g><title>pick %zu: row %zu, score %g", s->ranks[i] + 1,
                     pick->index, pick->score);
-    if (explained && s->weighted) report_addf(out, ", weight %g", pick->weight);
-    scant__text_add(out, explained ? "</title>" : "");
-    report_addf(out, "<circle cx=\"%f\" cy=\"%f\" r=\"%f\"/>", at[0], at[1], r);
-    if (numbered) {
-        bool inside = !s->weighted;
-        add_words(out, at[0] + (inside ? 0 : r + 2), at[1] + 3, inside ? NULL : "beside");
-        scant__text_addf(out, "%zu</text>", s->ranks[i] + 1);
+    if (explained && s->weighted) report_addf(s->c.out, ", weight %g", pick->weight);
+    scant__text_add(s->c.out, explained ? "</title>" : "");
+    report_addf(s->c.out, "<circle cx=\"%f\" cy=\"%f\" r=\"%f\"/>", at[0], at[1], r);
+    if (s->picks->count <= NUMBERED) {
+        chart_text_begin(&s->c, at[0] + (inside ? 0 : r + 2), at[1] + 3,
+                         inside ? "middle" : "start",
+                         inside ? "tiny strong onto" : "tiny strong beside");
+        report_addf(s->c.out, "%zu</text>", s->ranks[i] + 1);
     }
-    scant__text_add(out, explained ? "</g>\n" : "\n");
+    scant__text_add(s->c.out, explained ? "</g>\n" : "\n");
 }
 
-/* The best last, on top. */
-static void draw_picks(scant__text *out, const scene *s) {
-    scant__text_add(out, "<g class=\"pick\">\n");
-    for (size_t i = s->stars; i-- > 0;) draw_pick(out, s, i);
-    scant__text_add(out, "</g>\n");
+static void draw_points(const scene *s) {
+    if (s->background) draw_background(s, s->at, s->background);
+    for (size_t i = 0, end; i < s->marks; i = end) {
+        end = same_end(s, i);
+        draw_class(s, s->classes[i], s->at + 2 * (s->background + i), end - i);
+    }
+    scant__text_add(s->c.out, "<g class=\"pick\">\n");
+    for (size_t i = s->stars; i-- > 0;) draw_pick(s, i); /* the best last, on top */
+    scant__text_add(s->c.out, "</g>\n");
 }
 
-/* ---- words ------------------------------------------------------------------------- */
+/* ---- axes, title and legend -------------------------------------------------------- */
 
-static void draw_axis(scant__text *out, const scene *s, size_t d, size_t axis) {
-    if (d == 1 && axis == 1) return;
-    if (axis == 0)
-        scant__text_addf(out,
-                         "<text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
-                         (LEFT + RIGHT) / 2, BOTTOM + 22);
-    else
-        scant__text_addf(
-            out,
-            "<text class=\"soft\" transform=\"translate(%d %d) rotate(-90)\" "
-            "text-anchor=\"middle\">",
-            LEFT - 14, (TOP + BOTTOM) / 2);
+static void draw_axis(const scene *s, size_t axis) {
+    const char *scale = s->apart ? ", to its own scale" : "";
+    char words[96];
     if (s->axes.components)
-        scant__text_addf(out, "principal component %zu (%d%% of the variance)", axis + 1,
-                         (int)lround(100 * s->axes.share[axis]));
+        snprintf(words, sizeof words, "principal component %zu (%d%% of the variance)%s",
+                 axis + 1, (int)lround(100 * s->axes.share[axis]), scale);
     else
-        scant__text_addf(out, "feature %zu", axis);
-    if (s->apart) scant__text_add(out, ", to its own scale");
-    scant__text_add(out, "</text>\n");
+        snprintf(words, sizeof words, "feature %zu%s", axis, scale);
+    if (axis)
+        chart_text_up(&s->c, LEFT - 14, (TOP + BOTTOM) / 2.0, words);
+    else
+        chart_text(&s->c, (LEFT + RIGHT) / 2.0, BOTTOM + 22, "middle", "soft", words, 80);
 }
 
-static void add_name(scant__text *out, const scene *s) {
-    if (s->picks->strategy) report_add_escaped(out, s->picks->strategy);
-    scant__text_addf(out, "%s%zu of %zu rows picked", s->picks->strategy ? ": " : "",
-                     s->picks->count, s->n);
+static scant_status draw_head(scant__arena *arena, const scene *s, const select_pool *p) {
+    const char *strategy = s->picks->strategy ? s->picks->strategy : "";
+    const char *name = scant__arena_format(arena, "%s%s%zu of %zu rows picked", strategy,
+                                           *strategy ? ": " : "", s->picks->count, p->n);
+    const char *about =
+        scant__arena_format(arena, "%zu labelled before, %zu left, %zu feature%s",
+                            p->labelled, s->others, p->d, p->d == 1 ? "" : "s");
+    if (!name || !about) return SCANT_ENOMEM;
+    chart_begin(&s->c, "plot", name, name, about);
+    scant__text_add(s->c.out, style);
+    chart_text(&s->c, 20, 50, "start", "soft", about, 80);
+    chart_line(&s->c, "axis", LEFT, BOTTOM, RIGHT, BOTTOM);
+    chart_line(&s->c, "axis", LEFT, TOP, LEFT, BOTTOM);
+    for (size_t axis = 0; axis < size_min(p->d, 2); axis++) draw_axis(s, axis);
+    return SCANT_OK;
 }
 
-static void draw_head(scant__text *out, const scene *s, size_t d) {
-    scant__text_addf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-        "viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-        WIDTH, HEIGHT, WIDTH, HEIGHT);
-    add_name(out, s);
-    scant__text_add(out, "</title>\n");
-    scant__text_add(out, style);
-    scant__text_addf(
-        out,
-        "<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
-        "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n",
-        WIDTH, HEIGHT, LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
-    add_words(out, LEFT, 28, "name");
-    add_name(out, s);
-    scant__text_add(out, "</text>\n");
-    add_words(out, LEFT, 50, "soft");
-    scant__text_addf(out, "%zu labelled before, %zu left, %zu feature%s</text>\n",
-                     s->labelled, s->others, d, d == 1 ? "" : "s");
-    draw_axis(out, s, d, 0);
-    draw_axis(out, s, d, 1);
-}
-
-/* The text of a line of the legend; returns the height of the next one. */
+/* Adds the text of a line of the legend; returns y of the next line. */
 SCANT__PRINTF(4, 5)
-static double legend_words(scant__text *out, double y, const char *class_name,
+static double legend_words(const scene *s, double y, const char *class_name,
                            const char *format, ...) {
     char words[80];
     va_list args;
     va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
     va_end(args);
-    add_words(out, LEGEND + 14, y + 4, class_name);
-    report_add_escaped(out, words);
-    scant__text_add(out, "</text>\n");
+    chart_text(&s->c, LEGEND + 14, y + 4, "start", class_name, words, 80);
     return y + LINE;
 }
 
-static double legend_picks(scant__text *out, const scene *s, double y) {
+static double legend_picks(const scene *s, double y) {
     if (!s->stars) return y;
-    scant__text_addf(out, "<g class=\"pick\"><circle cx=\"%d\" cy=\"%d\" r=\"5\"/></g>\n",
-                     LEGEND, (int)y);
-    y = legend_words(out, y, NULL, "picked (%zu)", s->picks->count);
+    report_addf(s->c.out, "<g class=\"pick\"><circle cx=\"%d\" cy=\"%f\" r=\"5\"/></g>\n",
+                LEGEND, y);
+    y = legend_words(s, y, "", "picked (%zu)", s->picks->count);
     if (s->stars < s->picks->count)
-        y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->stars);
+        y = legend_words(s, y - 4, "soft", "%zu of them drawn", s->stars);
     if (s->picks->count <= NUMBERED)
-        y = legend_words(out, y - 4, "soft", "with their ranks");
-    if (s->weighted) y = legend_words(out, y - 4, "soft", "size: weight");
+        y = legend_words(s, y - 4, "soft", "with their ranks");
+    if (s->weighted) y = legend_words(s, y - 4, "soft", "size: weight");
     return y;
-}
-
-static double legend_class(scant__text *out, double y, int64_t class_id, size_t count) {
-    begin_mark(out, class_id);
-    add_point(out, LEGEND, y);
-    scant__text_add(out, shape_of(class_id));
-    scant__text_add(out, "\"/>\n");
-    add_words(out, LEGEND + 14, y + 4, NULL);
-    scant__text_addf(out, "labelled as %" PRId64 " (%zu)</text>\n", class_id, count);
-    return y + LINE;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -383,38 +293,38 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts s->classes. */
-static double legend_classes(scant__text *out, scene *s, double y) {
+/* Adds the classes to the legend; returns y of the next line. Sorts s->classes. */
+static double legend_classes(const scene *s, double y) {
     size_t shown = 0, more = 0;
     qsort(s->classes, s->marks, sizeof *s->classes, by_value);
     for (size_t i = 0, end; i < s->marks; i = end) {
-        for (end = i + 1; end < s->marks && s->classes[end] == s->classes[i];) end++;
-        if (shown++ < CLASSES)
-            y = legend_class(out, y, s->classes[i], end - i);
-        else
+        end = same_end(s, i);
+        if (shown++ < CLASSES) {
+            draw_class(s, s->classes[i], (double[]){LEGEND, y}, 1);
+            y = legend_words(s, y, "", "labelled as %" PRId64 " (%zu)", s->classes[i],
+                             end - i);
+        } else {
             more++;
+        }
     }
-    if (more) y = legend_words(out, y - 4, "soft", "and %zu more classes", more);
+    if (more) y = legend_words(s, y - 4, "soft", "and %zu more classes", more);
     if (s->marks < s->known)
-        y = legend_words(out, y - 4, "soft", "%zu of them drawn", s->marks);
+        y = legend_words(s, y - 4, "soft", "%zu of them drawn", s->marks);
     return y;
 }
 
-static void draw_legend(scant__text *out, scene *s) {
-    double y = legend_picks(out, s, TOP + 10);
-    y = legend_classes(out, s, y);
+static void draw_legend(const scene *s) {
+    double y = legend_classes(s, legend_picks(s, TOP + 10));
     if (!s->background) return;
-    scant__text_add(out, "<path class=\"pool\" d=\"");
-    add_point(out, LEGEND, y);
-    scant__text_add(out, "h0\"/>\n");
-    y = legend_words(out, y, NULL, "unlabelled (%zu)", s->others);
+    draw_background(s, (double[]){LEGEND, y}, 1);
+    y = legend_words(s, y, "", "unlabelled (%zu)", s->others);
     if (s->background < s->others)
-        legend_words(out, y - 4, "soft", "%zu of them drawn", s->background);
+        legend_words(s, y - 4, "soft", "%zu of them drawn", s->background);
 }
 
-/* ---- all together ------------------------------------------------------------------ */
+/* ---- memory and public functions --------------------------------------------------- */
 
-/* The most bytes of a plot's text: points, marks, picks. */
+/* Returns an upper bound on the bytes of a plot's text. */
 static size_t text_bytes(size_t n, size_t picks) {
     size_t stars = size_min(picks, PICKS), explained = picks <= EXPLAINED ? stars : 0;
     return (16 << 10) + size_min(n, BACKGROUND) * 16 + size_min(n, LABELLED) * 128 +
@@ -458,11 +368,15 @@ scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, siz
     return check_memory(ctx, &pool, *memory);
 }
 
-static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
-                         const scant_picks *picks, scant__text *out) {
-    scant_ctx *ctx = arena->ctx;
+scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
+                              const scant_picks *picks, void **bytes, size_t *size) {
+    AUTO(scant__text_end) scant__text out = {.ctx = ctx};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    scene s = {.c = {&out, CHART_FILE, WIDTH, HEIGHT}, .picks = picks};
     select_pool pool;
-    scene s = {.picks = picks};
+    char *text = NULL;
+    *bytes = NULL;
+    *size = 0;
     TRY(open_pool(ctx, evidence, &pool));
     if (pool.n != picks->rows)
         return scant__fail(ctx, SCANT_EINPUT,
@@ -470,33 +384,16 @@ static scant_status plot(scant__arena *arena, const scant_evidence *evidence,
                            scant_array_name(pool.features), pool.n, picks->rows);
     size_t need = size_add(ctx->used, plot_memory(ctx, &pool, picks->count));
     TRY(check_memory(ctx, &pool, need));
-    TRY(select_pool_read(arena, &pool));
-    TRY(scene_rows(arena, &pool, &s));
-    size_t count = s.background + s.marks + s.stars;
-    TRY(report_project(arena, &pool, s.rows, count, s.at, &s.axes));
+    TRY(select_pool_read(&arena, &pool));
+    TRY(scene_rows(&arena, &pool, &s));
+    TRY(report_project(&arena, &pool, s.rows, s.background + s.marks + s.stars, s.at,
+                       &s.axes));
     to_pixels(&s);
-    draw_head(out, &s, pool.d);
-    draw_background(out, &s);
-    draw_marks(out, &s);
-    draw_picks(out, &s);
-    draw_legend(out, &s);
-    scant__text_add(out, "</svg>\n");
-    return SCANT_OK;
-}
-
-scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
-                              const scant_picks *picks, void **bytes, size_t *size) {
-    scant__arena arena;
-    scant__text out;
-    *bytes = NULL;
-    *size = 0;
-    scant__arena_init(&arena, ctx);
-    scant__text_init(&out, ctx);
-    scant_status status = plot(&arena, evidence, picks, &out);
-    scant__arena_end(&arena);
-    char *text = NULL;
-    if (status == SCANT_OK) status = scant__text_take(&out, &text, size);
-    scant__text_end(&out);
+    TRY(draw_head(&arena, &s, &pool));
+    draw_points(&s);
+    draw_legend(&s);
+    chart_end(&s.c);
+    TRY(scant__text_take(&out, &text, size));
     *bytes = text;
-    return status;
+    return SCANT_OK;
 }

@@ -11,11 +11,11 @@
 enum {
     SMALL_WIDTH = 1024, /* most features for an exact Gram matrix */
     BLOCK = 8,          /* vectors of subspace iteration */
-    STEPS = 40,         /* of it, most */
+    STEPS = 40,         /* most steps of subspace iteration */
 };
 static const size_t MOST_GRAM = (size_t)64 << 30;  /* n d^2: a few seconds */
 static const size_t MOST_WIDE = (size_t)128 << 20; /* n d, read in every step */
-static const double SETTLED = 1e-5; /* of the variance, from step to step */
+static const double SETTLED = 1e-5; /* change in a step, relative to the variance */
 
 /* ---- even samples ----------------------------------------------------------------- */
 
@@ -43,25 +43,23 @@ bool report_sample_takes(report_sample *s) {
     return true;
 }
 
-/* ---- rows, less their mean --------------------------------------------------------- */
+/* ---- centred rows ------------------------------------------------------------------ */
 
 typedef struct centred {
     la_rows inner; /* doubles */
     const double *mean;
 } centred;
 
-/* Centred before multiplying: for a pool far from the origin, moments about it would lose
- * all digits. */
+/* Rows are centred before multiplying: for a pool far from the origin, products of the
+ * rows themselves would lose all digits. */
 static void centred_fetch(const void *self, size_t first, size_t count, void *out) {
     const centred *c = self;
     size_t d = c->inner.d;
-    double *x = out;
-    if (c->inner.base)
-        memcpy(x, (const double *)c->inner.base + first * d, count * d * sizeof *x);
-    else
-        c->inner.fetch(c->inner.self, first, count, x);
+    double *centred_rows = out;
+    const double *x = la_rows_get(&c->inner, first, count, out);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < d; k++) x[i * d + k] -= c->mean[k];
+        for (size_t k = 0; k < d; k++)
+            centred_rows[i * d + k] = x[i * d + k] - c->mean[k];
 }
 
 /* ---- components -------------------------------------------------------------------- */
@@ -85,25 +83,20 @@ static size_t rows_used(const select_pool *pool) {
     return most < pool->n ? most : pool->n;
 }
 
-typedef struct iteration {
-    const double *basis; /* (BLOCK,d) */
-    size_t d;
-} iteration;
-
 /* image (d,BLOCK) += X^T (X basis^T); its last column is the sum of squares. */
 static void image_block(void *arg, const la_block *b) {
-    const iteration *it = arg;
-    size_t d = it->d, width = BLOCK + 1;
-    la_nt(b->count, BLOCK, d, b->h, d, it->basis, d, b->room, BLOCK);
+    const pca *p = arg;
+    size_t d = p->d, width = BLOCK + 1;
+    la_nt(b->count, BLOCK, d, b->h, d, p->basis, d, b->room, BLOCK);
     la_tn_add(d, BLOCK, b->count, b->h, d, b->room, BLOCK, b->sum, width);
     for (size_t i = 0; i < b->count; i++)
         for (size_t k = 0; k < d; k++)
             b->sum[k * width + BLOCK] += b->h[i * d + k] * b->h[i * d + k];
 }
 
-static la_job image_job(size_t d, iteration *it) {
+static la_job image_job(size_t d, pca *p) {
     return (la_job){.fn = image_block,
-                    .arg = it,
+                    .arg = p,
                     .room = BLOCK,
                     .cost = 2 * BLOCK * d,
                     .height = d,
@@ -157,15 +150,13 @@ static scant_status ritz(scant_ctx *ctx, const pca *p, double values[BLOCK],
 static scant_status wide_components(scant_ctx *ctx, const la_view *x, pca *p,
                                     double values[2], double *total) {
     scant__rng rng = {0, SCANT__RNG_PROPOSE};
-    iteration it = {p->basis, p->d};
-    la_job job = image_job(p->d, &it);
     double ritzes[BLOCK], turn[BLOCK * BLOCK];
     values[0] = values[1] = 0;
     for (size_t k = 0; k < BLOCK * p->d; k++)
         p->basis[k] = scant__rng_unit(&rng, k) - 0.5;
     for (int step = 0; step < STEPS; step++) {
         orthonormalise(p->basis, BLOCK, p->d);
-        TRY(la_walk(x, &job, p->image, &p->work));
+        TRY(la_walk(x, image_job(p->d, p), p->image, &p->work));
         TRY(ritz(ctx, p, ritzes, turn));
         *total = 0;
         for (size_t k = 0; k < p->d; k++) *total += p->image[k * (BLOCK + 1) + BLOCK];
@@ -214,17 +205,15 @@ static void fix_sign(double *axes, size_t d, size_t a) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* A buffer for all products, one after the other. */
+/* Returns the size of the buffer that all products share. */
 static size_t work_memory(const select_pool *pool, size_t count, unsigned threads) {
     la_rows h = {.n = pool->n, .d = pool->d, .type = LA_F64};
     la_view x = {.h = &h, .m = rows_used(pool)}, shown = {.h = &h, .m = count};
-    la_job job = image_job(pool->d, NULL);
-    size_t sums = la_sums_memory(&x, threads),
-           times = la_times_memory(&shown, 2, threads);
-    size_t other = is_wide(pool->d) ? la_walk_memory(&x, &job, threads)
-                                    : la_gram_memory(&x, threads);
-    size_t most = sums > times ? sums : times;
-    return most > other ? most : other;
+    size_t means =
+        size_max(la_sums_memory(&x, threads), la_times_memory(&shown, 2, threads));
+    return size_max(means, is_wide(pool->d)
+                               ? la_walk_memory(&x, image_job(pool->d, NULL), threads)
+                               : la_gram_memory(&x, threads));
 }
 
 static size_t doubles_cost(size_t count) {
@@ -244,31 +233,27 @@ size_t report_project_memory(const select_pool *pool, size_t count, unsigned thr
         own = size_add(own, doubles_cost(d * d + d));
         own = size_add(own, doubles_cost(la_eigh_room(d, true)));
     }
-    return scan > own ? scan : own;
+    return size_max(scan, own);
 }
 
 static scant_status pca_init(pca *p, scant__arena *arena, const select_pool *pool,
                              size_t count) {
     size_t d = pool->d;
     *p = (pca){.d = d, .m = rows_used(pool)};
-    p->mean = scant__arena_alloc(arena, d, sizeof *p->mean);
-    p->axes = scant__arena_alloc(arena, 2 * d, sizeof *p->axes);
-    if (!p->mean || !p->axes) return SCANT_ENOMEM;
+    p->mean = TRY_NEW(arena, double, d);
+    p->axes = TRY_NEW(arena, double, 2 * d);
     if (is_wide(d)) {
-        p->basis = scant__arena_alloc(arena, BLOCK * d, sizeof *p->basis);
-        p->image = scant__arena_alloc(arena, (BLOCK + 1) * d, sizeof *p->image);
-        if (!p->basis || !p->image) return SCANT_ENOMEM;
+        p->basis = TRY_NEW(arena, double, BLOCK *d);
+        p->image = TRY_NEW(arena, double, (BLOCK + 1) * d);
     } else {
-        p->gram = scant__arena_alloc(arena, d * d + d, sizeof *p->gram);
-        p->room = scant__arena_alloc(arena, la_eigh_room(d, true), sizeof *p->room);
-        if (!p->gram || !p->room) return SCANT_ENOMEM;
+        p->gram = TRY_NEW(arena, double, d *d + d);
+        p->room = TRY_NEW(arena, double, la_eigh_room(d, true));
         p->values = p->gram + d * d;
     }
     if (p->m < pool->n) {
         report_sample sample = report_sample_begin(pool->n, p->m);
         size_t taken = 0;
-        p->rows = scant__arena_alloc(arena, p->m, sizeof *p->rows);
-        if (!p->rows) return SCANT_ENOMEM;
+        p->rows = TRY_NEW(arena, size_t, p->m);
         for (size_t i = 0; i < pool->n; i++)
             if (report_sample_takes(&sample)) p->rows[taken++] = i;
         p->m = taken;
@@ -276,7 +261,7 @@ static scant_status pca_init(pca *p, scant__arena *arena, const select_pool *poo
     return la_work_init(&p->work, arena, work_memory(pool, count, arena->ctx->threads));
 }
 
-/* ---- all together ------------------------------------------------------------------ */
+/* ---- the projection ---------------------------------------------------------------- */
 
 static scant_status project(scant__arena *arena, const select_pool *pool,
                             const la_rows *h, const size_t *rows, size_t count,
@@ -305,23 +290,20 @@ static scant_status project(scant__arena *arena, const select_pool *pool,
 
 static void copy_features(const la_rows *h, const size_t *rows, size_t count,
                           double *out) {
-    double x[2] = {0, 0};
+    double room[2];
     for (size_t i = 0; i < count; i++) {
-        if (h->base)
-            memcpy(x, (const double *)h->base + rows[i] * h->d, h->d * sizeof *x);
-        else
-            h->fetch(h->self, rows[i], 1, x);
+        const double *x = la_rows_get(h, rows[i], 1, room);
         out[2 * i] = x[0];
-        out[2 * i + 1] = x[1];
+        out[2 * i + 1] = h->d == 2 ? x[1] : 0;
     }
 }
 
 scant_status report_project(scant__arena *arena, const select_pool *pool,
                             const size_t *rows, size_t count, double *out,
                             report_axes *axes) {
+    AUTO(scant__arena_end) scant__arena own = {.ctx = arena->ctx};
     select_features f;
     la_rows h;
-    scant__arena own;
     TRY(select_features_scan(arena, pool, false, &f));
     f.type = LA_F64;
     select_feature_rows(&f, &h);
@@ -331,8 +313,5 @@ scant_status report_project(scant__arena *arena, const select_pool *pool,
         copy_features(&h, rows, count, out);
         return SCANT_OK;
     }
-    scant__arena_init(&own, arena->ctx);
-    scant_status s = project(&own, pool, &h, rows, count, out, axes);
-    scant__arena_end(&own);
-    return s;
+    return project(&own, pool, &h, rows, count, out, axes);
 }

@@ -4,17 +4,16 @@
  * modern neural networks", 2017): the bins of all runs added up, and the mean over runs
  * of the expected calibration error, which is computed from each run's own bins.
  *
- * All runs are taken at the same round, so that their networks have seen as many labels:
- * the last round of which all have bins before and after scaling, or else before. Cost: a
- * binary search in each run for every round of the run with the fewest bins.
+ * All runs are taken at the same round, to compare networks with equally many labels: the
+ * last in which all have bins before and after scaling, or else before. Cost: a binary
+ * search in each run for every round of the run with the fewest bins.
  */
 #include <math.h>
 
 #include "report/measures.h"
 #include "report/stats.h"
-#include "scant/train.h"
 
-/* The run with the fewest bins, at least one; NULL: no run has bins. */
+/* Returns the run with the fewest bins among those that have any; NULL: none. */
 static const report_run *shortest(const report_strategy *strategy) {
     const report_run *out = NULL;
     for (size_t i = 0; i < strategy->n_runs; i++) {
@@ -33,7 +32,8 @@ static bool all_have(const report_strategy *strategy, uint32_t round, uint32_t l
     return true;
 }
 
-/* last: the bins that are needed, REPORT_AFTER (both) or REPORT_BEFORE. */
+/* Sets *out to the last round in which all runs have bins before scaling (and after it,
+ * if last is REPORT_AFTER). False: none. */
 static bool last_round(const report_strategy *strategy, uint32_t last, uint32_t *out) {
     const report_run *run = shortest(strategy);
     for (size_t i = run->n_bins; i-- > 0;) {
@@ -44,7 +44,7 @@ static bool last_round(const report_strategy *strategy, uint32_t last, uint32_t 
     return false;
 }
 
-/* Returns the expected calibration error of a run, and adds its bins to the whole. */
+/* Returns the expected calibration error of a run, and adds its bins to `whole`. */
 static double add_run(const report_bin *bins, size_t n, report_bin *whole,
                       double *samples) {
     double error = 0, count = 0;
@@ -70,11 +70,7 @@ static void add_labels(const report_run *run, report_reliability *out) {
     }
 }
 
-static report_spread spread_of(const double *x, size_t n) {
-    return (report_spread){n ? stats_mean(x, n) : 0, stats_std(x, n), n};
-}
-
-/* numbers: room for three for each run. */
+/* numbers: a buffer of three doubles for each run. */
 static void measure(const report_strategy *strategy, uint32_t last, double *numbers,
                     report_reliability *out) {
     double *errors[REPORT_WHENS] = {numbers, numbers + strategy->n_runs};
@@ -95,7 +91,7 @@ static void measure(const report_strategy *strategy, uint32_t last, double *numb
         out->runs++;
     }
     for (uint32_t when = 0; when <= last; when++) {
-        out->error[when] = spread_of(errors[when], out->runs);
+        out->error[when] = report_spread_of(errors[when], out->runs);
         for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
             report_bin *bin = &out->bins[when][b];
             if (!(bin->count > 0)) continue;
@@ -103,15 +99,13 @@ static void measure(const report_strategy *strategy, uint32_t last, double *numb
             bin->accuracy /= bin->count;
         }
     }
-    out->temperature = spread_of(temperatures, told);
+    out->temperature = report_spread_of(temperatures, told);
 }
 
 scant_status report_measure_reliability(report_results *r, report_measures *m) {
     scant__arena *arena = &r->arena;
-    m->reliability =
-        scant__arena_zalloc(arena, r->n_strategies + 1, sizeof *m->reliability);
-    double *numbers = scant__arena_alloc(arena, r->n_runs + 1, 3 * sizeof *numbers);
-    if (!m->reliability || !numbers) return SCANT_ENOMEM;
+    m->reliability = TRY_ZERO(arena, report_reliability, r->n_strategies + 1);
+    double *numbers = TRY_NEW(arena, double, 3 * (r->n_runs + 1));
     for (size_t s = 0; s < r->n_strategies; s++) {
         report_reliability *out = &m->reliability[s];
         uint32_t last = REPORT_AFTER, round;
@@ -120,11 +114,8 @@ scant_status report_measure_reliability(report_results *r, report_measures *m) {
                      last_round(&r->strategies[s], last = REPORT_BEFORE, &round);
         if (!found) continue;
         out->round = round;
-        for (size_t when = 0; when < REPORT_WHENS; when++) {
-            out->bins[when] =
-                scant__arena_zalloc(arena, SCANT_CALIBRATION_BINS, sizeof(report_bin));
-            if (!out->bins[when]) return SCANT_ENOMEM;
-        }
+        for (size_t when = 0; when < REPORT_WHENS; when++)
+            out->bins[when] = TRY_ZERO(arena, report_bin, SCANT_CALIBRATION_BINS);
         measure(&r->strategies[s], last, numbers, out);
     }
     return SCANT_OK;

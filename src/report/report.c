@@ -3,19 +3,18 @@
  * Writes the files that are computed from curve.csv and picks.csv. Each is written
  * atomically, the page last.
  *
- * A folder that several others are merged into also gets curve.csv, picks.csv and
- * theory.csv (and calibration.csv, except for regression), and sources.txt, which marks
- * it as merged: results of an experiment are never overwritten. Charts of an earlier
- * report that no longer apply are removed.
+ * If the output folder is not an input folder, it also gets the merged curve.csv,
+ * picks.csv, theory.csv and (except for regression) calibration.csv, and sources.txt,
+ * which marks it as merged: results of an experiment are never overwritten. Charts of an
+ * earlier report that no longer apply are removed.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "data/file.h"
-#include "report/compare.h"
 #include "report/page.h"
 #include "report/results_int.h"
-#include "scant/train.h"
 
 typedef struct reporting {
     scant_ctx *ctx;
@@ -26,7 +25,7 @@ typedef struct reporting {
     bool elsewhere; /* out is not one of the folders that are read */
 } reporting;
 
-/* ---- the folder -------------------------------------------------------------------- */
+/* ---- output folder ----------------------------------------------------------------- */
 
 static scant_status choose_folder(reporting *w, const char *const *dirs, size_t n,
                                   const char *out) {
@@ -60,43 +59,63 @@ static scant_status check_folder(reporting *w) {
     return scant__folder_make(w->ctx, w->out);
 }
 
-/* ---- its files --------------------------------------------------------------------- */
+/* ---- output files ------------------------------------------------------------------ */
 
-static scant_status put_file(reporting *w, const char *name, scant__text *text) {
-    char *bytes;
-    size_t size;
-    TRY(scant__text_take(text, &bytes, &size));
+static scant_status put_file(reporting *w, const char *name, const scant__text *text) {
     char *path = report_path(&w->results.arena, w->out, name);
-    scant_status status =
-        path ? scant_file_write(w->ctx, path, bytes, size) : SCANT_ENOMEM;
-    scant__free(w->ctx, bytes);
-    return status;
-}
-
-static void write_sources(scant__text *out, const report_results *r) {
-    for (size_t i = 0; i < r->n_folders; i++) {
-        scant__text_add(out, r->folders[i].path);
-        scant__text_add(out, "\n");
-    }
+    if (!path || text->failed) return SCANT_ENOMEM;
+    return scant_file_write(w->ctx, path, text->data, text->size);
 }
 
 static scant_status write_merged(reporting *w) {
-    static const struct {
-        const char *name;
-        void (*write)(scant__text *out, const report_results *results);
-    } files[] = {{"sources.txt", write_sources},
-                 {"curve.csv", report_write_curve},
-                 {"picks.csv", report_write_picks},
-                 {"theory.csv", report_write_theory},
-                 {"calibration.csv", report_write_calibration}};
-    size_t n = sizeof files / sizeof *files - w->results.regression;
-    for (size_t i = 0; i < n; i++) {
-        scant__text text;
-        scant__text_init(&text, w->ctx);
-        files[i].write(&text, &w->results);
-        TRY(put_file(w, files[i].name, &text));
+    const report_results *r = &w->results;
+    AUTO(scant__text_end) scant__text sources = {.ctx = w->ctx};
+    for (size_t i = 0; i < r->n_folders; i++)
+        scant__text_addf(&sources, "%s\n", r->folders[i].path);
+    TRY(put_file(w, "sources.txt", &sources));
+    for (report_file i = 0; i < REPORT_FILES; i++) {
+        AUTO(scant__text_end) scant__text text = {.ctx = w->ctx};
+        if (i == REPORT_CALIBRATION && r->regression) continue;
+        report_write_file(&text, r, i);
+        TRY(put_file(w, report_file_names[i], &text));
     }
     return SCANT_OK;
+}
+
+void report_write_summary(scant__text *out, const report_results *r,
+                          const report_measures *m) {
+    scant__text_add(out, "strategy,labels,mean,std,runs\n");
+    for (size_t s = 0; s < r->n_strategies; s++)
+        for (size_t i = 0; i < m->curves[s].n; i++) {
+            const report_level *l = &m->curves[s].levels[i];
+            scant__text_csv(out, r->strategies[s].name);
+            report_addf(out, ",%" PRIu64 ",%e,%e,%zu\n", l->labels, l->mean, l->std,
+                        l->runs);
+        }
+}
+
+void report_write_auc(scant__text *out, const report_results *r,
+                      const report_measures *m) {
+    double unit = report_unit(r);
+    scant__text_add(out, "strategy,mean,std,runs\n");
+    for (size_t s = 0; s < r->n_strategies; s++) {
+        scant__text_csv(out, r->strategies[s].name);
+        report_addf(out, ",%e,%e,%zu\n", unit * m->areas[s].mean, unit * m->areas[s].std,
+                    m->areas[s].n);
+    }
+}
+
+void report_write_overlap(scant__text *out, const report_results *r,
+                          const report_measures *m) {
+    scant__text_add(out, "labels,strategy_a,strategy_b,iou\n");
+    for (size_t i = 0; i < m->n_overlaps; i++) {
+        const report_overlap *o = &m->overlaps[i];
+        report_addf(out, "%" PRIu64 ",", o->labels);
+        scant__text_csv(out, r->strategies[o->a].name);
+        scant__text_add(out, ",");
+        scant__text_csv(out, r->strategies[o->b].name);
+        report_addf(out, ",%e\n", o->iou);
+    }
 }
 
 static scant_status write_tables(reporting *w) {
@@ -108,8 +127,7 @@ static scant_status write_tables(reporting *w) {
                  {"auc.csv", report_write_auc},
                  {"overlap.csv", report_write_overlap}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        scant__text text;
-        scant__text_init(&text, w->ctx);
+        AUTO(scant__text_end) scant__text text = {.ctx = w->ctx};
         files[i].write(&text, &w->results, &w->measures);
         TRY(put_file(w, files[i].name, &text));
     }
@@ -128,43 +146,29 @@ static scant_status remove_chart(reporting *w, const char *name) {
 }
 
 static scant_status write_charts(reporting *w) {
-    static const struct {
-        const char *name;
-        bool (*has)(const report_view *view);
-        report_chart draw;
-    } charts[] = {
-        {"charts/curves.svg", report_has_curves, report_chart_curves},
-        {"charts/areas.svg", report_has_curves, report_chart_areas},
-        {"charts/differences.svg", report_has_differences, report_chart_differences},
-        {"charts/efficiency.svg", report_has_efficiency, report_chart_efficiency},
-        {"charts/overlap.svg", report_has_overlap, report_chart_overlap},
-        {"charts/balance.svg", report_has_balance, report_chart_balance},
-        {"charts/calibration.svg", report_has_calibration, report_chart_calibration},
-        {"charts/theory.svg", report_has_theory, report_chart_theory},
-        {"charts/time.svg", report_has_curves, report_chart_time}};
-    char *folder = report_path(&w->results.arena, w->out, "charts");
+    scant__arena *arena = &w->results.arena;
+    char *folder = report_path(arena, w->out, "charts");
     if (!folder) return SCANT_ENOMEM;
     TRY(scant__folder_make(w->ctx, folder));
-    for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
-        scant__text text;
-        if (!charts[i].has(&w->view)) {
-            TRY(remove_chart(w, charts[i].name));
-            continue;
+    for (size_t i = 0; i < PAGE_SECTIONS; i++) {
+        AUTO(scant__text_end) scant__text text = {.ctx = w->ctx};
+        const page_section *section = &page_sections[i];
+        char *name = scant__arena_format(arena, "charts/%s.svg", section->id);
+        if (!name) return SCANT_ENOMEM;
+        if (section->has(&w->view)) {
+            section->draw(&text, &w->view, CHART_FILE);
+            TRY(put_file(w, name, &text));
+        } else {
+            TRY(remove_chart(w, name));
         }
-        scant__text_init(&text, w->ctx);
-        charts[i].draw(&text, &w->view, CHART_FILE);
-        TRY(put_file(w, charts[i].name, &text));
     }
     return SCANT_OK;
 }
 
 static scant_status write_page(reporting *w) {
-    scant__text text;
-    scant__text_init(&text, w->ctx);
-    scant_status status = report_write_page(&text, &w->results, &w->view, w->out);
-    if (status == SCANT_OK) return put_file(w, "report.html", &text);
-    scant__text_end(&text);
-    return status;
+    AUTO(scant__text_end) scant__text text = {.ctx = w->ctx};
+    TRY(report_write_page(&text, &w->results, &w->view, w->out));
+    return put_file(w, "report.html", &text);
 }
 
 static scant_status measure(reporting *w) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading results, inside: files to rows (results.c, results_files.c), rows to runs
- * (results_merge.c).
+ * Internals of reading results: rows of files (results_rows.c, results_files.c) become
+ * runs when all folders are read (results_merge.c).
  */
 #ifndef SCANT_REPORT_RESULTS_INT_H
 #define SCANT_REPORT_RESULTS_INT_H
 
-#include "report/csv_table.h"
+#include "data/names.h"
 #include "report/results.h"
+
+enum { REPORT_MOST_STRATEGIES = 1024 };
 
 /* "folder/name" in the arena; NULL: no memory. */
 char *report_path(scant__arena *arena, const char *folder, const char *name);
@@ -16,43 +18,51 @@ bool report_file_exists(const char *path);
 /* Reads experiment.ini, classes.csv and thumbnails.csv of a folder if they exist. */
 scant_status report_folder_read(report_results *results, report_folder *folder);
 
-/* A growing array. */
-typedef struct report_list {
-    void *items; /* scant__free() */
-    size_t n, room;
-} report_list;
+/* Sets `differ` to the keys whose values differ between folders. Strategies and seeds do
+ * not count, nor do keys that only one folder has: those are options of strategies that
+ * the others did not run, or keys of another version. */
+scant_status report_experiments_compare(report_results *results);
 
-/* Adds an item of so many bytes; NULL: no memory. */
-void *report_list_add(scant_ctx *ctx, report_list *list, size_t size);
-/* The number of items, of n sorted ones, that are before a key. */
-size_t report_count_before(size_t n,
-                           bool (*before)(const void *items, size_t i, const void *key),
-                           const void *items, const void *key);
+/* The number of items i < n that satisfy a condition, by binary search; those that do
+ * must come first. */
+#define REPORT_COUNT_FIRST(n, i, condition)                                              \
+    __extension__({                                                                      \
+        size_t low_ = 0, high_ = (n);                                                    \
+        while (low_ < high_) {                                                           \
+            size_t i = low_ + (high_ - low_) / 2;                                        \
+            if (condition)                                                               \
+                low_ = i + 1;                                                            \
+            else                                                                         \
+                high_ = i;                                                               \
+        }                                                                                \
+        low_;                                                                            \
+    })
 
-typedef struct report_raw_run {
-    uint32_t name, folder; /* name: its index in the list of names */
-    uint64_t seed;
-    size_t place; /* its index in the sorted runs */
-    size_t strategy;
-} report_raw_run;
+/* Reading of rows. Until report_merge(), the runs in `out` are in the order of reading,
+ * `strategy` is an index in names, and points, picks and bins are in any order. */
+typedef struct report_loading {
+    scant_ctx *ctx;
+    report_results *out;
+    uint32_t folder;
+    const char *file; /* being read */
+    scant__names names;
+    /* By name: whether two folders have the strategy with the same seed. */
+    bool clash[REPORT_MOST_STRATEGIES];
+    size_t last; /* the run found last */
+    /* The last run that was not found: its other rows follow, and need no search. */
+    char lost[256]; /* strategy of that run; "": none */
+    uint64_t lost_seed;
+    size_t runs_room, points_room, picks_room, bins_room;
+    size_t first_point; /* first point of the folder */
+    size_t next_point;  /* where to search for the next theory row, from first_point on */
+    struct csv_row *row;
+} report_loading;
 
-typedef struct report_raw_point {
-    report_point point;
-    uint32_t run;
-    size_t line;
-} report_raw_point;
+scant_status report_load_file(report_loading *loading, report_file file,
+                              const void *bytes, size_t size);
 
-typedef struct report_raw {
-    report_list runs;   /* of report_raw_run */
-    report_list points; /* of report_raw_point; run: its index in runs */
-    report_list picks;  /* of report_pick; likewise */
-    report_list bins;   /* of report_bin; likewise */
-} report_raw;
-
-/* Makes strategies, runs and their points, picks and bins. The results take the items of
- * picks and bins. name_of: the name of a strategy. */
-scant_status report_merge(report_results *results, report_raw *raw,
-                          const char *(*name_of)(const void *names, size_t i),
-                          const void *names, size_t n_names);
+/* Sorts runs, points, picks and bins; makes strategies. Drops picks and bins of rounds
+ * that curve.csv does not have. */
+scant_status report_merge(report_loading *loading);
 
 #endif

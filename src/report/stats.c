@@ -81,7 +81,8 @@ static double flipped_sum(const double *x, size_t n, uint64_t signs) {
     return sum;
 }
 
-/* Adds the sums of two halves, so that no sum is computed 2^20 times from n terms. */
+/* Returns the share of all sign choices whose sum is at least `reach` from 0. Each sum is
+ * that of two halves, so it costs one addition. */
 static double all_flips(const double *x, size_t n, double reach) {
     double low[1 << (STATS_EXACT / 2)];
     size_t half = n / 2, lows = (size_t)1 << half, highs = (size_t)1 << (n - half);
@@ -120,7 +121,7 @@ double stats_sign_flips(const double *x, size_t n) {
     return n <= STATS_EXACT ? all_flips(x, n, reach) : drawn_flips(x, n, reach);
 }
 
-/* ---- many comparisons -------------------------------------------------------------- */
+/* ---- Holm's correction ------------------------------------------------------------- */
 
 void stats_holm(double *p, size_t n, size_t *order) {
     size_t count = 0;

@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 double stats_mean(const double *x, size_t n); /* NaN for n = 0 */
-double stats_std(const double *x, size_t n);  /* with n - 1; 0 for n < 2 */
+double stats_std(const double *x, size_t n);  /* divides by n - 1; 0 for n < 2 */
 
-/* P(|T| >= |t|) for Student's t with so many degrees of freedom. */
+/* P(|T| >= |t|) for Student's t with `freedom` degrees of freedom. */
 double stats_t_two_sided(double t, double freedom);
-/* The t with P(|T| <= t) = level. */
+/* Returns t with P(|T| <= t) = level. */
 double stats_t_quantile(double level, double freedom);
 
 /* Statistics of paired differences, one for each seed. */
@@ -23,10 +23,10 @@ typedef struct stats_paired {
 } stats_paired;
 
 /* If all differences are equal, there is no interval, and t and p are NaN (0 and 1 if all
- * are 0). That happens with few seeds: accuracies are multiples of 1 / test samples. */
+ * are 0). That happens with few seeds: accuracies are multiples of 1 / (test samples). */
 stats_paired stats_paired_of(const double *differences, size_t n);
 
-enum { STATS_EXACT = 20 }; /* up to so many numbers all signs are tried */
+enum { STATS_EXACT = 20 }; /* most differences for which all signs are tried */
 
 /* Permutation test: the share of all choices of the differences' signs whose sum is at
  * least as far from 0 as the actual one. For more than STATS_EXACT differences, 99,999

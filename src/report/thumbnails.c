@@ -1,8 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "report/thumbnails.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The first picks of a strategy as images: thumbnails.npy (u1, K x h x w x c) has the
+ * pixels, and thumbnails.csv the index and label of each.
+ */
+#include "report/page.h"
+
+#include <inttypes.h>
 
 #include "data/array.h"
-#include "data/encode.h"
+#include "data/images.h"
 #include "report/results_int.h"
 
 /* ---- images of a folder ------------------------------------------------------------ */
@@ -28,18 +34,6 @@ static scant_status check_shape(scant_ctx *ctx, report_images *p) {
                        a->name, p->height, p->width, p->channels, SHEET_SIDE);
 }
 
-static scant_status check_rows(scant_ctx *ctx, const report_folder *folder,
-                               const report_images *p) {
-    for (size_t i = 0; i < folder->n_thumbnails; i++)
-        if (folder->thumbnails[i].row >= p->count)
-            return scant__fail(ctx, SCANT_EINPUT,
-                               "%s/thumbnails.csv: names row %llu, but thumbnails.npy "
-                               "has %zu (from 0)",
-                               folder->path,
-                               (unsigned long long)folder->thumbnails[i].row, p->count);
-    return SCANT_OK;
-}
-
 scant_status report_images_open(report_results *r, size_t folder, report_images *out) {
     const report_folder *f = &r->folders[folder];
     scant_ctx *ctx = r->arena.ctx;
@@ -49,10 +43,14 @@ scant_status report_images_open(report_results *r, size_t folder, report_images 
     if (!path) return SCANT_ENOMEM;
     if (!report_file_exists(path)) return SCANT_OK;
     TRY(scant_array_open(ctx, path, &out->array));
-    scant_status status = check_shape(ctx, out);
-    if (status == SCANT_OK) status = check_rows(ctx, f, out);
-    if (status != SCANT_OK) report_images_close(out);
-    return status;
+    TRY(check_shape(ctx, out));
+    for (size_t i = 0; i < f->n_thumbnails; i++)
+        if (f->thumbnails[i].row >= out->count)
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s/thumbnails.csv: names row %" PRIu64
+                               ", but thumbnails.npy has %zu (from 0)",
+                               f->path, f->thumbnails[i].row, out->count);
+    return SCANT_OK;
 }
 
 void report_images_close(report_images *pictures) {
@@ -60,12 +58,8 @@ void report_images_close(report_images *pictures) {
     *pictures = (report_images){0};
 }
 
-static bool is_before(const void *thumbnails, size_t i, const void *index) {
-    return ((const report_thumbnail *)thumbnails)[i].index < *(const uint64_t *)index;
-}
-
 static const report_thumbnail *find(const report_folder *f, uint64_t index) {
-    size_t at = report_count_before(f->n_thumbnails, is_before, f->thumbnails, &index);
+    size_t at = REPORT_COUNT_FIRST(f->n_thumbnails, i, f->thumbnails[i].index < index);
     bool found = at < f->n_thumbnails && f->thumbnails[at].index == index;
     return found ? &f->thumbnails[at] : NULL;
 }
@@ -126,17 +120,15 @@ static void copy_image(const report_images *p, size_t image, size_t x, size_t sh
 
 scant_status report_sheet_write(scant__text *out, const report_images *p,
                                 const report_sheet *sheet) {
-    scant_ctx *ctx = out->ctx;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = out->ctx};
     size_t width = p->width * sheet->n, size = 0;
     void *png = NULL;
-    unsigned char *rgb = scant__alloc(ctx, p->height * width, 3);
-    if (!rgb) return SCANT_ENOMEM;
+    unsigned char *rgb = TRY_NEW(&arena, unsigned char, 3 * p->height * width);
     for (size_t i = 0; i < sheet->n; i++)
         copy_image(p, (size_t)sheet->items[i]->row, i * p->width, width, rgb);
-    scant_status status =
-        scant__encode_png(ctx, rgb, width, p->height, p->channels == 1, &png, &size);
-    if (status == SCANT_OK) add_base64(out, png, size);
-    scant__free(ctx, png);
-    scant__free(ctx, rgb);
-    return status;
+    TRY(scant__encode_png(out->ctx, rgb, width, p->height, p->channels == 1, &png,
+                          &size));
+    add_base64(out, png, size);
+    scant__free(out->ctx, png);
+    return SCANT_OK;
 }

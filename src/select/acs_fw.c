@@ -3,11 +3,11 @@
  * acs-fw: a sparse weighted subset that approximates the whole pool's log-likelihood
  * (Pinsler, Gordon, Nalisnick & Hernandez-Lobato, "Bayesian batch active learning as
  * sparse subset approximation", 2019). Row i has a vector with one number for each
- * posterior sample s,
+ * posterior draw s,
  *
  *     L_i[s] = (sum_y p_y ln P(y | x_i, s) + H(p)) / sqrt(J),
  *
- * where p is the mean over all samples and J the number of samples used: the expected
+ * where p is the mean over all draws and J the number of draws used: the expected
  * log-likelihood of the row's label under s. Sparse weights w >= 0 minimise |sum_i L_i -
  * sum_i w_i L_i| by Frank-Wolfe steps: with s_i = sqrt(|L_i|^2 + 1e-6) and s their sum,
  * each step moves towards the row with the largest <residual, L_i> / s_i, at weight s /
@@ -16,16 +16,16 @@
  * As in the paper the entropy counts once, and vectors are not centred. The published
  * code takes B steps and returns the rows with weight, does not limit the step length,
  * and predicts by averaging logits; we step until B rows have weight, at most 20 B times.
- * If no step helps or the steps run out, the rest of the batch has weight 0, in the order
- * of the next step's score.
+ * If no step lowers the residual or the steps run out, the rest of the batch has weight
+ * 0, ordered by the score of the next step.
  *
  * Exact in double; logarithms use at least 1e-12. Cost: O(m n C) for the vectors, then
  * O(n J) per step, at memory speed. Memory: n J numbers.
  *
  * inner=fisher uses the paper's other vectors: gradients of the same expectation in the
- * last layer's weights (select/fisher.h), from samples and features. Memory: C + 8
- * numbers per row and some vectors of J C d+. It is expensive: 2 n J C d+ multiply-adds
- * at first, and every step reads all samples again, n (J C + d+).
+ * last layer's weights (select/fisher.h), from draws and features. Memory: C + 8 numbers
+ * per row and some vectors of J C d+. It is expensive: 2 n J C d+ multiply-adds at first,
+ * and n (J C + d+) for every step, which reads all draws again.
  */
 #include <math.h>
 #include <string.h>
@@ -39,10 +39,10 @@
 
 enum {
     LINE = 64,
-    STEP_BYTES = 64 << 20, /* of vectors per thread: less is not worth waking another
-                            * thread */
+    STEP_BYTES = 64 << 20, /* minimum bytes of vectors per thread: less is faster without
+                            * another thread */
     TOGETHER = 16,         /* products at a time */
-    STEPS = 20,            /* for each row of the batch, at most */
+    STEPS = 20,            /* most steps per row of the batch */
     PROJECTIONS = 0,       /* choices of option inner */
     FISHER
 };
@@ -50,23 +50,23 @@ static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
     select_req *req;
-    size_t n, samples; /* available rows; J */
-    size_t *rows;      /* n: their numbers in the pool */
+    size_t n, samples; /* number of available rows; J */
+    size_t *rows;      /* n: the rows' indices in the pool */
     select_walk walk;
     bool by_fisher;
     double *vectors;      /* (n, J); fisher: one vector */
-    select_fisher fisher; /* instead of the others */
+    select_fisher fisher; /* inner=fisher: replaces the vectors */
     double *score;        /* n */
     size_t steps;
-    size_t block, blocks; /* rows a block, of the vectors */
-    la_scored *best;      /* of each block */
+    size_t block, blocks; /* rows per block of vectors; number of blocks */
+    la_scored *best;      /* best score of each block */
     unsigned char *room;
     size_t room_size, scan_rows;
 } coreset;
 
 /* ---- vectors ----------------------------------------------------------------------- */
 
-/* The first place whose row number is at least `row`. */
+/* The first position whose row index is at least `row`. */
 static size_t place_of(const coreset *c, size_t row) {
     size_t low = 0, high = c->n;
     while (low < high) {
@@ -79,7 +79,7 @@ static size_t place_of(const coreset *c, size_t row) {
     return low;
 }
 
-/* The vectors of places from..to-1 of one block. */
+/* Computes the vectors of positions from..to-1, which are in one block. */
 static void write_vectors(coreset *c, const select_pool *view, size_t first, size_t count,
                           const select_posterior *posterior, double *cross, size_t from,
                           size_t to) {
@@ -157,7 +157,7 @@ static scant_status score_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Inner products with the residual: those with the goal minus those with the fit. */
+/* Scores rows by inner products with the residual: goal minus fit. */
 static size_t score_fisher(coreset *c) {
     const select_fisher *f = &c->fisher;
     for (size_t i = 0; i < c->n; i++)
@@ -165,7 +165,7 @@ static size_t score_fisher(coreset *c) {
     return la_argmax(c->score, c->n);
 }
 
-/* The place with the largest score; ties go to the lowest. */
+/* Finds the position with the largest score; ties go to the lowest. */
 static scant_status find_best(coreset *c, size_t *place) {
     la_scored best = {-INFINITY, 0};
     if (c->by_fisher) {
@@ -209,12 +209,11 @@ static scant_status walk(coreset *c) {
 
 static scant_status hand_in(coreset *c) {
     select_req *req = c->req;
-    la_scored *heap = scant__arena_alloc(req->arena, req->batch, sizeof *heap);
+    la_scored *heap = TRY_NEW(req->arena, la_scored, req->batch);
     la_topk top;
     const select_walk *w = &c->walk;
     size_t place, with_weight = w->n_held;
     double unit = c->by_fisher ? c->fisher.scale : 1;
-    if (!heap) return SCANT_ENOMEM;
     la_topk_init(&top, heap, req->batch);
     for (size_t k = 0; k < w->n_held; k++)
         la_topk_offer(&top, w->weight[w->held[k]], w->held[k]);
@@ -224,7 +223,7 @@ static scant_status hand_in(coreset *c) {
         select_pick(req, c->rows[top.items[k].index], weight, weight);
     }
     if (req->count < req->batch) {
-        TRY(find_best(c, &place)); /* scores as they are now */
+        TRY(find_best(c, &place)); /* computes the scores after the last step */
         la_topk_init(&top, heap, req->batch - req->count);
         for (size_t i = 0; i < c->n; i++)
             if (w->weight[i] == 0) la_topk_offer(&top, c->score[i], i);
@@ -290,14 +289,14 @@ static scant_status reserve_vectors(coreset *c) {
     if (c->by_fisher) {
         TRY(select_fisher_open(req, c->rows, c->samples, &c->fisher));
         width = c->walk.width = size_mul(la_view_width(&c->fisher.all), c->fisher.a.d);
-        c->vectors = scant__arena_alloc(arena, width, sizeof(double));
-        return c->vectors ? SCANT_OK : SCANT_ENOMEM;
+        c->vectors = TRY_NEW(arena, double, width);
+        return SCANT_OK;
     }
     c->block = block_of(width);
     c->blocks = (c->n + c->block - 1) / c->block;
-    c->best = scant__arena_alloc(arena, c->blocks, sizeof *c->best);
-    c->vectors = scant__arena_alloc(arena, c->n, size_mul(width, sizeof(double)));
-    return c->best && c->vectors ? SCANT_OK : SCANT_ENOMEM;
+    c->best = TRY_NEW(arena, la_scored, c->blocks);
+    c->vectors = TRY_NEW(arena, double, size_mul(c->n, width));
+    return SCANT_OK;
 }
 
 static scant_status reserve(coreset *c) {
@@ -309,25 +308,22 @@ static scant_status reserve(coreset *c) {
     c->by_fisher = is_fisher(req);
     c->scan_rows = req->plan.block_rows;
     c->room_size = scan_room(&req->pool, c->scan_rows);
-    c->rows = scant__arena_alloc(arena, n, sizeof *c->rows);
-    if (!c->rows) return SCANT_ENOMEM;
+    c->rows = TRY_NEW(arena, size_t, n);
     select_pool_list_available(&req->pool, c->rows);
     TRY(reserve_vectors(c));
-    w->held = scant__arena_alloc(arena, n, sizeof *w->held);
-    w->size = scant__arena_alloc(arena, n, sizeof *w->size);
-    w->weight = scant__arena_zalloc(arena, n, sizeof *w->weight);
-    w->goal = scant__arena_zalloc(arena, w->width, 3 * sizeof *w->goal);
-    c->score = scant__arena_alloc(arena, n, sizeof *c->score);
-    c->room = scant__arena_alloc(arena, req->ctx->threads, c->room_size);
-    if (!w->held || !w->size || !w->weight || !w->goal || !c->score || !c->room)
-        return SCANT_ENOMEM;
+    w->held = TRY_NEW(arena, size_t, n);
+    w->size = TRY_NEW(arena, double, n);
+    w->weight = TRY_ZERO(arena, double, n);
+    w->goal = TRY_ZERO(arena, double, size_mul(3, w->width));
+    c->score = TRY_NEW(arena, double, n);
+    c->room = TRY_NEW(arena, unsigned char, size_mul(req->ctx->threads, c->room_size));
     w->fit = w->goal + w->width;
     w->rest = w->fit + w->width;
     return SCANT_OK;
 }
 
-/* fisher needs features besides samples. */
-static scant_status acs_way(select_req *req, unsigned given, unsigned *needs) {
+/* inner=fisher needs features besides posterior draws. */
+static scant_status acs_inputs(select_req *req, unsigned given, unsigned *needs) {
     (void)given;
     *needs = SCANT_SAMPLES | (is_fisher(req) ? SCANT_FEATURES : 0U);
     return SCANT_OK;
@@ -388,7 +384,7 @@ const scant_strategy select_strategy_acs_fw = {
          .needs = SCANT_SAMPLES,
          SELECT_OPTIONS(options),
          SELECT_FIGURES(figures)},
-    .way = acs_way,
+    .inputs = acs_inputs,
     .check = acs_check,
     .plan = acs_plan,
     .select = acs_select,

@@ -19,8 +19,8 @@
  * probability of the last call, the number of calls, and the probability of every picked
  * row. Labelled rows that it did not pick count with probability 1.
  *
- * Cost: the arm's, and one pass over probabilities and features. Memory: 8 bytes per row,
- * and the state's text.
+ * Cost: that of the arm, and one pass over probabilities and features. Memory: 8 bytes
+ * per row, and the state's text.
  */
 #include <assert.h>
 #include <jansson.h>
@@ -31,8 +31,7 @@
 #include "core/number.h"
 #include "core/rng.h"
 #include "linalg/products.h"
-#include "select/options.h"
-#include "select/registry.h"
+#include "select/strategy.h"
 
 enum { ARMS = 2, ENTRY = 64 /* bytes of "[row, probability], " at most */, HEAD = 256 };
 
@@ -42,12 +41,12 @@ static const double P_MIN = 1.0 / (10 * ARMS), DELTA = 0.1;
 
 typedef struct bandit {
     double weight[ARMS];
-    uint64_t calls;    /* so far */
-    size_t arm;        /* of the last */
-    double p;          /* its probability */
+    uint64_t calls;    /* number of calls so far */
+    size_t arm;        /* arm of the last call */
+    double p;          /* probability of that arm */
     double *picked_by; /* n: probability of each row's pick; 0: not picked */
     size_t n_picked;
-    double reward; /* of this call */
+    double reward; /* reward measured in this call */
 } bandit;
 
 /* ---- the state as text ----------------------------------------------------------- */
@@ -62,7 +61,7 @@ static bool number_within(const json_t *value, double low, double high, double *
     return json_is_number(value) && *out >= low && *out <= high;
 }
 
-/* [[row, probability], ...] */
+/* Reads [[row, probability], ...]. */
 static scant_status read_picked(const select_req *req, const json_t *list, bandit *b) {
     if (!json_is_array(list)) return damaged(req, "'picked' is no list");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -153,8 +152,8 @@ static scant_status write_state(select_req *req, const bandit *b) {
 
 /* ---- the bandit ------------------------------------------------------------------ */
 
-/* Importance-weighted accuracy on the labelled rows: the mean of hits, each divided by
- * the probability of its row's pick. */
+/* Measures the importance-weighted accuracy on the labelled rows: the mean of correct
+ * predictions, each divided by the probability of its row's pick. */
 static scant_status measure(const select_req *req, bandit *b) {
     const select_pool *pool = &req->pool;
     la_rows probs;
@@ -172,7 +171,8 @@ static scant_status measure(const select_req *req, bandit *b) {
     return SCANT_OK;
 }
 
-/* Divides by the largest weight: only the ratio counts, and it may grow without limit. */
+/* Updates the arm's weight, then divides by the largest weight: only the ratio matters,
+ * and weights could grow without limit. */
 static void reward(bandit *b) {
     double bonus = sqrt(log(ARMS / DELTA) / ARMS) / b->p, top = 0;
     b->weight[b->arm] *= exp(P_MIN / 2 * (b->reward + bonus));
@@ -195,7 +195,7 @@ static void draw_arm(const select_req *req, bandit *b) {
 static const scant_strategy *const arms[ARMS] = {&select_strategy_confidence,
                                                  &select_strategy_coreset};
 
-/* The same call, with the evidence of one arm alone. */
+/* The same call, with only the evidence that one arm uses. */
 static select_req call_of(const select_req *req, size_t arm) {
     select_req call = *req;
     call.strategy = arms[arm];
@@ -205,7 +205,7 @@ static select_req call_of(const select_req *req, size_t arm) {
     return call;
 }
 
-/* The arms' options are switches, all off. */
+/* The plan of one arm. The arms' options are switches, all off. */
 static scant_plan plan_of(const select_req *req, size_t arm, const scant_plan *plan) {
     enum { MOST_OPTIONS = 4 };
     select_value values[MOST_OPTIONS] = {{0}};
@@ -255,8 +255,7 @@ static scant_status play(select_req *req, const bandit *b) {
 static scant_status albl_select(select_req *req) {
     bandit b = {.weight = {1, 1}};
     select_features unused;
-    b.picked_by = scant__arena_zalloc(req->arena, req->pool.n, sizeof *b.picked_by);
-    if (!b.picked_by) return SCANT_ENOMEM;
+    b.picked_by = TRY_ZERO(req->arena, double, req->pool.n);
     TRY(parse_state(req, &b));
     TRY(select_probs_check(req->arena, &req->pool));
     TRY(select_features_scan(req->arena, &req->pool, false, &unused));

@@ -2,8 +2,8 @@
  *
  * badge: k-means++ seeding on the last layer's gradients (Ash, Zhang, Krishnamurthy,
  * Langford & Agarwal, "Deep batch active learning by diverse, uncertain gradient lower
- * bounds", 2020). The gradient of a row at its own most probable label is a x h with a =
- * p - e_y; D^2 sampling draws a batch from them; it prefers large gradients and avoids
+ * bounds", 2020). The gradient of a row at its most probable label y is a x h with a = p
+ * - e_y. D^2 sampling draws a batch of gradients: it prefers large ones and avoids
  * similar ones.
  *
  * As in the published code the first pick is the row with the largest norm, features
@@ -62,10 +62,8 @@ static scant_status compute_norms(select_req *req, select_grow *grow) {
     job.room_size = check_room(&req->pool);
     job.room_rows = check_rows(&req->pool);
     if (job.room_rows > grow->space.group) job.room_rows = grow->space.group;
-    job.norm = scant__arena_alloc(req->arena, req->pool.n, sizeof *job.norm);
-    job.room = scant__arena_alloc(req->arena, req->ctx->threads, job.room_size);
-    if (!job.norm || !job.room) return SCANT_ENOMEM;
-    grow->space.norm = job.norm;
+    grow->space.norm = job.norm = TRY_NEW(req->arena, double, req->pool.n);
+    job.room = TRY_NEW(req->arena, unsigned char, req->ctx->threads *job.room_size);
     size_t blocks = (req->pool.n + NORM_BLOCK - 1) / NORM_BLOCK;
     return scant__parfor(req->ctx, "measuring gradients", blocks, norm_block, &job);
 }
@@ -89,10 +87,9 @@ static void badge_plan(const select_req *req, scant_plan *plan) {
     plan->passes += 1;
 }
 
-/* Used when every remaining row equals a picked one. */
+/* Fills the batch at random once every remaining row equals a picked one. */
 static scant_status fill(select_req *req, const select_grow *grow) {
-    bool *taken = scant__arena_alloc(req->arena, req->pool.n, sizeof *taken);
-    if (!taken) return SCANT_ENOMEM;
+    bool *taken = TRY_NEW(req->arena, bool, req->pool.n);
     for (size_t i = 0; i < req->pool.n; i++) taken[i] = grow->set.bound[i] < 0;
     return select_fill(req, taken, 0);
 }
@@ -107,9 +104,8 @@ static scant_status badge_select(select_req *req) {
     la_growset_add(&grow.set, first);
     select_pick(req, first, 1, top / grow.scale / grow.scale);
     size_t want = req->batch - 1, got;
-    size_t *rows = scant__arena_alloc(req->arena, want + 1, sizeof *rows);
-    double *d2 = scant__arena_alloc(req->arena, want + 1, sizeof *d2);
-    if (!rows || !d2) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(req->arena, size_t, want + 1);
+    double *d2 = TRY_NEW(req->arena, double, want + 1);
     TRY(la_growset_sample(&grow.set, req->seed, want, rows, d2, &got));
     for (size_t i = 0; i < got; i++)
         select_pick(req, rows[i], 1, d2[i] / grow.scale / grow.scale);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bald: rows on which samples of the posterior disagree most (Houlsby, Huszar, Ghahramani
+ * bald: rows on which posterior draws disagree most (Houlsby, Huszar, Ghahramani
  * & Lengyel, "Bayesian active learning for classification and preference learning", 2011;
  * Gal, Islam & Ghahramani, "Deep Bayesian active learning with image data", 2017). The
  * score is the mutual information of a row's label and the model: the entropy of the mean
- * prediction less the mean entropy of the samples', in nats, at most ln of their number.
+ * prediction minus the mean entropy of the draws' predictions, in nats; at most ln m.
  *
  * Exact up to the rounding of entropies, a few 1e-15. Smaller values count as 0, so that
  * rows without disagreement tie. One pass, O(m n C); the logarithm dominates. Memory: one

@@ -2,8 +2,8 @@
  *
  * batchbald: rows whose labels jointly carry most information about the model (Kirsch,
  * van Amersfoort & Gal, "BatchBALD: efficient and diverse batch acquisition for deep
- * Bayesian active learning", 2019): greedily, the row that adds most to the joint mutual
- * information I(y_S; model), within a factor of 1 - 1/e of the best batch.
+ * Bayesian active learning", 2019). Greedily picks the row that adds most to the joint
+ * mutual information I(y_S; model), within a factor of 1 - 1/e of the best batch.
  *
  * A string is one label for each pick so far. Up to `mc` strings, joint entropies are
  * exact, and picks and scores are those of exhaustive enumeration. Beyond that, strings
@@ -15,11 +15,11 @@
  * Lazy evaluation: the gain of a row never grows with the picks, so a gain computed for
  * fewer picks is an upper bound, and only rows whose bound reaches the best gain are
  * evaluated, first on merged strings, which give an upper bound too. An estimated gain is
- * a bound only with four standard errors added. By the same margin rows leave the race
- * for a pick: they are evaluated on a few strings, then on more, until their bound falls
- * below the best gain or all strings are used. So the pick is the one that evaluating
- * every row on all strings would give, unless a bound of four errors fails; then it is
- * one within the noise.
+ * a bound only with four standard errors added. The same margin eliminates rows in a race
+ * for each pick: they are evaluated on a few strings, then on more, until their bound
+ * falls below the best gain or all strings are used. So the pick is the one that
+ * evaluating every row on all strings would give, unless a bound of four errors fails;
+ * then its gain is within the noise of the best.
  *
  * The information is at most ln m. Once all exact gains are below 1e-11, or the rest is
  * within the noise of sampled strings (2 / sqrt of their number, four standard errors at
@@ -41,12 +41,13 @@
 enum {
     FIRST_WAVE = 12,     /* rows evaluated first, on all strings: they set the gain to
                           * beat */
-    EXACT_WAVE = 120,    /* then */
+    EXACT_WAVE = 120,    /* rows of the next waves, with exact gains */
     WAVE = 960,          /* rows of a race */
-    WORTH_MERGING = 256, /* candidate rows from which merging pays */
+    WORTH_MERGING = 256, /* minimum number of candidate rows to merge strings */
     STAGE = 4            /* a race uses 4 parts first, then 4 times as many */
 };
-static const double ROUNDING = 1e-10; /* of gains: bounds this close are evaluated */
+static const double ROUNDING =
+    1e-10; /* rounding of gains: rows with bounds this close are evaluated */
 static const double NOTHING = 1e-11, NORMAL = 1e-12, ERRORS = 4;
 
 /* How precisely a row has been evaluated. */
@@ -55,20 +56,20 @@ typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
 typedef struct greedy {
     select_req *req;
     joint j;
-    double *information; /* n: by itself */
-    double *bound;       /* n: of the gain; below 0: not available */
-    unsigned char *seen; /* n: how precisely, for this pick */
+    double *information; /* n: information of a row's label alone */
+    double *bound;       /* n: upper bound of the gain; below 0: not available */
+    unsigned char *seen; /* n: closeness of the evaluation for this pick */
     double total;        /* information of the picks */
-    la_scored best;      /* of this pick */
+    la_scored best;      /* best row so far for this pick */
     double slack;        /* largest shortfall of a bound */
     double off;          /* largest deviation of a row's sum from 1 */
-    double *offs;        /* likewise, per worker */
-    /* a wave: */
+    double *offs;        /* the same per worker */
+    /* A wave: */
     la_scored *heap;
     size_t *rows;
     double *value;                                          /* (WAVE, JOINT_PARTS) */
     double common[JOINT_PARTS], total_common, apart, alone; /* measure_common() */
-    /* the first pass: */
+    /* The first pass: */
     unsigned char *room;
     size_t scan_rows;
 } greedy;
@@ -108,8 +109,8 @@ static bool may_win(const greedy *g, size_t row, closeness how) {
            g->seen[row] < how;
 }
 
-/* The rows with the best bounds that may still win and have not been evaluated as
- * precisely. */
+/* Lists the rows with the best bounds that may still win and have not been evaluated as
+ * precisely as `how`. */
 static size_t next_wave(greedy *g, size_t size, closeness how) {
     la_topk top;
     la_topk_init(&top, g->heap, size);
@@ -144,7 +145,7 @@ static scant_status evaluate(greedy *g, const joint_set *set, size_t count) {
     return SCANT_OK;
 }
 
-/* Gains of a few rows, which set the gain to beat; then of all that may reach it, on
+/* Evaluates a few rows, which set the gain to beat; then all rows that may reach it, on
  * merged strings first if there are many. */
 static scant_status find_exact(greedy *g) {
     size_t count, many = 0;
@@ -166,9 +167,9 @@ static scant_status find_exact(greedy *g) {
 /* ---- estimated gains ----------------------------------------------------------------
  */
 
-/* The common part of the first wave's rows: their mean gain in each part of the strings;
- * and the variances, over parts, of a row's gain around it and by itself. The last part
- * may be short and is left out of the variances. */
+/* Measures the first wave's mean gain in each part of the strings, and the variances over
+ * parts of a row's gain: around that mean, and without it. The last part may be short and
+ * is left out of the variances. */
 static void measure_common(greedy *g, size_t count) {
     size_t parts = g->j.all.count / g->j.all.part;
     double *common = g->common, rows = (double)count, apart = 0, alone = 0;
@@ -302,9 +303,8 @@ static scant_status pick_best(greedy *g) {
 static scant_status fill_by_bald(greedy *g) {
     select_req *req = g->req;
     size_t want = req->batch - req->count;
-    la_scored *heap = scant__arena_alloc(req->arena, want, sizeof *heap);
+    la_scored *heap = TRY_NEW(req->arena, la_scored, want);
     la_topk top;
-    if (!heap) return SCANT_ENOMEM;
     scant__warn(req->ctx,
                 "after %zu pick%s the joint information (%.4g nats of at most ln %zu = "
                 "%.4g) does not grow measurably; %zu more %s picked by bald",
@@ -367,18 +367,15 @@ static scant_status prepare(greedy *g) {
     scant__arena *arena = req->arena;
     size_t n = req->pool.n;
     g->scan_rows = req->plan.block_rows;
-    g->information = scant__arena_alloc(arena, n, sizeof *g->information);
-    g->bound = scant__arena_alloc(arena, n, sizeof *g->bound);
-    g->seen = scant__arena_alloc(arena, n, sizeof *g->seen);
-    g->heap = scant__arena_alloc(arena, WAVE, sizeof *g->heap);
-    g->rows = scant__arena_alloc(arena, WAVE, sizeof *g->rows);
-    g->value = scant__arena_alloc(arena, WAVE, JOINT_PARTS * sizeof *g->value);
-    g->room = scant__arena_alloc(arena, req->ctx->threads,
-                                 select_posterior_room(&req->pool, g->scan_rows));
-    g->offs = scant__arena_zalloc(arena, req->ctx->threads, sizeof *g->offs);
-    if (!g->offs || !g->information || !g->bound || !g->seen || !g->heap || !g->rows ||
-        !g->value || !g->room)
-        return SCANT_ENOMEM;
+    g->information = TRY_NEW(arena, double, n);
+    g->bound = TRY_NEW(arena, double, n);
+    g->seen = TRY_NEW(arena, unsigned char, n);
+    g->heap = TRY_NEW(arena, la_scored, WAVE);
+    g->rows = TRY_NEW(arena, size_t, WAVE);
+    g->value = TRY_NEW(arena, double, WAVE *JOINT_PARTS);
+    g->room = TRY_NEW(arena, unsigned char,
+                      req->ctx->threads *select_posterior_room(&req->pool, g->scan_rows));
+    g->offs = TRY_ZERO(arena, double, req->ctx->threads);
     TRY(joint_init(&g->j, arena, &req->pool, req->seed, (size_t)select_option(req, "mc"),
                    req->batch));
     TRY(scant__parfor(req->ctx, "scoring", req->plan.blocks, scan_block, g));

@@ -4,30 +4,30 @@
  * good as over the whole pool, by randomized BSS sampling ("Sample complexity of deep
  * active learning", under review for ICLR 2022, after Chen & Price, "Active regression
  * via linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/bss_sampling.h
- * describes the process. A row drawn twice is one pick with the sum of both weights.
+ * describes the algorithm. A row drawn twice is one pick with the sum of both weights.
  *
  * The space is spanned by the features and 1, by their monomials up to a degree (the
  * paper's own choice; features are scaled into the unit ball first), by gradients, or by
  * the functions of a kernel (select/kernel_basis.h), and made orthonormal under the
  * uniform distribution on the available rows (linalg/basis.h); in the paper it is nearly
- * so. B rows cannot support more than B/2 dimensions: then the leading B/2 principal
- * directions are kept, with a warning.
+ * orthonormal. B rows support at most B/2 dimensions: of a larger space the leading B/2
+ * principal directions are kept, with a warning.
  *
- * The paper leaves the constants of the process open. An epsilon gives gamma = min(0.11,
- * sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2, and the
- * output is good, eigenvalues within [3/4, 5/4] and sum of beta at most 5/4, always, not
- * only with probability 0.9. Without an epsilon, gamma is chosen for the batch: a process
+ * The paper leaves the constants of the algorithm open. With option epsilon, gamma =
+ * min(0.11, sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2,
+ * and the output is always good (eigenvalues within [3/4, 5/4], sum of beta at most 5/4),
+ * not only with probability 0.9. Without epsilon, gamma is chosen for the batch: a run
  * has about 1.6 D t draws, t = 1/gamma^2 - 1, and secant steps with the same seed move t
  * towards B distinct rows from below. If the batch is small for the basis, the output is
- * not good, and `info` says so. The batch is never filled up with other rows, since these
- * would have no weight.
+ * not good, and `info` reports that. The batch is not filled up with other rows, since
+ * they would have no weight.
  *
  * There are at most about 2B (or 2000) draws: if few rows have most of the leverage, or B
  * is nearly n, fewer than B rows result.
  *
  * law = leverage draws independently by leverage, the paper's baseline: 2 D / epsilon
- * draws, or as many as give B distinct rows. The latter stopping rule depends on the
- * draws, so the weighted sum is unbiased only with an epsilon.
+ * draws, or until there are B distinct rows. The latter stopping rule depends on the
+ * draws, so the weighted sum is unbiased only with epsilon.
  *
  * Cost: three passes (poly: four), n d^2 / 2 + n d D multiply-adds, D^(7/3) per draw.
  * Memory: 16 bytes per row (24 if some are labelled) and a few d^2 doubles. With a kernel
@@ -45,34 +45,35 @@
 
 enum { FEATURES, POLY, GRADIENTS }; /* choices of option basis */
 enum { BSS, LEVERAGE };             /* choices of option law */
-enum { MOST_FUNCTIONS = 5000 };     /* of a polynomial basis */
+enum { MOST_FUNCTIONS = 5000 };     /* largest polynomial basis */
 
-static const double SURE_GAMMA = 0.11; /* up to here the output is always good */
+static const double SURE_GAMMA = 0.11; /* largest gamma whose output is always good */
 /* Draws per D t: 1.53 to 1.64 were measured for D = 1 .. 500 and many t. */
 static const double DRAWS = 1.59;
-static const double MOST_DRAWS = 1e7; /* for an epsilon */
+static const double MOST_DRAWS = 1e7; /* limit with option epsilon */
 static const double FEW_DRAWS = 2000; /* allowed for a batch of any size */
 static const double LEAST_TD = 0.49;  /* if t D is below 1/2, there is only one draw */
 
 typedef struct bss {
     select_req *req;
-    select_pool pool; /* with gradients as features if they are the basis */
+    select_pool
+        pool; /* the call's pool; gradients replace features if they are the basis */
     select_features features;
     la_rows h, functions;
     select_monomials monomials;
-    size_t *rows; /* available ones; NULL: all */
+    size_t *rows; /* available rows; NULL: all */
     la_view view;
-    select_kernel_basis kernel; /* if the call has one */
+    select_kernel_basis kernel; /* used if the call has a kernel */
     la_basis basis;
     la_bss barrier;
-    /* the best process so far that fits the batch: */
+    /* The best run so far that fits the batch: */
     la_topk best;
     double t, low, high; /* 2/epsilon; the eigenvalue band */
     double beta, condition;
     size_t draws;
 } bss;
 
-static scant_status bss_way(select_req *req, unsigned given, unsigned *needs) {
+static scant_status bss_inputs(select_req *req, unsigned given, unsigned *needs) {
     if (!select_option_is_set(req, "basis")) {
         bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS && !req->depth;
         TRY(select_option_settle(req, "basis", other ? "gradients" : "features"));
@@ -107,25 +108,17 @@ static select_pool pool_of(const select_req *req) {
     return pool->gradients ? select_gradients_as_features(pool) : *pool;
 }
 
-/* Monomials of rows in the unit ball: the longest row has length 1. */
+/* Builds monomials of the rows, scaled into the unit ball: the longest has length 1. */
 static scant_status serve_monomials(bss *b) {
     select_req *req = b->req;
-    scant__arena room;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
     la_work work;
-    double longest = 0;
-    scant__arena_init(&room, req->ctx);
-    double *norm = scant__arena_alloc(&room, b->view.m, sizeof *norm);
-    scant_status s = norm ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK)
-        s = la_work_init(&work, &room, la_kron_norms_memory(&b->view, req->ctx->threads));
-    if (s == SCANT_OK) {
-        work.phase = "scaling";
-        s = la_kron_norms(&b->view, norm, &work);
-    }
-    for (size_t i = 0; s == SCANT_OK && i < b->view.m; i++)
-        longest = fmax(longest, norm[i]);
+    double longest = 0, *norm = TRY_NEW(&room, double, b->view.m);
+    TRY(la_work_init(&work, &room, la_kron_norms_memory(&b->view, req->ctx->threads)));
+    work.phase = "scaling";
+    TRY(la_kron_norms(&b->view, norm, &work));
+    for (size_t i = 0; i < b->view.m; i++) longest = fmax(longest, norm[i]);
     scant__arena_end(&room);
-    TRY(s);
     double scale = longest > 0 ? 1 / sqrt(longest) : 1;
     TRY(select_monomials_init(&b->monomials, req->arena, &b->h, scale, degree_of(req),
                               select_option(req, "bias") > 0));
@@ -158,7 +151,7 @@ static void warn_if_wide(const bss *b) {
                     functions, n, n == 1 ? "" : "s");
 }
 
-/* The functions, checked, as rows of a view. */
+/* Checks the functions of the space and provides them as rows of a view. */
 static scant_status serve(bss *b) {
     select_req *req = b->req;
     const select_pool *pool = &req->pool;
@@ -170,8 +163,7 @@ static scant_status serve(bss *b) {
     if (poly) b->features.type = LA_F64;
     select_feature_rows(&b->features, &b->h);
     if (pool->available < pool->n || req->depth) {
-        b->rows = scant__arena_alloc(req->arena, pool->available, sizeof *b->rows);
-        if (!b->rows) return SCANT_ENOMEM;
+        b->rows = TRY_NEW(req->arena, size_t, pool->available);
         select_pool_list_available(pool, b->rows);
     }
     b->view = (la_view){.h = &b->h, .bias = bias, .rows = b->rows, .m = pool->available};
@@ -201,7 +193,7 @@ static scant_status build(bss *b) {
     return SCANT_OK;
 }
 
-/* ---- one process after the other ----------------------------------------------------
+/* ---- runs and the search for t ------------------------------------------------------
  */
 
 static double t_of(double gamma) { return 1 / (gamma * gamma) - 1; }
@@ -237,8 +229,8 @@ static scant_status draw(bss *b, double t) {
 
 typedef struct aim { /* the search for a t with `batch` distinct rows */
     double batch;
-    double t, count;         /* of the last process */
-    double old_t, old_count; /* and of the one before */
+    double t, count;         /* t and distinct rows of the last run */
+    double old_t, old_count; /* the same of the run before */
     double enough, too_many; /* largest t known to give few enough rows, smallest known to
                               * give too many */
 } aim;
@@ -329,14 +321,12 @@ static void tell(bss *b) {
 }
 
 static scant_status bss_select(select_req *req) {
-    bss *b = scant__arena_zalloc(req->arena, 1, sizeof *b);
-    if (!b) return SCANT_ENOMEM;
+    bss *b = TRY_ZERO(req->arena, bss, 1);
     b->req = req;
     TRY(serve(b));
     TRY(build(b));
     TRY(la_bss_init(&b->barrier, req->arena, &b->basis, req->seed));
-    b->best.items = scant__arena_alloc(req->arena, req->batch, sizeof *b->best.items);
-    if (!b->best.items) return SCANT_ENOMEM;
+    b->best.items = TRY_NEW(req->arena, la_scored, req->batch);
     bool given = select_option_is_set(req, "epsilon");
     TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
     tell(b);
@@ -451,7 +441,7 @@ const scant_strategy select_strategy_bss = {
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures),
              .kernel = 1},
-    .way = bss_way,
+    .inputs = bss_inputs,
     .check = bss_check,
     .plan = bss_plan,
     .select = bss_select,

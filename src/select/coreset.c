@@ -5,9 +5,8 @@
  * labelled and picked rows. The radius is at most twice the best possible.
  *
  * Exact, ties to the lowest index, by lazy re-evaluation (linalg/growset.h): between n*d
- * and n*(l+b)*d operations, typically a few per cent of the latter. Where nothing is
- * labelled the published code starts at row 0; we start at the row nearest the pool's
- * mean.
+ * and n*(l+b)*d operations, typically a few per cent of the latter. Without labelled rows
+ * the published code starts at row 0; we start at the row nearest the pool's mean.
  */
 #include <math.h>
 #include <string.h>
@@ -24,7 +23,7 @@ enum {
 typedef struct centre_job {
     const select_req *req;
     const la_rows *h;
-    size_t part;  /* rows a part */
+    size_t part;  /* rows per part */
     double *sums; /* SUMS x d */
     double *mean; /* d */
     unsigned char *room;
@@ -33,7 +32,7 @@ typedef struct centre_job {
     size_t row[SUMS];
 } centre_job;
 
-/* Up to BLOCK rows of a part, starting at first. */
+/* Reads up to BLOCK rows of a part, starting at `first`. */
 static const void *block_at(const centre_job *job, size_t part, size_t first,
                             unsigned worker, size_t *count) {
     size_t end = (part + 1) * job->part;
@@ -80,10 +79,10 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
     centre_job job = {.req = req, .h = h, .part = (h->n + SUMS - 1) / SUMS};
     size_t parts = (h->n + job.part - 1) / job.part;
     job.room_size = la_rows_scratch(h, BLOCK);
-    job.sums = scant__arena_zalloc(req->arena, parts, h->d * sizeof(double));
-    job.mean = scant__arena_zalloc(req->arena, h->d, sizeof(double));
-    job.room = scant__arena_alloc(req->arena, req->ctx->threads, job.room_size);
-    if (!job.sums || !job.mean || !job.room) return SCANT_ENOMEM;
+    job.sums = TRY_ZERO(req->arena, double, size_mul(parts, h->d));
+    job.mean = TRY_ZERO(req->arena, double, h->d);
+    job.room =
+        TRY_NEW(req->arena, unsigned char, size_mul(req->ctx->threads, job.room_size));
     TRY(scant__parfor(req->ctx, "averaging", parts, sum_part, &job));
     for (size_t p = 0; p < parts; p++)
         for (size_t k = 0; k < h->d; k++) job.mean[k] += job.sums[p * h->d + k];
@@ -121,9 +120,8 @@ static scant_status coreset_select(select_req *req) {
         select_pick(req, row, 1, sqrt(d2) / grow.scale);
     }
     size_t want = req->batch - req->count, got;
-    size_t *rows = scant__arena_alloc(req->arena, want + 1, sizeof *rows);
-    double *d2 = scant__arena_alloc(req->arena, want + 1, sizeof *d2);
-    if (!rows || !d2) return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(req->arena, size_t, want + 1);
+    double *d2 = TRY_NEW(req->arena, double, want + 1);
     TRY(la_growset_farthest(&grow.set, want, rows, d2, &got));
     for (size_t i = 0; i < got; i++)
         select_pick(req, rows[i], 1, sqrt(d2[i]) / grow.scale);

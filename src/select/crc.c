@@ -60,7 +60,7 @@ static int by_index(const void *a, const void *b) {
 /* The available rows in random order, divided into groups. */
 typedef struct groups {
     size_t count, rows; /* rows per group */
-    size_t *order;      /* within a group in index order */
+    size_t *order;      /* rows group by group; within a group in index order */
     la_scored *list;    /* groups, numbered so that ties go to the lowest first row */
 } groups;
 
@@ -69,7 +69,7 @@ static size_t groups_memory(size_t available) {
            scant__alloc_cost(available * sizeof(size_t)) + 256;
 }
 
-/* The order in which `random` would pick them. */
+/* Orders the available rows as strategy `random` would pick them. */
 static scant_status shuffle(select_req *req, groups *g) {
     enum { POLL = 1 << 16 };
     size_t available = req->pool.available;
@@ -89,9 +89,8 @@ static scant_status make_groups(select_req *req, size_t rows, groups *g) {
     size_t available = req->pool.available;
     la_topk top;
     *g = (groups){.count = available / rows, .rows = rows};
-    g->order = scant__arena_alloc(req->arena, available, sizeof *g->order);
-    g->list = scant__arena_alloc(req->arena, available, sizeof *g->list);
-    if (!g->order || !g->list) return SCANT_ENOMEM;
+    g->order = TRY_NEW(req->arena, size_t, available);
+    g->list = TRY_NEW(req->arena, la_scored, available);
     select_pool_list_available(&req->pool, g->order);
     TRY(shuffle(req, g));
     la_topk_init(&top, g->list, g->count);
@@ -125,16 +124,15 @@ static void crc_plan(const select_req *req, scant_plan *plan) {
     select_lambda_plan(req, rows, available / rows, want, plan);
 }
 
-/* There are too few groups only if the batch exceeds the pool: then all are picked,
- * followed by the rows left over, in random order. */
+/* If the batch exceeds the pool, there are too few groups: all are picked, followed by
+ * the remaining rows in random order. */
 static scant_status crc_select(select_req *req) {
     size_t rows = 1, count;
     select_lambda s;
     groups g;
     TRY(settle_group(req, &rows));
     size_t want = req->batch / rows;
-    la_found *found = scant__arena_alloc(req->arena, want, sizeof *found);
-    if (!found) return SCANT_ENOMEM;
+    la_found *found = TRY_NEW(req->arena, la_found, want);
     TRY(make_groups(req, rows, &g));
     TRY(select_lambda_start(req, g.order, rows, g.count, &s));
     la_sets sets = {.count = g.count, .get = get_group, .self = &g};

@@ -9,13 +9,13 @@
  *     |g_u|^2 + gamma <g_u, g_S>
  *
  * with gamma = 2. The paper's variants: gamma = 0 (the gradient's length alone), 1, and
- * inf (the second term alone). Where the paper's formula prints the sum over S before
- * both terms, it belongs to the second. Sums, not means, over the labelled rows: means
+ * inf (the second term alone). The paper's formula prints the sum over S before both
+ * terms; it belongs to the second only. Labelled rows are summed, not averaged: means
  * would give another ranking.
  *
  * By default g is the last layer's gradient a x h+, which is never built: g_S is a C x d+
- * matrix, and one product with it gives all scores. The paper's full-network gradients
- * enter as --gradients, or a sketch of them does; or, exactly and without building them,
+ * matrix, and one product with it gives all scores. The paper's full-network gradients,
+ * or a sketch of them, are given as --gradients; or, exactly and without building them,
  * as |g_u|^2 and <g_u, g_S> computed by the caller (SCANT_SLOPES), which takes one pass
  * over two numbers per row. The batch is the B rows with the best scores, as in the
  * paper; similarity among them is ignored.
@@ -32,16 +32,16 @@
 
 typedef struct dynamic {
     select_features features;
-    select_pool as_features; /* of gradients */
+    select_pool as_features; /* the pool with gradients as features */
     la_rows h, a;
     la_view all, labelled;
     la_work work;
-    size_t *rows; /* labelled ones */
+    size_t *rows; /* labelled rows */
     double *norm, *dot, *sum;
     double scale; /* factor of the gradients */
 } dynamic;
 
-static scant_status way(select_req *req, unsigned given, unsigned *needs) {
+static scant_status choose_inputs(select_req *req, unsigned given, unsigned *needs) {
     const scant_strategy_info *info = &req->strategy->info;
     *needs = given & SCANT_GRADIENTS ? info->or_needs : info->needs;
     if (given & SCANT_SLOPES) *needs = SCANT_SLOPES;
@@ -58,14 +58,14 @@ static size_t work_memory(const la_view *v, unsigned threads) {
                                    la_kron_dots_memory(v, threads)));
 }
 
-/* Expected type and scale of gradients, before they are read. */
+/* Sets the expected type and scale of gradients, before they are read. */
 static void serve(const select_req *req, dynamic *d) {
     const select_pool *pool = &req->pool;
     if (pool->gradients) d->as_features = select_gradients_as_features(pool);
     select_features_guess(pool->gradients ? &d->as_features : pool, false, &d->features);
 }
 
-/* The views, once type and scale of the features are known. */
+/* Sets the views, once type and scale of the features are known. */
 static void look(const select_req *req, dynamic *d) {
     const select_pool *pool = &req->pool;
     bool last_layer = !pool->gradients;
@@ -115,18 +115,16 @@ static scant_status check(select_req *req, dynamic *d) {
 static scant_status reserve(select_req *req, dynamic *d) {
     scant__arena *arena = req->arena;
     size_t n = req->pool.n;
-    d->rows = scant__arena_alloc(arena, req->pool.labelled + 1, sizeof *d->rows);
-    d->norm = scant__arena_alloc(arena, n, sizeof *d->norm);
-    d->dot = scant__arena_zalloc(arena, n, sizeof *d->dot);
-    if (!d->rows || !d->norm || !d->dot) return SCANT_ENOMEM;
+    d->rows = TRY_NEW(arena, size_t, req->pool.labelled + 1);
+    d->norm = TRY_NEW(arena, double, n);
+    d->dot = TRY_ZERO(arena, double, n);
     select_pool_list_labelled(&req->pool, d->rows);
     look(req, d);
-    d->sum = scant__arena_zalloc(arena, gradient_size(&d->all), sizeof *d->sum);
-    if (!d->sum) return SCANT_ENOMEM;
+    d->sum = TRY_ZERO(arena, double, gradient_size(&d->all));
     return la_work_init(&d->work, arena, work_memory(&d->all, req->ctx->threads));
 }
 
-/* d->norm = |g_u|^2, d->dot = <g_u, g_S>, for all rows. */
+/* Computes d->norm = |g_u|^2 and d->dot = <g_u, g_S> for all rows. */
 static scant_status measure(select_req *req, dynamic *d) {
     d->work.phase = "measuring gradients";
     TRY(la_kron_norms(&d->all, d->norm, &d->work));
@@ -148,8 +146,7 @@ static scant_status pick(select_req *req, const dynamic *d) {
     double gamma = select_option(req, "gamma"), square = d->scale * d->scale;
     bool mask[SELECT_MASK];
     la_topk top;
-    la_scored *heap = scant__arena_alloc(req->arena, req->batch, sizeof *heap);
-    if (!heap) return SCANT_ENOMEM;
+    la_scored *heap = TRY_NEW(req->arena, la_scored, req->batch);
     la_topk_init(&top, heap, req->batch);
     for (size_t first = 0; first < req->pool.n; first += SELECT_MASK) {
         size_t rest = req->pool.n - first;
@@ -193,7 +190,7 @@ static scant_status select_by_slopes(select_req *req) {
     return SCANT_OK;
 }
 
-/* ---- all ---- */
+/* ---- the strategy ---- */
 
 static scant_status dynamic_select(select_req *req) {
     dynamic d = {0};
@@ -240,7 +237,7 @@ const scant_strategy select_strategy_dynamic = {
          .uses = SCANT_LABELS,
          SELECT_OPTIONS(options),
          SELECT_FIGURES(figures)},
-    .way = way,
+    .inputs = choose_inputs,
     .plan = dynamic_plan,
     .select = dynamic_select,
 };

@@ -26,7 +26,7 @@ static void score(const scan_block *block, double *out) {
     }
 }
 
-static scant_status way(select_req *req, unsigned given, unsigned *needs) {
+static scant_status choose_inputs(select_req *req, unsigned given, unsigned *needs) {
     *needs = given & SCANT_LENGTHS ? SCANT_LENGTHS : req->strategy->info.needs;
     return SCANT_OK;
 }
@@ -54,7 +54,7 @@ const scant_strategy select_strategy_egl = {
                  "expected length of the last layer's gradient over the predicted labels",
              .needs = SCANT_PROBS | SCANT_FEATURES,
              SELECT_OPTIONS(options)},
-    .way = way,
+    .inputs = choose_inputs,
     .plan = select_scan_plan,
     .select = egl_select,
 };

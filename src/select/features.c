@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Features: read, checked, and as rows for distances.
+ * Reads and checks features, and provides them as rows for distances.
  *
  * Float rows are used in place. Distances are computed in float only if float32 holds the
  * input exactly and its squares do not overflow. f8 input, unit-length rows and numbers
- * of extreme size use double, the last scaled by a power of two.
+ * of extreme size use double; the latter are scaled by a power of two.
  */
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,7 @@ bool select_features_direct(const select_pool *pool) {
     return scant__array_is_direct(pool->features, is_f64(pool) ? SCANT_F64 : SCANT_F32);
 }
 
-/* The largest magnitude of a row, or which number is not finite (column; d: none). */
+/* The largest magnitude of a row. *bad: column of a number that is not finite, or d. */
 static double row_reach(const select_pool *pool, size_t row, size_t *bad) {
     double piece[PIECE], reach = 0;
     *bad = pool->d;
@@ -111,7 +111,7 @@ size_t select_features_memory(const select_pool *pool, unsigned threads) {
 
 typedef struct norms_job {
     const select_pool *pool;
-    size_t rows;         /* a block */
+    size_t rows;         /* rows per block */
     unsigned char *room; /* per worker: rows norms, then rows*d doubles */
     size_t room_size;
     double *largest, *smallest; /* per block; zero rows do not count as small */
@@ -143,28 +143,24 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
     norms_job job = {
         .pool = pool, .rows = check_rows(pool), .room_size = check_room(pool)};
     size_t blocks = (pool->n + job.rows - 1) / job.rows;
-    scant__arena room;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = arena->ctx};
     select_features_guess(pool, normalise, out);
-    scant__arena_init(&room, arena->ctx);
-    job.room = scant__arena_alloc(&room, arena->ctx->threads, job.room_size);
-    job.largest = scant__arena_alloc(&room, 2 * (blocks + 1), sizeof *job.largest);
-    job.smallest = job.largest ? job.largest + blocks + 1 : NULL;
-    scant_status s = job.room && job.largest ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK)
-        s = scant__parfor(arena->ctx, "checking features", blocks, norms_block, &job);
+    job.room = TRY_NEW(&room, unsigned char, arena->ctx->threads *job.room_size);
+    job.largest = TRY_NEW(&room, double, 2 * (blocks + 1));
+    job.smallest = job.largest + blocks + 1;
+    TRY(scant__parfor(arena->ctx, "checking features", blocks, norms_block, &job));
     double reach = 0, least = INFINITY;
-    for (size_t i = 0; s == SCANT_OK && i < blocks; i++) {
+    for (size_t i = 0; i < blocks; i++) {
         reach = fmax(reach, job.largest[i]);
         least = fmin(least, job.smallest[i]);
     }
-    scant__arena_end(&room);
-    if (s != SCANT_OK || normalise || reach == 0) return s;
+    if (normalise || reach == 0) return SCANT_OK;
     if (reach > F32_LARGE || least < F32_SMALL) out->type = LA_F64;
     if (reach > F64_LARGE || reach < F64_SMALL) out->scale = scale_for(reach);
     return SCANT_OK;
 }
 
-/* Dividing by the largest magnitude first keeps squares in range. */
+/* Divides by the largest magnitude first, so that squares stay in range. */
 static void to_unit_length(double *x, size_t d) {
     double reach = 0, squares;
     for (size_t k = 0; k < d; k++) reach = fabs(x[k]) > reach ? fabs(x[k]) : reach;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A product with one row costs n (J C + d+) multiply-adds, since it is the product of the
- * two factors' inner products; the initial product with the sum of all rows costs 2 n J C
- * d+.
+ * Inner products of all rows with one row cost n (J C + d+) multiply-adds: each is the
+ * product of the factors' inner products. The first, with the sum of all rows, cost 2 n J
+ * C d+.
  */
 #include "select/fisher.h"
 
@@ -61,7 +61,7 @@ static size_t work_memory(const select_fisher *f, unsigned threads) {
     return most;
 }
 
-/* The largest it can be, before features are read. */
+/* Sets the largest possible sizes, before features are read. */
 static void guess(const select_req *req, size_t samples, select_fisher *f) {
     static size_t no_row;
     *f = (select_fisher){.pool = &req->pool,
@@ -96,9 +96,8 @@ scant_status select_fisher_open(const select_req *req, const size_t *rows, size_
         .pool = &req->pool, .n = req->pool.available, .samples = samples, .rows = rows};
     TRY(select_features_scan(arena, &req->pool, false, &f->features));
     shape(req, f);
-    f->mean = scant__arena_alloc(arena, f->n, req->pool.c * sizeof *f->mean);
-    f->goal = scant__arena_zalloc(arena, f->n, 3 * sizeof *f->goal);
-    if (!f->mean || !f->goal) return SCANT_ENOMEM;
+    f->mean = TRY_NEW(arena, double, size_mul(req->pool.c, f->n));
+    f->goal = TRY_ZERO(arena, double, size_mul(3, f->n));
     f->fit = f->goal + f->n, f->row = f->fit + f->n;
     return la_work_init(&f->work, arena, work_memory(f, req->ctx->threads));
 }

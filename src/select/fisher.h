@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradients of the expected log-likelihood in the last layer's weights, at posterior
- * samples: (p_i - p_is) x h_i+ for row i and sample s, with p_is the sample's prediction
- * and p_i the mean over samples. With J samples used, the row is
+ * draws: (p_i - p_is) x h_i+ for row i and draw s, with p_is the draw's prediction and
+ * p_i the mean over draws. With J draws used, the row is
  *
  *     a_i x h_i+,  a_i = (p_i - p_is) / sqrt(J) over s and the classes,
  *
  * a Kronecker row of J C d+ numbers that is never built. Inner products of rows are means
- * over samples of the gradients' inner products: the weighted Fisher inner product of
- * Pinsler et al. 2019. For regression (C is 1) the samples may hold predictions divided
- * by the noise variance.
+ * over draws of the gradients' inner products: the weighted Fisher inner product of
+ * Pinsler et al. 2019. For regression (C is 1) the draws may hold predictions divided by
+ * the noise variance.
  *
- * Each product reads the samples again. Memory: n C + 3 n doubles.
+ * Each product reads the draws again. Memory: n C + 3 n doubles.
  */
 #ifndef SCANT_SELECT_FISHER_H
 #define SCANT_SELECT_FISHER_H
@@ -21,9 +21,9 @@
 
 typedef struct select_fisher {
     const select_pool *pool;
-    size_t n, samples;  /* rows, indexed by place; J */
-    const size_t *rows; /* n: their numbers in the pool */
-    double *mean;       /* (n, C) p_i by place, filled in by the caller */
+    size_t n, samples;  /* number of rows, indexed by position; J */
+    const size_t *rows; /* n: the rows' indices in the pool */
+    double *mean;       /* (n, C): p_i by position, filled in by the caller */
     select_features features;
     double scale; /* a power of two that rows are multiplied by */
     la_rows h, a;
@@ -33,20 +33,21 @@ typedef struct select_fisher {
                                * weighted sum, with one row */
 } select_fisher;
 
-/* What select_fisher_open() allocates. */
+/* Bytes that select_fisher_open() allocates. */
 size_t select_fisher_memory(const select_req *req, size_t samples);
 /* Numbers per row, with d+ = d + 1. */
 size_t select_fisher_width(const select_req *req, size_t samples);
-/* Allocates; reads and checks features. The caller must fill in f->mean before any other
- * call, and *f must not move. */
+/* Allocates memory; reads and checks features. The caller must fill in f->mean before any
+ * other call, and *f must not move. */
 scant_status select_fisher_open(const select_req *req, const size_t *rows, size_t samples,
                                 select_fisher *f);
-/* The rows a_i by place; f needs pool, n, samples, rows and mean. */
+/* out = the rows a_i by position; f needs pool, n, samples, rows and mean. */
 void select_fisher_rows(const select_fisher *f, la_rows *out);
 
-/* size (n) = squared lengths, goal (width) = the sum of all rows; f->goal likewise. */
+/* size (n) = squared lengths, goal (width) = the sum of all rows, f->goal = its inner
+ * products with all rows. */
 scant_status select_fisher_measure(select_fisher *f, double *size, double *goal);
-/* out (width) = the row at `place`, built; f->row = its inner products with all. */
+/* out (width) = the whole row at `place`; f->row = its inner products with all rows. */
 scant_status select_fisher_row(select_fisher *f, size_t place, double *out);
 /* Updates f->fit after a step: (1 - stride) f->fit + add f->row. */
 void select_fisher_step(select_fisher *f, double stride, double add);

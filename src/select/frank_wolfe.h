@@ -14,23 +14,24 @@
 #include <stddef.h>
 
 typedef struct select_walk {
-    size_t n, width;           /* vectors; numbers of each */
+    size_t n, width;           /* number of vectors; their length */
     double *size, all;         /* n: s_i; their sum */
-    double *weight;            /* n; 0 at first */
-    size_t *held, n_held;      /* n: places of vectors with weight */
+    double *weight;            /* n: w_i; 0 at first */
+    size_t *held, n_held;      /* n: indices of vectors with weight; their number */
     double *goal, *fit, *rest; /* width: sum of all; weighted sum, 0 at first; residual */
 } select_walk;
 
-/* a - b, but 0 if it is within rounding, so that agreeing samples and a reached goal give
- * exactly 0. */
+/* a - b, but 0 if the difference is within rounding, so that agreeing draws and a reached
+ * goal give exactly 0. */
 double select_walk_difference(double a, double b);
 /* Computes the residual before the first step. */
 void select_walk_begin(select_walk *w);
-/* The fraction, 0 to 1, towards the vertex of vector v at `place` that minimises the
- * residual. */
+/* The step fraction in [0, 1] towards the vertex of vector v at `place` that minimises
+ * the residual. */
 double select_walk_stride(const select_walk *w, size_t place, const double *v);
-/* Moves by that fraction. */
+/* Moves the fit by that fraction. */
 void select_walk_step(select_walk *w, size_t place, const double *v, double stride);
-double select_walk_length(const select_walk *w, const double *x); /* of goal, fit, rest */
+double select_walk_length(const select_walk *w,
+                          const double *x); /* norm of goal, fit or rest */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/grow.h"
 
-/* NULL: distances are Euclidean. *scale: factor of the residuals. */
+/* The residual rows; NULL: distances are Euclidean. *scale: factor of the residuals. */
 static const la_rows *residuals(const select_req *req, la_rows *a, double *scale) {
     *scale = req->pool.probs ? select_residual_rows(&req->pool, a) : 1;
     return req->pool.probs ? a : NULL;
@@ -9,7 +9,7 @@ static const la_rows *residuals(const select_req *req, la_rows *a, double *scale
 
 enum { SPARE = 16 << 10 }; /* overhead of arena and allocator, all blocks together */
 
-/* Memory of select_grow_init() for features of f's type and scale, with so many rows in a
+/* Memory of select_grow_init() for features of f's type and scale, with `rows` rows in a
  * worker's scratch. */
 static size_t grow_memory(const select_req *req, const select_features *f, size_t centres,
                           size_t rows) {
@@ -24,7 +24,7 @@ static size_t grow_memory(const select_req *req, const select_features *f, size_
     return la_space_memory(&h, a, centres) + SPARE + (set > check ? set : check);
 }
 
-/* Scratch for a full group of rows; for fewer if memory is short. */
+/* Plans scratch for a full group of rows, or for fewer if memory is short. */
 static void plan_rows(const select_req *req, const select_features *f, size_t centres,
                       scant_plan *plan) {
     size_t rows = LA_GROUP, all;
@@ -43,7 +43,7 @@ void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan) {
     plan->passes = 2;
 }
 
-/* Features of extreme size need double, which the first plan could not know. */
+/* Plans again once the type is known: features of extreme size need double. */
 static scant_status plan_again(select_req *req, const select_features *f,
                                size_t centres) {
     select_features guess;

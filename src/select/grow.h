@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by coreset and badge, which grow a set of rows: features read and checked, a
- * space over them, unavailable rows excluded.
+ * Shared by coreset and badge, which grow a set of rows: reads and checks features,
+ * builds a space over them and excludes unavailable rows.
  */
 #ifndef SCANT_SELECT_GROW_H
 #define SCANT_SELECT_GROW_H
@@ -17,7 +17,7 @@ typedef struct select_grow {
     la_growset set;
 } select_grow;
 
-/* Adds the memory of select_grow_init() for so many centres, and its pass. */
+/* Adds the memory of select_grow_init() for `centres` centres, and its pass. */
 void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan);
 /* bias: the constant appended to h in Kronecker rows (if req->pool.probs is used). */
 scant_status select_grow_init(select_req *req, size_t centres, double bias,

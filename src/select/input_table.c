@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a selection: one row for each, read by the checks (pool.c), by the flags
- * and messages of the program and by its documentation.
+ * The table of a selection's inputs, one row each. The checks (pool.c), the program's
+ * flags and messages and its documentation use it.
  */
 #include <stddef.h>
 

@@ -9,17 +9,17 @@
 #include "linalg/products.h"
 
 enum {
-    WHOLE = 8,             /* picks up to which strings are resampled after each */
-    PART = 64,             /* least strings per part */
+    WHOLE = 8,             /* up to so many picks, strings are resampled after each */
+    PART = 64,             /* minimum strings per part */
     GROUP_COLUMNS = 60,    /* most columns of rows evaluated together: 5 panels */
-    BLOCK_BYTES = 1 << 16, /* of strings per block */
-    TASK_WORK = 32 << 20,  /* least multiply-adds per task */
+    BLOCK_BYTES = 1 << 16, /* bytes of strings per block */
+    TASK_WORK = 32 << 20,  /* minimum multiply-adds per task */
     LOG_WORK = 16,         /* cost of a logarithm in multiply-adds */
     DRAW_WORK = 64,        /* cost of a draw */
     RESCALE = 8,           /* labels after which a string's weights are rescaled */
-    MERGE_FROM = 512,      /* least enumerated strings to merge */
-    MERGED = 64,           /* least strings after merging */
-    MERGE = 32             /* or one for so many */
+    MERGE_FROM = 512,      /* minimum enumerated strings to merge */
+    MERGED = 64,           /* minimum strings after merging */
+    MERGE = 32             /* strings merged into one, on average */
 };
 static const double DROP = 1e-3, LN2 = 0.693147180559945309417;
 
@@ -31,7 +31,7 @@ static size_t group_of(const select_pool *pool) {
     return size_max(1, GROUP_COLUMNS / pool->c);
 }
 
-/* A worker's buffer, in doubles: panels, entropies under each sample, a row, sums. */
+/* A worker's buffer, in doubles: panels, entropies under each draw, a row, sums. */
 typedef struct buffers {
     double *panels, *entropy, *row, *sum;
 } buffers;
@@ -60,8 +60,7 @@ static size_t drawn_of(const select_pool *pool, size_t limit) {
     return size_mul(pool->m, size_max(1, limit / pool->m));
 }
 
-/* The largest number of strings at a time: of the enumerated sets, or of the sampled
- * ones. */
+/* The largest number of strings at a time, enumerated or sampled. */
 static size_t capacity_of(const select_pool *pool, size_t limit, size_t batch) {
     size_t listed = 1;
     for (size_t k = 1; k < batch; k++) {
@@ -86,7 +85,7 @@ size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
     return size_add(all, batch * sizeof(size_t) + BLOCKS * OVERHEAD);
 }
 
-/* Enumerated strings are one part, whose sums of weights are known. */
+/* Sets up enumerated strings as one part; its sums of weights are all 1/m. */
 static void be_listed(const select_pool *pool, joint_set *set) {
     set->part = set->count, set->parts = 1;
     for (size_t s = 0; s < pool->m; s++) set->share[s] = 1 / (double)pool->m;
@@ -129,7 +128,7 @@ scant_status joint_init(joint *j, scant__arena *arena, const select_pool *pool,
     return SCANT_OK;
 }
 
-/* Units of work per task, large enough that waking a thread pays. */
+/* Units of work per task: enough to be worth a thread. */
 static size_t units_a_task(size_t units, double work) {
     enum { TASKS = 64 };
     double tasks = fmin(work / TASK_WORK, TASKS);
@@ -143,17 +142,18 @@ typedef struct evaluation {
     const joint_set *set;
     const size_t *rows;
     size_t count;
-    size_t first, end; /* parts */
+    size_t first, end; /* parts first..end-1 */
     double *value;
     size_t groups, per_task;
 } evaluation;
 
-/* Predictions of a few rows as panels, and their entropies under each sample. */
+/* Packs predictions of a few rows into panels, with their entropies under each draw. */
 static void pack(const evaluation *e, size_t first, size_t count, const buffers *d) {
     const select_pool *pool = e->j->pool;
     size_t m = pool->m, c = pool->c, panels = panels_of(pool, count);
     double *last = d->panels + (panels - 1) * m * LA_PANEL;
-    memset(last, 0, m * LA_PANEL * sizeof *last); /* it may have unused columns */
+    memset(last, 0,
+           m * LA_PANEL * sizeof *last); /* the last panel may have unused columns */
     for (size_t i = 0; i < count; i++) {
         select_samples_get(pool, e->rows[first + i], 1, d->row);
         la_kernels_for(LA_F64)->exact_entropy(d->row, m, c, d->entropy + i * m);
@@ -226,7 +226,7 @@ typedef struct merging {
     size_t middles, per_task;
 } merging;
 
-/* Writes to j->number the middle with the nearest posterior, for a few strings. */
+/* Writes to j->number, for a few strings, the middle with the nearest posterior. */
 static void find_nearest(const merging *g, size_t first, size_t count) {
     enum { PIECE = 32 };
     joint *j = g->j;
@@ -262,7 +262,7 @@ static scant_status merge_task(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Strings at equal distances in cumulative probability. */
+/* Chooses the middles: strings at equal steps of cumulative probability. */
 static size_t choose_middles(joint *j, size_t want) {
     size_t m = j->pool->m, found = 0;
     double sum = 0, upto = 0;
@@ -307,9 +307,10 @@ scant_status joint_merge(joint *j) {
     return SCANT_OK;
 }
 
-/* ---- growth ------------------------------------------------------------------------ */
+/* ---- adding a pick ----------------------------------------------------------------- */
 
-/* The row's predictions: (m, C) to row, (C, m) to columns; and its mean entropy. */
+/* Loads the row's predictions, (m, C) to j->row and (C, m) to j->columns. Returns their
+ * mean entropy. */
 static double load(joint *j, size_t row) {
     size_t m = j->pool->m, c = j->pool->c;
     double sum = 0;
@@ -339,7 +340,7 @@ static void list_on(joint *j) {
 
 typedef struct drawing {
     joint *j;
-    size_t position; /* of the sampled label */
+    size_t position; /* position of the sampled label */
     bool last;
     size_t per_task;
 } drawing;
@@ -361,8 +362,8 @@ static size_t label_at(const double *upto, size_t c, double u) {
     return low;
 }
 
-/* Scales to a sum of 1, which is above 0: the sample that a string was drawn from has
- * some weight. */
+/* Scales weights to a sum of 1. The sum is above 0: the posterior draw that a string was
+ * sampled from has some weight. */
 static void normalise(double *weight, size_t m, size_t owner) {
     double sum = 0;
     for (size_t s = 0; s < m; s++) sum += weight[s];
@@ -397,7 +398,7 @@ static scant_status draw_task(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Samples one more label for every string, of the loaded row. */
+/* Samples the loaded row's label for every string. */
 static scant_status draw_labels(joint *j, size_t position) {
     size_t m = j->pool->m, c = j->pool->c;
     drawing d = {j, position, position + 1 == j->n_picks, 0};
@@ -425,8 +426,8 @@ static scant_status draw_anew(joint *j) {
     return SCANT_OK;
 }
 
-/* The largest power of two such that posteriors with less entropy hold at most DROP of
- * the sum together. */
+/* The largest power of two such that all posteriors with less entropy together hold at
+ * most DROP times the sum. */
 static double told_below(const joint *j, double sum) {
     enum { BINS = 64 };
     double bin[BINS] = {0}, below = 0, bound = 0;

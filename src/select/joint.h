@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The joint distribution of the labels of picked rows under posterior samples, and the
+ * The joint distribution of the labels of picked rows under posterior draws, and the
  * information that the label of one more row would add.
  *
  * A string is one label for each pick. Up to `limit` strings are enumerated, with their
- * probability under every sample: then everything is exact. Beyond that, strings are
- * sampled, equally many from every posterior sample and with equal weight.
+ * probability under every draw: then everything is exact. Beyond that, strings are
+ * sampled, equally many from every posterior draw and with equal weight.
  *
- * Of a sampled string only its posterior is kept: the probability of each sample given
+ * Only the posterior of a sampled string is stored: the probability of each draw given
  * these labels. Given the string, a row's label adds the entropy of the label under that
- * posterior minus the posterior mean of its entropies under each sample; the estimate is
+ * posterior minus the posterior mean of its entropies under each draw; the estimate is
  * the mean over strings. It has the same expectation as the textbook estimator (which
  * uses the prior mean of the entropies), is never negative, and its noise vanishes with
  * the remaining information. Likewise the information of the picks is ln m minus the mean
@@ -17,8 +17,8 @@
  *
  * Up to 8 picks, all strings are resampled after each, so that no pick is scored on the
  * strings that chose it. After that they are resampled when the picks have doubled; in
- * between, each string gets one more label from the sample that it was drawn from. It
- * still follows the joint distribution, at the cost of one draw.
+ * between, each string gets one more label from the posterior draw that it was sampled
+ * from. It still follows the joint distribution, at the cost of one random number.
  *
  * Strings whose posterior has almost no entropy left are dropped: a label can add at most
  * that entropy, and the dropped strings together hold a thousandth of the total.
@@ -34,14 +34,14 @@
 
 #include "select/pool.h"
 
-enum { JOINT_PARTS = 130 }; /* at most */
+enum { JOINT_PARTS = 130 }; /* maximum number of parts */
 
 typedef struct joint_set {
-    size_t count;       /* of strings */
-    double *weight;     /* (count, m): P(string, sample); drawn: P(sample | string) */
+    size_t count;       /* number of strings */
+    double *weight;     /* (count, m): P(string, draw); sampled: P(draw | string) */
     size_t part, parts; /* strings per part, the last may be short; enumerated strings are
                          * one part */
-    double *share;      /* (parts, m): sums of weights */
+    double *share;      /* (parts, m): sums of weights per part */
     double known;       /* entropy of the strings; 0 if they are sampled */
 } joint_set;
 
@@ -54,27 +54,26 @@ typedef struct joint {
     size_t capacity; /* number of strings */
     bool exact;      /* strings are enumerated, not sampled */
     joint_set all, merged;
-    size_t *number;      /* of a string: its number when sampled; or the string it is
-                          * merged into */
-    double *open;        /* of a string: the entropy of its posterior; or its probability
-                          */
-    size_t drawn;        /* number sampled, of which all.count are left */
-    size_t begun;        /* number of picks when they were last resampled */
-    double dropped;      /* sum of the dropped strings' entropies */
-    double left;         /* of sampled strings: ln m minus the information of the picks */
+    size_t *number; /* per string: its number when sampled, or the string it is
+                     * merged into */
+    double *open;   /* per string: the entropy of its posterior, or its probability */
+    size_t drawn;   /* number of sampled strings; all.count of them are left */
+    size_t begun;   /* number of picks when strings were last resampled */
+    double dropped; /* sum of the dropped strings' entropies */
+    double left;    /* sampled strings: ln m minus the information of the picks */
     const void **middle; /* strings that others are merged into */
     double *middle_size;
     double *row, *columns; /* predictions of one row */
     unsigned char *room;   /* buffers of the workers */
 } joint;
 
-/* Starts without picks: one empty string. batch: the largest number of picks. */
+/* Starts without picks, with one empty string. batch: the largest number of picks. */
 scant_status joint_init(joint *j, scant__arena *arena, const select_pool *pool,
                         uint64_t seed, size_t limit, size_t batch);
 size_t joint_memory(const select_pool *pool, size_t limit, size_t batch,
                     unsigned threads);
 
-/* Adds a row to the picks. gain: its result of joint_evaluate() (used while exact). */
+/* Adds a row to the picks. gain: its gain by joint_evaluate() (used while exact). */
 scant_status joint_add(joint *j, size_t row, double gain);
 
 /* Merges enumerated strings if there are enough of them; else merged.count is 0. */

@@ -15,15 +15,12 @@ static size_t gram_bytes(size_t n) {
 static scant_status build_whole(select_req *req, const la_kernel *kernel,
                                 const size_t *rows, size_t n, size_t most,
                                 la_basis *basis) {
-    scant__arena gram, room;
-    scant__arena_init(&gram, req->ctx);
-    scant__arena_init(&room, req->ctx);
-    double *k = scant__arena_alloc(&gram, size_mul(n, n), sizeof *k);
-    scant_status s = k ? la_kernel_gram(kernel, rows, n, k, &room) : SCANT_ENOMEM;
+    AUTO(scant__arena_end) scant__arena gram = {.ctx = req->ctx};
+    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
+    double *k = TRY_NEW(&gram, double, size_mul(n, n));
+    TRY(la_kernel_gram(kernel, rows, n, k, &room));
     scant__arena_end(&room);
-    if (s == SCANT_OK) s = la_basis_of_gram(basis, req->arena, k, n, most);
-    scant__arena_end(&gram);
-    return s;
+    return la_basis_of_gram(basis, req->arena, k, n, most);
 }
 
 static scant_status build_near(select_kernel_basis *k, select_req *req,

@@ -3,7 +3,7 @@
  * The basis of bss with a kernel (linalg/ntk.h): functions of the kernel's feature space,
  * orthonormal over the available rows. Up to SELECT_KERNEL_WHOLE rows, they come from the
  * eigenvectors of the n x n kernel matrix; for more, from landmarks (linalg/nystroem.h),
- * with a warning that says how much of the kernel these explain.
+ * with a warning that says what fraction of the kernel they explain.
  */
 #ifndef SCANT_SELECT_KERNEL_BASIS_H
 #define SCANT_SELECT_KERNEL_BASIS_H
@@ -16,16 +16,17 @@ enum { SELECT_KERNEL_WHOLE = 4096, SELECT_KERNEL_LANDMARKS = 1024 };
 
 typedef struct select_kernel_basis {
     la_nystroem near;
-    la_view view;     /* its rows, if there are landmarks */
+    la_view view;     /* rows of the approximation, if there are landmarks */
     size_t landmarks; /* 0: none, and the members above are unset */
 } select_kernel_basis;
 
-/* Builds the basis from a view's features at the n listed rows: place i of the basis is
- * row rows[i]. k must outlive the basis and not move. */
+/* Builds the basis from a view's features at the n listed rows: row i of the basis is row
+ * rows[i] of the view. k must outlive the basis and not move. */
 scant_status select_kernel_basis_build(select_kernel_basis *k, select_req *req,
                                        const la_view *features, const size_t *rows,
                                        size_t n, size_t most, la_basis *basis);
-/* Peak memory of that; and the part that stays allocated, with a barrier's state. */
+/* Peak memory of select_kernel_basis_build(), and the part that stays allocated, with the
+ * state of la_bss. */
 size_t select_kernel_basis_memory(const select_req *req, const la_view *features,
                                   size_t n, size_t most);
 size_t select_kernel_basis_memory_kept(size_t n, size_t most);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * margin: rows whose two most probable classes are closest, 1 - (p1 - p2). Probabilities,
- * not logits: the two rank differently. One pass, O(nC).
+ * margin: rows whose two most probable classes are closest; the score is 1 - (p1 - p2),
+ * with probabilities: logits would rank differently. One pass, O(nC).
  */
 #include "select/scan.h"
 

@@ -21,7 +21,7 @@ size_t select_monomials_memory(size_t count) {
 }
 
 /* A monomial of the next degree is one of the last degree times a variable whose index is
- * not below any in it. */
+ * at least as large as all its indices. */
 static void fill(select_monomials *m, size_t d, size_t degree) {
     size_t first = m->constant, at = first + d, from = first;
     for (size_t g = 2; g <= degree; g++) {
@@ -42,9 +42,8 @@ scant_status select_monomials_init(select_monomials *m, scant__arena *arena,
     assert(x->type == LA_F64);
     *m = (select_monomials){.x = x, .scale = scale, .constant = constant};
     m->count = select_monomials_count(x->d, degree, constant);
-    m->parent = scant__arena_alloc(arena, m->count, sizeof *m->parent);
-    m->factor = scant__arena_alloc(arena, m->count, sizeof *m->factor);
-    if (!m->parent || !m->factor) return SCANT_ENOMEM;
+    m->parent = TRY_NEW(arena, uint32_t, m->count);
+    m->factor = TRY_NEW(arena, uint32_t, m->count);
     fill(m, x->d, degree);
     return SCANT_OK;
 }

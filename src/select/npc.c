@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * npc: neural pre-conditioning. Picks the random batch X that conditions training best:
- * the smallest eigenvalue of the Gram matrix of the last layer's gradients over the
- * labelled rows and X is largest. That matrix is K(x, x') = h+ . h+' for any weights and
+ * npc: neural pre-conditioning. Of many random batches X, picks the one for which the
+ * smallest eigenvalue of the Gram matrix of the last layer's gradients over the labelled
+ * rows and X is largest. That matrix is K(x, x') = h+ . h+' for any weights and
  * labels. Works before any label is given, on the features of an untrained network.
  *
- * As the paper does, batches are drawn uniformly (with 1000, one of the best 1% is among
+ * As in the paper, batches are drawn uniformly (with 1000, one of the best 1% is among
  * them with probability 1 - 4e-5). Unlike in the paper, the rank of the features decides
- * what "smallest" means: with more rows than that the Gram matrix is singular for every
- * batch, and the paper's figure would be rounding noise (linalg/lambda.h). The best batch
- * is found exactly, without computing the eigenvalues of most batches. The option refine
- * goes beyond the paper: guided by the eigenvector of lambda, it replaces rows of the
- * best batch one by one with the row that raises lambda most (of all rows, or of 16,384
- * random ones in a larger pool). It ends when none of eight rows can be improved.
+ * which eigenvalue counts as smallest: with more rows than the rank the Gram matrix is
+ * singular, and the paper's value would be rounding noise (linalg/lambda.h). The best
+ * batch is found exactly, without computing the eigenvalues of most batches. The option
+ * refine goes beyond the paper: guided by the eigenvector of lambda, it replaces rows of
+ * the best batch one by one with the row that raises lambda most (of all rows, or of
+ * 16,384 random ones in a larger pool). It ends when none of eight rows can be improved.
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
  * b^2 d (linalg/lambda.h); each swap, n d (l + b) or n d^2. Memory: 8 bytes per row, one
@@ -38,7 +38,7 @@ static const char WEIGHING[] = "weighing batches", REFINING[] = "refining";
 typedef struct batches {
     scant__rng rng;
     size_t available, b;
-    uint64_t *marks; /* per worker: one bit per place, all 0 between calls */
+    uint64_t *marks; /* per worker: one bit per position, all 0 between calls */
     size_t words;
 } batches;
 
@@ -47,8 +47,8 @@ static int by_place(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* `count` distinct places, ascending, by Floyd's algorithm with `count` random numbers
- * starting at `from`. Few places are sorted, many are read off their marks. */
+/* Draws `count` distinct positions, ascending, by Floyd's algorithm with `count` random
+ * numbers starting at `from`. Few positions are sorted, many read from their marks. */
 static void draw_places(const batches *s, uint64_t from, size_t count, unsigned worker,
                         size_t *places) {
     uint64_t *marks = s->marks + worker * s->words;
@@ -81,12 +81,12 @@ typedef struct refiner {
     const select_lambda *s;
     const batches *draws;
     uint64_t next;                /* the next unused random number */
-    double lambda;                /* of the batch: */
-    size_t *batch, *next_batch;   /* (b) places, ascending */
-    double *burden, *next_burden; /* (b) */
+    double lambda;                /* lambda of the batch */
+    size_t *batch, *next_batch;   /* (b): positions, ascending */
+    double *burden, *next_burden; /* (b): burden of each row of the batch */
     size_t *base;                 /* rows of L and of the batch except one */
-    size_t *others;               /* candidate places, */
-    size_t *rows;                 /* and their rows */
+    size_t *others;               /* candidate positions */
+    size_t *rows;                 /* rows of the candidates */
     size_t n_others;
 } refiner;
 
@@ -94,7 +94,7 @@ static size_t most_others(size_t available) {
     return available < IN_TRIES ? available : IN_TRIES;
 }
 
-/* All places that are not in the batch, or a sample of them. */
+/* Lists all positions that are not in the batch, or a random subset of them. */
 static void list_others(refiner *r) {
     const la_lambda_task *t = &r->s->task;
     size_t count = most_others(t->n_open), kept = 0;
@@ -111,11 +111,12 @@ static void list_others(refiner *r) {
     r->n_others = kept;
 }
 
-/* The batch without one row is the base; each candidate is a set of one row. */
+/* Finds the best replacement `in` of row `out`: the batch without it is the base, and
+ * each candidate is a set of one row. */
 static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     la_lambda_task task = r->s->task;
     size_t n = task.n_base, count = 0;
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = r->req->ctx};
     la_lambda *e;
     la_found found;
     memcpy(r->base, task.base, n * sizeof *r->base);
@@ -124,18 +125,14 @@ static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     task.base = r->base, task.n_base = n;
     task.open = r->rows, task.n_open = task.sets = r->n_others;
     task.b = 1;
-    scant__arena_init(&arena, r->req->ctx);
-    scant_status s = la_lambda_create(&arena, &task, &e);
-    if (s == SCANT_OK)
-        s = la_lambda_best(e, &(la_sets){.count = r->n_others}, 1, r->lambda, NULL,
-                           &found, &count);
-    scant__arena_end(&arena);
-    *in = s == SCANT_OK && count ? r->others[found.set] : SIZE_MAX;
-    return s;
+    TRY(la_lambda_create(&arena, &task, &e));
+    TRY(la_lambda_best(e, &(la_sets){.count = r->n_others}, 1, r->lambda, NULL, &found,
+                       &count));
+    *in = count ? r->others[found.set] : SIZE_MAX;
+    return SCANT_OK;
 }
 
-/* Replaces row `out` of the batch by place `in`, keeping it ascending, if lambda rises.
- */
+/* Replaces row `out` of the batch by position `in` if lambda rises; keeps the order. */
 static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
     size_t b = r->s->task.b, at = 0, *batch = r->next_batch;
     double lambda, *burden = r->next_burden;
@@ -152,7 +149,7 @@ static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
     return SCANT_OK;
 }
 
-/* One swap; *done: one that helps was found. */
+/* Makes one swap. *done: a swap that raises lambda was found. */
 static scant_status refine_once(refiner *r, bool *done) {
     size_t b = r->s->task.b, tries = b < OUT_TRIES ? b : OUT_TRIES;
     *done = false;
@@ -189,7 +186,7 @@ static scant_status refiner_init(refiner *r, size_t *batch) {
     return got && r->rows ? SCANT_OK : SCANT_ENOMEM;
 }
 
-/* Swaps rows while that helps, at most `most` times. */
+/* Swaps rows while lambda rises, at most `most` times. */
 static scant_status refine(refiner *r, size_t most, size_t *swaps) {
     double lambda;
     bool more = most > 0;
@@ -204,7 +201,7 @@ static scant_status refine(refiner *r, size_t most, size_t *swaps) {
 
 /* ---- the strategy ------------------------------------------------------------------ */
 
-/* All available rows are the batch. */
+/* Number of batches: 1 if all available rows are the batch. */
 static size_t count_batches(const select_req *req) {
     bool all = req->batch == req->pool.available;
     return all ? 1 : (size_t)select_option(req, "candidates");
@@ -246,13 +243,11 @@ static scant_status npc_select(select_req *req) {
                      .available = available,
                      .b = req->batch,
                      .words = available / 64 + 1};
-    size_t *open = scant__arena_alloc(req->arena, available, sizeof *open);
-    size_t *batch = scant__arena_alloc(req->arena, req->batch, sizeof *batch);
+    size_t *open = TRY_NEW(req->arena, size_t, available);
+    size_t *batch = TRY_NEW(req->arena, size_t, req->batch);
     select_lambda s;
     la_found best;
-    draws.marks = scant__arena_zalloc(req->arena, req->ctx->threads * draws.words,
-                                      sizeof *draws.marks);
-    if (!open || !batch || !draws.marks) return SCANT_ENOMEM;
+    draws.marks = TRY_ZERO(req->arena, uint64_t, req->ctx->threads * draws.words);
     select_pool_list_available(&req->pool, open);
     TRY(select_lambda_start(req, open, req->batch, sets, &s));
     la_sets all = {.count = sets, .get = get_batch, .self = &draws};

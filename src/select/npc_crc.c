@@ -24,16 +24,15 @@ static size_t turn_memory(const la_view *view, unsigned threads) {
     return size_add(all, size_add(la_kron_pairs_memory(view, n, threads), SPARE));
 }
 
-/* out (n, n): rows with the same inner products as the view's. If these are E
- * diag(lambda) E^T, the rows are E lambda^(1/2). */
+/* out (n, n) = rows with the same inner products as the view's rows: E lambda^(1/2) for
+ * inner products E diag(lambda) E^T. */
 static scant_status turn(scant_ctx *ctx, const la_view *view, scant__arena *room,
                          double *out) {
     size_t n = view->m;
     la_work work;
     TRY(la_eigh_fits(ctx, n));
-    double *values = scant__arena_alloc(room, n, sizeof *values);
-    double *rest = scant__arena_alloc(room, la_eigh_room(n, true), sizeof *rest);
-    if (!values || !rest) return SCANT_ENOMEM;
+    double *values = TRY_NEW(room, double, n);
+    double *rest = TRY_NEW(room, double, la_eigh_room(n, true));
     TRY(la_work_init(&work, room, la_kron_pairs_memory(view, n, ctx->threads)));
     work.phase = FINDING_RANK;
     TRY(la_kron_pairs(view, NULL, n, out, &work));
@@ -56,13 +55,9 @@ static scant_status start_rows(select_req *req, double bias, select_lambda *s) {
     select_feature_rows(&s->features, &s->h);
     s->view = (la_view){.h = &s->h, .bias = bias, .m = n};
     if (!is_wide(req)) return SCANT_OK;
-    double *rows = scant__arena_alloc(req->arena, size_mul(n, n), sizeof *rows);
-    if (!rows) return SCANT_ENOMEM;
-    scant__arena room;
-    scant__arena_init(&room, req->ctx);
-    scant_status status = turn(req->ctx, &s->view, &room, rows);
-    scant__arena_end(&room);
-    TRY(status);
+    double *rows = TRY_NEW(req->arena, double, size_mul(n, n));
+    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
+    TRY(turn(req->ctx, &s->view, &room, rows));
     s->h = (la_rows){.n = n, .d = n, .type = LA_F64, .base = rows};
     s->view.bias = 0;
     return SCANT_OK;
@@ -99,7 +94,7 @@ static void widest_make(const select_req *req, bool turned, widest *w) {
     make_kernel(req, &w->view, &w->ntk, &w->kernel);
 }
 
-/* Memory of the replaced rows, and of computing them. */
+/* Memory of the rows that replace wide ones; *turning: of computing them. */
 static size_t wide_memory(const select_req *req, size_t *turning) {
     size_t n = req->pool.n;
     widest w;
@@ -126,7 +121,7 @@ void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t wan
     size_t settle = la_lambda_settle_memory(&task, threads);
     size_t engine = size_add(la_lambda_memory(&task, threads), basis);
     engine = size_add(engine, la_lambda_best_memory(sets, want));
-    /* one after the other */
+    /* these two run one after the other */
     size_t most = size_max(select_features_memory(pool, threads), turning);
     most = size_add(rows, size_max(most, size_max(settle, engine)));
     most = size_add(most, scant__alloc_cost((pool->labelled + 1) * sizeof(size_t)));
@@ -156,8 +151,7 @@ scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
     TRY(select_features_scan(req->arena, &req->pool, unit, &s->features));
     TRY(start_rows(req, select_features_constant(&s->features, bias), s));
     make_kernel(req, &s->view, &s->ntk, &s->kernel);
-    s->base = scant__arena_alloc(req->arena, req->pool.labelled + 1, sizeof *s->base);
-    if (!s->base) return SCANT_ENOMEM;
+    s->base = TRY_NEW(req->arena, size_t, req->pool.labelled + 1);
     select_pool_list_labelled(&req->pool, s->base);
     s->task = (la_lambda_task){.kernel = &s->kernel,
                                .open = open,

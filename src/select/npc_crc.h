@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shared by npc and crc: the labelled rows as a base, sets of available rows, and
- * lambda(L + X) of linalg/lambda.h over features or over a kernel in place of their inner
- * products (linalg/ntk.h). Any number of rows is independent under that kernel unless one
- * is a multiple of another, so its rank is unlimited.
+ * lambda(L + X) of linalg/lambda.h over inner products of features or over a kernel
+ * (linalg/ntk.h). Rows are independent under that kernel unless one is a multiple of
+ * another, so its rank is unlimited.
  */
 #ifndef SCANT_SELECT_NPC_CRC_H
 #define SCANT_SELECT_NPC_CRC_H
@@ -15,29 +15,29 @@ typedef struct select_lambda {
     select_features features;
     la_rows h; /* features, or shorter rows with the same inner products */
     la_view view;
-    la_ntk ntk; /* if the call has a kernel */
+    la_ntk ntk; /* used if the call has a kernel */
     la_kernel kernel;
     la_span span;
-    size_t *base; /* labelled rows that are not left out as dependent */
+    size_t *base; /* labelled rows without dependent ones */
     la_lambda_task task;
     la_lambda *engine;
 } select_lambda;
 
 /* Reads and checks the features, finds their rank, prepares for `sets` sets of b rows of
- * open (pool.available rows, in any order). s must stay where it is. */
+ * open (pool.available rows, in any order). *s must not move. */
 scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
                                  size_t sets, select_lambda *s);
 /* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
 void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
                         scant_plan *plan);
-/* Memory of a second engine for single-row sets out of `open` rows, with all labelled
- * rows and `more` others as base. */
+/* Memory of a second engine with all labelled rows and `more` others as base, and `open`
+ * sets of one row each. */
 size_t select_lambda_another(const select_req *req, size_t more, size_t open);
-/* A value of the engine in the units of the user's features. */
+/* Converts a value of the engine to the units of the user's features. */
 static inline double select_lambda_value(const select_lambda *s, double lambda) {
     return lambda / s->features.scale / s->features.scale;
 }
-/* Figures of both; sets: what they compare, for the help text. */
+/* Figures of both strategies; sets: the name of what they compare, for the help text. */
 #define SELECT_LAMBDA_FIGURES(sets)                                                      \
     {"rank",                                                                             \
      "rank of the features of all rows; absent with a kernel, whose rank is unlimited"}, \
@@ -58,7 +58,7 @@ static inline double select_lambda_value(const select_lambda *s, double lambda) 
  * warning. */
 void select_lambda_figures(select_req *req, const select_lambda *s, double best,
                            const char *what);
-/* Fails for pools with more columns than rows if even the rows are too many. */
+/* Fails if a pool with more columns than rows has too many rows for eigenvectors. */
 scant_status select_lambda_check(const select_req *req);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "select/options.h"
+#include "select/strategy.h"
 
 #include <assert.h>
 #include <math.h>
@@ -23,8 +23,7 @@ static scant_status parse(scant_ctx *ctx, const char *strategy, const scant_opti
                            scant__option_expected(o, value->text, expected));
     value->number = read.number;
     value->param = read.param;
-    if (o->kind ==
-        SCANT_OPTION_SWITCH) /* one spelling, which JSON can show as a number */
+    if (o->kind == SCANT_OPTION_SWITCH) /* "0" or "1", which JSON can show as a number */
         value->text = read.number != 0 ? "1" : "0";
     return SCANT_OK;
 }
@@ -48,9 +47,7 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
                                     const scant_setting *settings, size_t n_settings,
                                     bool kernel, select_value **out) {
     const scant_strategy_info *info = &strategy->info;
-    select_value *values =
-        scant__arena_zalloc(arena, info->n_options + 1, sizeof *values);
-    if (!values) return SCANT_ENOMEM;
+    select_value *values = TRY_ZERO(arena, select_value, info->n_options + 1);
     for (size_t i = 0; i < n_settings; i++) {
         const scant_option *o =
             scant__option_find(info->options, info->n_options, settings[i].key);
@@ -66,7 +63,7 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
         const scant_option *o = &info->options[k];
         const char *otherwise = kernel && o->kernel_value ? o->kernel_value : o->value;
         values[k].number = -1;
-        if (!values[k].text && !otherwise) continue; /* the call decides */
+        if (!values[k].text && !otherwise) continue; /* the strategy sets it later */
         if (!values[k].text) values[k].text = otherwise;
         TRY(parse(arena->ctx, info->name, o, &values[k]));
     }
@@ -76,7 +73,7 @@ scant_status select_options_resolve(scant__arena *arena, const scant_strategy *s
 
 /* ---- kernels ----------------------------------------------------------------------- */
 
-/* "npc, crc, bss" */
+/* Lists the strategies that take a kernel: "npc, crc, bss". */
 static const char *takers(char *out, size_t size) {
     size_t count, used = 0;
     const scant_strategy_info *const *all = scant_strategies(&count);
@@ -112,7 +109,7 @@ scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
     return scant_kernel_parse(ctx, text, depth);
 }
 
-/* ---- a call's values --------------------------------------------------------------- */
+/* ---- option values of a call ------------------------------------------------------- */
 
 static select_value *value_of(const select_req *req, const char *key) {
     const scant_strategy_info *info = &req->strategy->info;

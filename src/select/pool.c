@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes, labels and candidates of a pool.
+ * Checks the shapes of a pool; reads its labels and candidates.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef struct given_array {
 
 enum { MOST_INPUTS = 16 };
 
-/* The arrays that are there, in the order of scant_inputs(); returns how many. */
+/* Lists the given arrays in the order of scant_inputs(); returns how many. */
 static size_t list_arrays(const scant_evidence *e, given_array out[MOST_INPUTS]) {
     size_t count, n = 0;
     const scant_input *inputs = scant_inputs(&count);
@@ -73,8 +73,8 @@ static scant_status check_given(scant_ctx *ctx, const scant_evidence *e, unsigne
     return SCANT_OK;
 }
 
-/* The evidence that is used. Labels and candidates always are; with SCANT_ROWS all arrays
- * are, to count rows. */
+/* The part of the evidence that is used. Labels and candidates are always used; with
+ * SCANT_ROWS all arrays are, to count rows. */
 static scant_evidence used_part(const scant_evidence *e, unsigned used) {
     const scant_array *const none = NULL;
     given_array given[MOST_INPUTS];
@@ -127,7 +127,7 @@ static scant_status check_type(scant_ctx *ctx, const scant_array *array,
     return SCANT_OK;
 }
 
-/* All arrays must have the same size as the first that has this dimension. */
+/* Fails if an array's size differs from that of the first array with this dimension. */
 static scant_status check_same(scant_ctx *ctx, const scant_array *array, size_t size,
                                const char *what, const scant_array **first, size_t *out) {
     if (*first && size != *out)
@@ -177,7 +177,7 @@ static scant_status check_least(scant_ctx *ctx, const scant_array *array, size_t
                        scant_array_name(array), size, what, least);
 }
 
-/* One dimension besides n; classes is the first array that has classes. */
+/* Checks one dimension other than n. *classes: the first array that has classes. */
 static scant_status check_dimension(scant_ctx *ctx, const scant_array *array, char letter,
                                     size_t size, const scant_array **classes,
                                     select_pool *pool) {
@@ -275,7 +275,7 @@ size_t select_measured_width(const select_pool *pool) {
     return pool->slopes ? 2 : pool->lengths ? 1 : 0;
 }
 
-/* The first number of a row is a length or its square. */
+/* The first number of a row is a length or a squared length: it must not be negative. */
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault) {
     size_t width = select_measured_width(pool);
@@ -298,8 +298,7 @@ int64_t select_pool_label(const select_pool *pool, size_t row) {
 
 static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
     size_t k = scant_array_shape(pool->candidates)[0];
-    pool->allowed = scant__arena_zalloc(arena, pool->n / 64 + 1, sizeof *pool->allowed);
-    if (!pool->allowed) return SCANT_ENOMEM;
+    pool->allowed = TRY_ZERO(arena, uint64_t, pool->n / 64 + 1);
     for (size_t i = 0; i < k; i++) {
         int64_t row;
         scant__array_read_i64(pool->candidates, i, 1, &row);
@@ -339,7 +338,7 @@ void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
 }
 
 void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool *mask) {
-    if (pool->allowed) { /* it holds no labelled rows */
+    if (pool->allowed) { /* `allowed` contains no labelled rows */
         for (size_t i = 0; i < count; i++)
             mask[i] = pool->allowed[(first + i) / 64] >> (first + i) % 64 & 1;
         return;

@@ -20,19 +20,19 @@
 typedef struct select_pool {
     size_t n;
     size_t d, c;                   /* width of features; classes. 0: not used */
-    size_t k, m;                   /* width of gradients; samples. 0: not used */
-    const scant_array *features;   /* NULL: not used; likewise below */
-    const scant_array *probs;      /* or logits */
+    size_t k, m;                   /* width of gradients; posterior draws. 0: not used */
+    const scant_array *features;   /* NULL: not used (also below) */
+    const scant_array *probs;      /* probabilities or logits */
     bool softmax;                  /* probs are logits */
-    const scant_array *calibrated; /* or logits, with a temperature */
-    double temperature;            /* 0: calibrated are probabilities */
+    const scant_array *calibrated; /* calibrated probabilities, or logits */
+    double temperature; /* temperature of these logits; 0: they are probabilities */
     const scant_array *gradients, *samples;
     const scant_array *slopes, *lengths;
     const scant_array *labels, *candidates, *calibrate_on;
     uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
-    size_t labelled, available; /* number of rows; available: may be picked */
-    size_t barred;              /* candidates that are labelled */
-    size_t input_bytes;         /* of all arrays that are read */
+    size_t labelled, available; /* number of labelled rows; of rows that may be picked */
+    size_t barred;              /* number of candidates that are labelled */
+    size_t input_bytes;         /* bytes of all arrays that are read */
 } select_pool;
 
 /* The kinds of evidence that are given: scant_evidence_kind bits. */
@@ -49,7 +49,7 @@ scant_status select_pool_read(scant__arena *arena, select_pool *pool);
  * ascending order. */
 void select_pool_list_available(const select_pool *pool, size_t *rows);
 void select_pool_list_labelled(const select_pool *pool, size_t *rows);
-/* The class of a row, -1: none. */
+/* The label of a row; -1: none. */
 int64_t select_pool_label(const select_pool *pool, size_t row);
 
 /* mask[i] = row first+i is available. count <= SELECT_MASK. */
@@ -64,8 +64,8 @@ typedef void (*select_mask_fn)(const select_pool *pool, size_t first, size_t cou
 void select_pool_visit(const select_pool *pool, select_mask_fn mask, bool wanted,
                        void (*visit)(void *self, size_t row), void *self);
 
-/* Slopes or lengths, whichever is used: the count of numbers per row (0: neither is
- * used), and the checked numbers of rows first..first+count-1. */
+/* Slopes or lengths, whichever is used. _width: numbers per row (0: neither is used).
+ * _read: reads and checks rows first..first+count-1. */
 size_t select_measured_width(const select_pool *pool);
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault);
@@ -74,43 +74,43 @@ scant_status select_measured_read(const select_pool *pool, size_t first, size_t 
 
 /* The type that probabilities are computed in: float only if it holds them exactly. */
 la_type select_probs_type(const select_pool *pool);
-/* Whether they can be used in place, without a copy. */
+/* Whether probabilities can be used in place, without a copy. */
 bool select_probs_direct(const select_pool *pool);
 
 typedef struct select_probs_block {
     la_type type;
     const void *rows; /* count x c */
-    la_rowstat *stat; /* count: two largest, or entropy, by select_measure */
+    la_rowstat *stat; /* count: two largest or entropy, see select_measure */
 } select_probs_block;
 
 /* The statistic computed for each row while it is checked. */
 typedef enum select_measure { SELECT_TOP, SELECT_ENTROPY } select_measure;
 
-/* Reads and checks rows first..first+count-1. rows: buffer of count*c numbers (unused if
- * direct), stat: of count. */
+/* Reads and checks rows first..first+count-1. Buffers: rows of count*c numbers (unused if
+ * direct), stat of count entries. */
 scant_status select_probs_read(const select_pool *pool, select_measure measure,
                                size_t first, size_t count, void *rows, la_rowstat *stat,
                                select_probs_block *out, scant__fault *fault);
 
-/* Rows a_i = p_i - e_y with y the first arg max of p_i, multiplied by the power of two
- * that is returned. Valid while pool is; the numbers must have been checked. */
+/* Provides rows a_i = p_i - e_y with y the first arg max of p_i, multiplied by a power of
+ * two, which is returned. Valid while pool is; the numbers must have been checked. */
 double select_residual_rows(const select_pool *pool, la_rows *out);
 
-/* Reads and checks all probabilities that are used, calibrated ones and samples included.
- * To be called before the functions below. */
+/* Reads and checks all probabilities that are used, calibrated ones and posterior draws
+ * included. Call it before the functions below. */
 scant_status select_probs_check(scant__arena *arena, const select_pool *pool);
 size_t select_probs_check_memory(const select_pool *pool, unsigned threads);
 
-/* Rows of C doubles, exact in their inputs. */
+/* Kinds of rows of C doubles, computed in double. */
 typedef enum select_prob_kind {
     SELECT_PROBS,      /* p */
     SELECT_CALIBRATED, /* p~ */
     SELECT_RESIDUAL    /* p - e_y, y the label, or the first arg max of p */
 } select_prob_kind;
-/* Valid while pool is. */
+/* out is valid while pool is. */
 void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out);
 
-/* All samples of rows first..first+count-1: out (count, m, C). */
+/* out (count, m, C) = all posterior draws of rows first..first+count-1. */
 void select_samples_get(const select_pool *pool, size_t first, size_t count, double *out);
 
 /* Fits the temperature by maximum likelihood if pool->calibrate_on is given. */
@@ -123,7 +123,7 @@ scant_status select_temperature_fit(scant__arena *arena, select_pool *pool);
 typedef struct select_features {
     const select_pool *pool;
     la_type type;
-    bool normalise; /* rows to unit length; zero rows stay */
+    bool normalise; /* rows are scaled to unit length, except zero rows */
     double scale;   /* a power of two that rows are multiplied by */
 } select_features;
 
@@ -141,11 +141,11 @@ void select_features_guess(const select_pool *pool, bool normalise, select_featu
 scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
                                   bool normalise, select_features *out);
 size_t select_features_memory(const select_pool *pool,
-                              unsigned threads); /* of the scan */
+                              unsigned threads); /* memory of the scan */
 /* The value of a constant appended to the features, in their scale. Drops a scale above
  * 1: next to the constant, small features need not be enlarged. */
 double select_features_constant(select_features *f, double constant);
-/* Valid while f is. */
+/* out is valid while f is. */
 void select_feature_rows(const select_features *f, la_rows *out);
 /* The same pool, with gradients in place of features. */
 select_pool select_gradients_as_features(const select_pool *pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sums over samples are rounded to a grid (la_grid), so that they do not depend on the
- * order of samples; the kernels do the same for sums over classes.
+ * Terms of sums over draws are rounded to a grid (la_grid), so that sums do not depend on
+ * the order of draws; the kernels do the same for sums over classes.
  */
 #include "select/posterior_stats.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Probabilities and logits: read, checked, and as residuals p - e_y.
+ * Reads and checks probabilities and logits, and provides residuals p - e_y.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "data/array.h"
 #include "select/pool.h"
 
-/* Tolerance of a row's sum (the contract's, plus rounding in double), and a stricter one
- * within which the quick sum is sufficient. */
+/* Tolerance of a row's sum (documented as 1e-3, plus rounding in double), and a stricter
+ * one within which the quick sum is precise enough. */
 static const double SUM_SLACK = 1e-3 + 1e-12, SURELY = 0.9e-3;
 
 la_type select_probs_type(const select_pool *pool) {
@@ -85,6 +85,22 @@ scant_status select_probs_read(const select_pool *pool, select_measure measure,
     return SCANT_OK;
 }
 
+static void read_probs(const scant_array *array, bool logits, double temperature,
+                       size_t row, size_t c, double *out) {
+    scant__array_read_f64(array, row * c, c, out);
+    if (!logits) return;
+    if (temperature > 0) { /* large differences to the maximum underflow to 0 */
+        const double far = -1e6;
+        double top = out[la_argmax(out, c)];
+        for (size_t k = 0; k < c; k++) out[k] = fmax((out[k] - top) / temperature, far);
+    }
+    la_softmax(out, 1, c);
+}
+
+static void probs_of(const select_pool *pool, size_t row, double *out) {
+    read_probs(pool->probs, pool->softmax, 0, row, pool->c, out);
+}
+
 /* Residuals of a confident row are so small that their squares underflow in float; hence
  * the factor. */
 static const double RESIDUAL_SCALE = 0x1p40;
@@ -99,17 +115,21 @@ static void residual_f32(const select_pool *pool, size_t row, float *out) {
     for (size_t k = 0; k < pool->c; k++) out[k] *= (float)RESIDUAL_SCALE;
 }
 
-static void residual_f64(const select_pool *pool, size_t row, double *out) {
-    scant__array_read_f64(pool->probs, row * pool->c, pool->c, out);
-    if (pool->softmax) la_softmax(out, 1, pool->c);
-    size_t y = la_argmax(out, pool->c);
-    if (pool->softmax) { /* p_y - 1 from the others: 1 - p_y itself has lost its digits */
-        out[y] = 0;
-        for (size_t k = 0; k < pool->c; k++)
-            if (k != y) out[y] -= out[k];
-    } else {
-        out[y] -= 1;
+/* p -= e_y. After a softmax p_y - 1 is minus the sum of the others, to avoid
+ * cancellation. */
+static void subtract_label(const select_pool *pool, size_t y, double *p) {
+    if (!pool->softmax) {
+        p[y] -= 1;
+        return;
     }
+    p[y] = 0;
+    for (size_t k = 0; k < pool->c; k++)
+        if (k != y) p[y] -= p[k];
+}
+
+static void residual_f64(const select_pool *pool, size_t row, double *out) {
+    probs_of(pool, row, out);
+    subtract_label(pool, la_argmax(out, pool->c), out);
     for (size_t k = 0; k < pool->c; k++) out[k] *= RESIDUAL_SCALE;
 }
 
@@ -133,7 +153,7 @@ double select_residual_rows(const select_pool *pool, la_rows *out) {
     return RESIDUAL_SCALE;
 }
 
-/* ---- all of them, checked ------------------------------------------------------- */
+/* ---- checking all probabilities ------------------------------------------------- */
 
 enum { CHECK_BYTES = 1 << 16 };
 
@@ -179,37 +199,17 @@ static scant_status check_all(scant_ctx *ctx, const select_pool *pool,
 
 scant_status select_probs_check(scant__arena *arena, const select_pool *pool) {
     scant_ctx *ctx = arena->ctx;
-    scant__arena room;
-    scant__arena_init(&room, ctx);
-    unsigned char *bytes = scant__arena_alloc(&room, ctx->threads, check_room(pool));
-    scant_status s = bytes ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK)
-        s = check_all(ctx, pool, pool->probs, pool->softmax, pool->n, bytes);
-    if (s == SCANT_OK && pool->calibrated != pool->probs)
-        s = check_all(ctx, pool, pool->calibrated, pool->temperature > 0, pool->n, bytes);
-    if (s == SCANT_OK)
-        s = check_all(ctx, pool, pool->samples, false, pool->m * pool->n, bytes);
-    scant__arena_end(&room);
-    return s;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = ctx};
+    unsigned char *bytes =
+        TRY_NEW(&room, unsigned char, size_mul(ctx->threads, check_room(pool)));
+    TRY(check_all(ctx, pool, pool->probs, pool->softmax, pool->n, bytes));
+    if (pool->calibrated != pool->probs)
+        TRY(check_all(ctx, pool, pool->calibrated, pool->temperature > 0, pool->n,
+                      bytes));
+    return check_all(ctx, pool, pool->samples, false, pool->m * pool->n, bytes);
 }
 
-/* ---- rows of them ---------------------------------------------------------------- */
-
-static void read_probs(const scant_array *array, bool logits, double temperature,
-                       size_t row, size_t c, double *out) {
-    scant__array_read_f64(array, row * c, c, out);
-    if (!logits) return;
-    if (temperature > 0) { /* large differences to the maximum underflow to 0 */
-        const double far = -1e6;
-        double top = out[la_argmax(out, c)];
-        for (size_t k = 0; k < c; k++) out[k] = fmax((out[k] - top) / temperature, far);
-    }
-    la_softmax(out, 1, c);
-}
-
-static void probs_of(const select_pool *pool, size_t row, double *out) {
-    read_probs(pool->probs, pool->softmax, 0, row, pool->c, out);
-}
+/* ---- rows of probabilities ------------------------------------------------------- */
 
 static void calibrated_of(const select_pool *pool, size_t row, double *out) {
     read_probs(pool->calibrated, pool->temperature > 0, pool->temperature, row, pool->c,
@@ -219,14 +219,7 @@ static void calibrated_of(const select_pool *pool, size_t row, double *out) {
 static void label_residual_of(const select_pool *pool, size_t row, double *out) {
     probs_of(pool, row, out);
     int64_t label = select_pool_label(pool, row);
-    size_t y = label >= 0 ? (size_t)label : la_argmax(out, pool->c);
-    if (pool->softmax) { /* from the others: p_y - 1 itself has lost its digits */
-        out[y] = 0;
-        for (size_t k = 0; k < pool->c; k++)
-            if (k != y) out[y] -= out[k];
-    } else {
-        out[y] -= 1;
-    }
+    subtract_label(pool, label >= 0 ? (size_t)label : la_argmax(out, pool->c), out);
 }
 
 #define PROB_FETCH(name, row_of)                                                         \

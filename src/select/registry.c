@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "select/registry.h"
+#include "select/strategy.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 
 /* A block's rows fit the second-level cache, its results the first-level cache. */
 enum {
-    BLOCK_BYTES = 1 << 17, /* of its rows, counted as doubles */
-    BLOCK_ROWS = 384,      /* at most */
+    BLOCK_BYTES = 1 << 17, /* bytes of a block's rows, counted as doubles */
+    BLOCK_ROWS = 384,      /* most rows per block */
     CHUNK = 4              /* blocks per task */
 };
 
@@ -27,7 +27,7 @@ typedef struct scan_job {
     select_measure measure;
     scan_score_fn score;
     const bool *taken;
-    size_t rows; /* a block */
+    size_t rows; /* rows per block */
     worker_room *rooms;
 } scan_job;
 
@@ -80,36 +80,21 @@ size_t select_fill_memory(const select_req *req, size_t batch) {
 static scant_status room_init(scant__arena *arena, const select_req *req, size_t rows,
                               size_t want, worker_room *room) {
     const select_pool *pool = &req->pool;
-    la_scored *heap = scant__arena_alloc(arena, want, sizeof *heap);
-    room->score = scant__arena_alloc(arena, rows, sizeof *room->score);
-    if (!heap || !room->score) return SCANT_ENOMEM;
+    la_scored *heap = TRY_NEW(arena, la_scored, want);
+    room->score = TRY_NEW(arena, double, rows);
     la_topk_init(&room->top, heap, want);
-    if (pool->probs) {
-        room->stat = scant__arena_alloc(arena, rows, sizeof *room->stat);
-        if (!room->stat) return SCANT_ENOMEM;
-    }
+    if (pool->probs) room->stat = TRY_NEW(arena, la_rowstat, rows);
     if (pool->probs && !select_probs_direct(pool)) {
-        room->probs = scant__arena_alloc(arena, rows * pool->c,
-                                         la_kernels_for(select_probs_type(pool))->size);
-        if (!room->probs) return SCANT_ENOMEM;
+        size_t size = la_kernels_for(select_probs_type(pool))->size;
+        room->probs = TRY_NEW(arena, char, size_mul(rows * pool->c, size));
     }
-    if (pool->features) {
-        room->norm = scant__arena_alloc(arena, rows, sizeof *room->norm);
-        if (!room->norm) return SCANT_ENOMEM;
-    }
-    if (pool->features && !select_features_direct(pool)) {
-        room->features = scant__arena_alloc(arena, rows * pool->d, sizeof(double));
-        if (!room->features) return SCANT_ENOMEM;
-    }
-    if (select_measured_width(pool)) {
-        room->measured = scant__arena_alloc(
-            arena, rows, select_measured_width(pool) * sizeof *room->measured);
-        if (!room->measured) return SCANT_ENOMEM;
-    }
-    if (pool->samples) {
-        room->posterior = scant__arena_alloc(arena, select_posterior_room(pool, rows), 1);
-        if (!room->posterior) return SCANT_ENOMEM;
-    }
+    if (pool->features) room->norm = TRY_NEW(arena, double, rows);
+    if (pool->features && !select_features_direct(pool))
+        room->features = TRY_NEW(arena, double, size_mul(rows, pool->d));
+    if (select_measured_width(pool))
+        room->measured = TRY_NEW(arena, double, select_measured_width(pool) * rows);
+    if (pool->samples)
+        room->posterior = TRY_NEW(arena, char, select_posterior_room(pool, rows));
     return SCANT_OK;
 }
 
@@ -164,8 +149,7 @@ static scant_status scan(scan_job *job, scant__arena *arena, size_t want) {
     select_req *req = job->req;
     unsigned threads = req->ctx->threads;
     job->rows = req->plan.block_rows;
-    job->rooms = scant__arena_zalloc(arena, threads, sizeof *job->rooms);
-    if (!job->rooms) return SCANT_ENOMEM;
+    job->rooms = TRY_ZERO(arena, worker_room, threads);
     for (unsigned i = 0; i < threads; i++)
         TRY(room_init(arena, req, job->rows, want, &job->rooms[i]));
     size_t blocks = (req->pool.n + job->rows - 1) / job->rows;
@@ -184,8 +168,8 @@ scant_status select_scan(select_req *req, select_measure measure, scan_score_fn 
     return scan(&job, req->arena, req->batch);
 }
 
-/* A random key per row: the rows with the largest keys are a uniform sample in uniform
- * order, found in one pass for any set of rows left out. */
+/* Scores rows by random keys: the rows with the largest keys are a uniform random subset
+ * in random order, found in one pass whichever rows are left out. */
 static void random_keys(const scan_block *block, double *score) {
     const scant__rng rng = {block->req->seed, SCANT__RNG_SHUFFLE};
     for (size_t i = 0; i < block->count; i++)
@@ -193,15 +177,14 @@ static void random_keys(const scan_block *block, double *score) {
 }
 
 scant_status select_fill(select_req *req, const bool *taken, double score) {
-    select_pool whole = req->pool; /* only the rows matter here: read no matrix again */
-    scant__arena room;
+    select_pool whole =
+        req->pool; /* a copy without matrices, so that none is read again */
+    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
     scan_job job = {.req = req, .score = random_keys, .taken = taken};
     size_t from = req->count;
     req->pool.probs = req->pool.features = req->pool.samples = NULL;
     req->pool.slopes = req->pool.lengths = NULL;
-    scant__arena_init(&room, req->ctx);
     scant_status s = scan(&job, &room, req->batch - from);
-    scant__arena_end(&room);
     req->pool = whole;
     for (size_t i = from; s == SCANT_OK && i < req->count; i++)
         req->picks[i].score = score;

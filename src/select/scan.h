@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scores every row in one pass, block by block at memory speed, and picks the best.
+ * Scores every row in one pass, block by block, and picks the best.
  * Memory: a heap of the batch and one block per thread.
  */
 #ifndef SCANT_SELECT_SCAN_H
@@ -11,10 +11,11 @@
 typedef struct scan_block {
     const select_req *req;
     size_t first, count;
-    select_probs_block probs;  /* if the strategy needs them */
-    const double *norm;        /* |h_i| of the features, likewise */
-    const double *information; /* of the samples, likewise */
-    const double *measured;    /* slopes or lengths, likewise */
+    /* Set only if the strategy needs them: */
+    select_probs_block probs;
+    const double *norm;        /* |h_i| of the features */
+    const double *information; /* information of the posterior draws */
+    const double *measured;    /* slopes or lengths */
 } scan_block;
 
 /* score[i] for rows first+i. Higher is picked earlier. */

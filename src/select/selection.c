@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A selection: check the call, read labels and candidates, plan, run the strategy, copy
- * the picks for the caller.
+ * A selection: checks the call, reads labels and candidates, plans, runs the strategy and
+ * copies the picks for the caller.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "data/array.h"
-#include "select/options.h"
-#include "select/registry.h"
+#include "select/strategy.h"
 
 struct scant_selection {
     scant__arena arena; /* memory of the selection's lifetime */
@@ -16,10 +15,10 @@ struct scant_selection {
     bool has_run;
 };
 
-/* By default: needs, or or_needs if only those are all given. */
-static scant_status find_way(select_req *req, unsigned given) {
+/* Chooses the inputs; by default info.needs, or or_needs if only those are all given. */
+static scant_status choose_inputs(select_req *req, unsigned given) {
     const scant_strategy_info *info = &req->strategy->info;
-    if (req->strategy->way) return req->strategy->way(req, given, &req->used);
+    if (req->strategy->inputs) return req->strategy->inputs(req, given, &req->used);
     bool other = (info->needs & ~given) && info->or_needs && !(info->or_needs & ~given);
     req->used = other ? info->or_needs : info->needs;
     return SCANT_OK;
@@ -43,26 +42,22 @@ static scant_status begin(scant__arena *arena, const char *name,
     if (o.kernel) TRY(select_kernel_parse(arena->ctx, strategy, o.kernel, &req->depth));
     TRY(select_options_resolve(arena, strategy, o.settings, o.n_settings, o.kernel,
                                &req->values));
-    return find_way(req, given);
+    return choose_inputs(req, given);
 }
 
 scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                  const scant_select_opts *opts, unsigned given,
                                  unsigned *used, unsigned *missing) {
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     select_req req;
     *used = *missing = 0;
-    scant__arena_init(&arena, ctx);
-    scant_status s = begin(&arena, strategy, opts, given, &req);
-    if (s == SCANT_OK) {
-        *used = (req.used | req.strategy->info.uses) & given;
-        *missing = req.used & ~given;
-    }
-    scant__arena_end(&arena);
-    return s;
+    TRY(begin(&arena, strategy, opts, given, &req));
+    *used = (req.used | req.strategy->info.uses) & given;
+    *missing = req.used & ~given;
+    return SCANT_OK;
 }
 
-/* Everything up to reading matrices: the call, shapes, labels and candidates. */
+/* Checks the call and shapes, reads labels and candidates; reads no matrices. */
 static scant_status prepare(scant__arena *arena, const char *name,
                             const scant_evidence *evidence, size_t batch,
                             const scant_select_opts *opts, select_req *req) {
@@ -160,7 +155,7 @@ void scant_picks_free(scant_ctx *ctx, scant_picks *picks) {
     scant__free(ctx, box);
 }
 
-/* A copy of bytes, with a zero after them. */
+/* Copies bytes and appends a zero. False: out of memory. */
 static bool copy(scant__arena *arena, const void *from, size_t bytes, void *out) {
     char *block = scant__arena_alloc(arena, bytes + 1, 1);
     if (!block) return false;
@@ -178,9 +173,7 @@ static scant_status box_fill(const select_req *req, picks_box *box) {
     const scant_strategy_info *info = &req->strategy->info;
     scant__arena *arena = &box->arena;
     scant_picks *p = &box->picks;
-    scant_setting *settings =
-        scant__arena_zalloc(arena, info->n_options + 1, sizeof *settings);
-    if (!settings) return SCANT_ENOMEM;
+    scant_setting *settings = TRY_ZERO(arena, scant_setting, info->n_options + 1);
     *p = (scant_picks){.strategy = info->name,
                        .count = req->count,
                        .rows = req->pool.n,
@@ -227,9 +220,8 @@ static void warn(const select_req *req, size_t asked) {
 }
 
 static scant_status run(select_req *req) {
-    req->picks = scant__arena_alloc(req->arena, req->batch + 1, sizeof *req->picks);
-    req->info = scant__arena_alloc(req->arena, SELECT_INFO, sizeof *req->info);
-    if (!req->picks || !req->info) return SCANT_ENOMEM;
+    req->picks = TRY_NEW(req->arena, scant_pick, req->batch + 1);
+    req->info = TRY_NEW(req->arena, scant_figure, SELECT_INFO);
     return req->batch ? req->strategy->select(req) : SCANT_OK;
 }
 

@@ -7,14 +7,14 @@
 #include "linalg/topk.h"
 
 enum {
-    GRADIENT, /* the choices of option source */
+    GRADIENT, /* choices of option source */
     SAMPLES,
-    READ = 64,            /* rows measured at a time, of the gradient form */
-    READ_BYTES = 1 << 16, /* likewise, of the posterior form */
+    READ = 64,            /* gradient form: rows measured at a time */
+    READ_BYTES = 1 << 16, /* posterior form: bytes of rows measured at a time */
     SPARE = 8 << 10       /* overhead of the allocator, all blocks together */
 };
 
-scant_status sparse_way(select_req *req, unsigned given, unsigned *needs) {
+scant_status sparse_inputs(select_req *req, unsigned given, unsigned *needs) {
     const scant_strategy_info *info = &req->strategy->info;
     if (!select_option_is_set(req, "source")) {
         bool samples = (info->needs & ~given) && !(info->or_needs & ~given);
@@ -28,8 +28,8 @@ static bool is_posterior(const sparse *s) { return s->req->pool.samples != NULL;
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
-/* Rows, views and sizes, once type and scale of the features are known; no matrices yet.
- */
+/* Sets rows, views and sizes once type and scale of the features are known; allocates no
+ * matrices. */
 static void shape(sparse *s, double *numbers) {
     const select_pool *pool = &s->req->pool;
     double bias = 0;
@@ -64,7 +64,7 @@ static size_t work_memory(const sparse *s) {
     return most > more ? most : more;
 }
 
-/* Rows that a worker measures at a time, and bytes for them. */
+/* Number of rows that a worker measures at a time, and bytes for them. */
 static size_t read_rows(const sparse *s) {
     const select_pool *pool = &s->req->pool;
     if (!is_posterior(s)) return READ;
@@ -134,7 +134,8 @@ typedef struct measure {
     double *apart; /* per worker: the largest |p - p~| / max p of its rows */
 } measure;
 
-/* p~ is in room, p - p~ in its final place; sigma_j depends on p~ alone. */
+/* Measures a block: p~ is in room, p - p~ in its final place. sigma_j does not depend on
+ * p. */
 static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
                                       scant__fault *fault) {
     (void)fault;
@@ -175,7 +176,7 @@ static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
 /* ---- the posterior form ----------------------------------------------------------- */
 
 double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room) {
-    const double least = 1e-12; /* within the logarithm */
+    const double least = 1e-12; /* lower limit of p in the logarithm */
     double *chance = room, *loss = room + c, spread = 0;
     memset(chance, 0, 2 * c * sizeof *chance);
     for (size_t k = 0; k < m; k++)
@@ -266,19 +267,14 @@ static scant_status allocate(sparse *s, double **numbers) {
     const select_pool *pool = &s->req->pool;
     scant__arena *arena = s->req->arena;
     if (s->n < pool->n) {
-        s->rows = scant__arena_alloc(arena, s->n, sizeof *s->rows);
-        if (!s->rows) return SCANT_ENOMEM;
+        s->rows = TRY_NEW(arena, size_t, s->n);
         select_pool_list_available(pool, s->rows);
     }
     *numbers = NULL;
-    if (!s->ranked) {
-        *numbers = scant__arena_alloc(arena, size_mul(s->n, s->width), sizeof(double));
-        if (!*numbers) return SCANT_ENOMEM;
-    }
-    s->variance = scant__arena_alloc(arena, s->n, 2 * sizeof(double));
-    s->step = scant__arena_alloc(arena, s->b, 2 * sizeof(double));
-    s->support = scant__arena_alloc(arena, s->b, sizeof *s->support);
-    if (!s->variance || !s->step || !s->support) return SCANT_ENOMEM;
+    if (!s->ranked) *numbers = TRY_NEW(arena, double, size_mul(s->n, s->width));
+    s->variance = TRY_NEW(arena, double, size_mul(2, s->n));
+    s->step = TRY_NEW(arena, double, size_mul(2, s->b));
+    s->support = TRY_NEW(arena, size_t, s->b);
     s->length = s->variance + s->n;
     return SCANT_OK;
 }
@@ -293,9 +289,8 @@ static scant_status measure_all(sparse *s, double *numbers) {
         select_prob_rows(pool, SELECT_CALIBRATED, &m.calibrated);
         m.probs.list = m.calibrated.list = s->rows;
     }
-    m.room = scant__arena_alloc(s->req->arena, threads, m.room_size);
-    m.apart = scant__arena_zalloc(s->req->arena, threads, sizeof *m.apart);
-    if (!m.room || !m.apart) return SCANT_ENOMEM;
+    m.room = TRY_NEW(s->req->arena, unsigned char, size_mul(threads, m.room_size));
+    m.apart = TRY_ZERO(s->req->arena, double, threads);
     TRY(scant__parfor(s->req->ctx, "measuring rows", (s->n + rows - 1) / rows,
                       is_posterior(s) ? measure_samples : measure_gradients, &m));
     for (unsigned i = 0; i < threads; i++) s->apart = fmax(s->apart, m.apart[i]);
@@ -318,8 +313,7 @@ scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
     TRY(measure_all(s, numbers));
     if (s->ranked) return SCANT_OK;
     TRY(la_work_init(&s->work, req->arena, work_memory(s)));
-    s->v = scant__arena_alloc(req->arena, size_mul(s->size, 2), sizeof *s->v);
-    if (!s->v) return SCANT_ENOMEM;
+    s->v = TRY_NEW(req->arena, double, size_mul(s->size, 2));
     s->image = s->v + s->size;
     s->alpha =
         select_option(req, "terms") == SPARSE_FIT ? 0 : select_option(req, "alpha");
@@ -417,7 +411,7 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
     size_t m = 0;
     for (size_t i = 0; i < count; i++)
         if (w[places[i]] < 0) {
-            w[places[i]] = -w[places[i]]; /* adding this undoes it */
+            w[places[i]] = -w[places[i]]; /* adding the negated entry removes it from r */
             s->support[m++] = places[i];
         }
     if (m) TRY(sparse_add(s, s->support, m, w, r));
@@ -425,7 +419,7 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
     return SCANT_OK;
 }
 
-/* ---- figures, and ranking --------------------------------------------------------- */
+/* ---- figures; ranking by variance ------------------------------------------------- */
 
 static void figure_temperature(select_req *req) {
     if (req->pool.calibrated && req->pool.temperature > 0)
@@ -461,8 +455,7 @@ scant_status sparse_rank(select_req *req) {
     sparse s;
     la_topk top;
     TRY(sparse_open(req, NULL, &s));
-    la_scored *heap = scant__arena_alloc(req->arena, s.b, sizeof *heap);
-    if (!heap) return SCANT_ENOMEM;
+    la_scored *heap = TRY_NEW(req->arena, la_scored, s.b);
     la_topk_init(&top, heap, s.b);
     for (size_t j = 0; j < s.n; j++) la_topk_offer(&top, s.variance[j], j);
     la_topk_sort(&top);

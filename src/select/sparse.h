@@ -15,15 +15,15 @@
  *
  * Gradient form: g_j(y) = (p_j - e_y) x h_j+, the last layer's gradient, with labels
  * drawn from calibrated probabilities p~: gbar_j = (p_j - p~_j) x h_j+. Posterior form:
- * g_j(y) is the loss of label y under each of m samples of the posterior, minus its mean
- * over them; labels are drawn from the samples' mean. Phi then has m rows, without a
+ * g_j(y) is the loss of label y under each of m posterior draws, minus its mean over
+ * them; labels are drawn from the draws' mean. Phi then has m rows, without a
  * factor 1/sqrt(m) (the paper's Problem 2, to which its tables of alpha and beta belong).
  *
- * Option terms leaves out one of the two, as in the paper's ablations: `fit` sets alpha
- * to 0, `variance` picks the rows with the largest sigma, without weights.
+ * Option terms leaves out f1 or f2, as in the paper's ablations: `fit` sets alpha to 0,
+ * `variance` picks the rows with the largest sigma, without weights.
  *
- * Rows are numbered by place, 0..n-1 among the available ones. A vector, such as v and
- * phi_j, has C d+ numbers (posterior: m).
+ * A row's place is its position, 0..n-1, among the available rows. A vector, such as v
+ * and phi_j, has C d+ numbers (posterior: m).
  */
 #ifndef SCANT_SELECT_SPARSE_H
 #define SCANT_SELECT_SPARSE_H
@@ -37,24 +37,24 @@ typedef struct sparse {
     const select_req *req;
     size_t n, b;
     bool ranked;  /* terms=variance: neither gbar nor vectors are stored */
-    size_t *rows; /* row numbers in the pool, by place; NULL: all rows */
+    size_t *rows; /* indices in the pool, by place; NULL: all rows */
     select_features features;
     la_rows h, a; /* gbar_j = a_j x h_j+; posterior: h_j alone */
     la_view all;
-    size_t width; /* of a row of that matrix, C or m */
-    size_t size;  /* of a vector */
-    /* Features of extreme size are multiplied by a power of two. The rest then refers to
-     * the problem with f times its square: alpha is the same, beta is multiplied by the
-     * square. */
+    size_t width; /* numbers of a_j (C); posterior: of h_j (m) */
+    size_t size;  /* numbers of a vector */
+    /* Features of extreme size are multiplied by a power of two. All members then refer
+     * to the problem with f times its square: alpha is the same, beta is multiplied by
+     * the square. */
     double scale;
     double alpha, beta;
     double *variance; /* n: sigma_j^2 */
     double *length;   /* n: |phi_j| */
-    double longest;   /* of them */
+    double longest;   /* largest |phi_j| */
     double apart;     /* the largest |p - p~| / max p of a row; posterior: 0 */
     double *v;
-    double *image; /* vector, for sums */
-    double *step;  /* 2 b, and b places: for steps within a support */
+    double *image; /* a vector, buffer for sums */
+    double *step;  /* buffer for steps within a support: 2 b numbers and b places */
     size_t *support;
     la_work work;
     size_t (*needs)(const la_view *v, unsigned threads);
@@ -90,21 +90,21 @@ typedef struct sparse {
 /* Memory that a strategy's own products need in the shared workspace; NULL: none. */
 typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
-scant_status sparse_way(select_req *req, unsigned given, unsigned *needs);
+scant_status sparse_inputs(select_req *req, unsigned given, unsigned *needs);
 scant_status sparse_check(const select_req *req);
 /* Adds the memory and passes of sparse_open(). *s has sizes and views, but no numbers. */
 void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s);
 /* Checks the evidence and sets up the problem. *s must not move. */
 scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s);
-size_t sparse_row(const sparse *s, size_t place); /* its number in the pool */
+size_t sparse_row(const sparse *s, size_t place); /* index in the pool */
 
 /* r = Phi w - v, for w (n) that is 0 except at the listed places. */
 scant_status sparse_residual(sparse *s, const size_t *places, size_t count,
                              const double *w, double *r);
-/* r += Phi w, likewise. */
+/* r += Phi w, for the same w. */
 scant_status sparse_add(sparse *s, const size_t *places, size_t count, const double *w,
                         double *r);
-/* f1, and f2, of w and its residual. */
+/* The values f1 and f2 at w; r: its residual. */
 double sparse_f1(const sparse *s, const size_t *places, size_t count, const double *w,
                  const double *r);
 double sparse_f2(const sparse *s, const size_t *places, size_t count, const double *w);
@@ -123,15 +123,15 @@ scant_status sparse_debias(sparse *s, const size_t *places, size_t count, double
 scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *w,
                          double *r);
 
-/* The plan and the selection with terms=variance. Ties go to the lowest row. */
+/* Plan and selection with terms=variance. Ties go to the lowest row. */
 bool sparse_is_ranked(const select_req *req);
 void sparse_rank_plan(const select_req *req, scant_plan *plan);
 scant_status sparse_rank(select_req *req);
 
 double sparse_inner(const sparse *s, const double *x, const double *y);
 
-/* A row of the posterior form: p (m, C) becomes losses minus their means; mean (m) is
- * gbar. Returns E |g(y) - gbar|. */
+/* Computes a row of the posterior form: replaces p (m, C) by losses minus their means;
+ * mean (m) = gbar. Returns E |g(y) - gbar|. */
 double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double *room);
 
 /* Figures of the problem and of a solution. */

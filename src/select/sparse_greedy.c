@@ -6,11 +6,11 @@
  * the batch follows (de-bias), and weights below 0 become 0. The paper leaves tau open;
  * only alpha / tau matters.
  *
- * Always B rows, in the order of picking; a weight may end at 0. Exact in double: the
- * picked row always has the largest score (linalg/lazy_argmax.h), although after a pick
- * the scores are usually updated along the new row alone.
+ * Picks always B rows, in the order of picking; a weight may end at 0. Exact in double:
+ * the picked row always has the largest score (linalg/lazy_argmax.h), although after a
+ * pick the scores are usually updated along the new row alone.
  *
- * Cost: between O(n b (C + d)), where beta holds the weights near 1, and O(n b C d); and
+ * Cost: between O(n b (C + d)), if beta keeps the weights near 1, and O(n b C d); and
  * O(b^2 C d) within the batch. Memory: 40 bytes per row, and p - p~.
  */
 #include <math.h>
@@ -25,9 +25,9 @@ typedef struct greedy {
     la_lazy_argmax argmax;
     double tau;
     size_t *picks; /* places, in the order of picking */
-    double *score; /* of each pick */
+    double *score; /* score of each pick */
     size_t count;
-    double *w;      /* n */
+    double *w;      /* n: weights */
     double *states; /* (STATES, b): weights after each of the last picks */
     double *r;      /* vector: Phi w - v */
 } greedy;
@@ -36,8 +36,8 @@ static double *state_after(const greedy *g, size_t count) {
     return g->states + count % STATES * g->s.b;
 }
 
-/* Adds a row: the best step along it, one step within the batch, weights below 0 set to
- * 0. */
+/* Adds a row: makes the best step along it and one step within the batch, and sets
+ * weights below 0 to 0. */
 static scant_status take(greedy *g, size_t place, double c) {
     sparse *s = &g->s;
     double square = s->length[place] * s->length[place];
@@ -52,7 +52,7 @@ static scant_status take(greedy *g, size_t place, double c) {
     return la_lazy_argmax_take(&g->argmax, place, weight / (double)s->b);
 }
 
-/* Takes the last picks back. */
+/* Withdraws the last picks. */
 static scant_status back_by(greedy *g, size_t picks) {
     for (size_t i = 0; i < picks; i++) g->w[g->picks[--g->count]] = 0;
     for (size_t i = 0; i < g->count; i++) g->w[g->picks[i]] = state_after(g, g->count)[i];
@@ -95,11 +95,10 @@ static void greedy_plan(const select_req *req, scant_plan *plan) {
 static scant_status reserve(greedy *g) {
     sparse *s = &g->s;
     scant__arena *arena = s->req->arena;
-    g->picks = scant__arena_alloc(arena, s->b, sizeof *g->picks);
-    g->score = scant__arena_alloc(arena, s->b, (STATES + 1) * sizeof *g->score);
-    g->w = scant__arena_zalloc(arena, s->n, sizeof *g->w);
-    g->r = scant__arena_alloc(arena, s->size, sizeof *g->r);
-    if (!g->picks || !g->score || !g->w || !g->r) return SCANT_ENOMEM;
+    g->picks = TRY_NEW(arena, size_t, s->b);
+    g->score = TRY_NEW(arena, double, size_mul(STATES + 1, s->b));
+    g->w = TRY_ZERO(arena, double, s->n);
+    g->r = TRY_NEW(arena, double, s->size);
     g->states = g->score + s->b;
     g->argmax = (la_lazy_argmax){.view = &s->all,
                                  .work = &s->work,
@@ -152,7 +151,7 @@ const scant_strategy select_strategy_sparse_greedy = {
              .or_needs = SCANT_SAMPLES,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures)},
-    .way = sparse_way,
+    .inputs = sparse_inputs,
     .check = sparse_check,
     .plan = greedy_plan,
     .select = greedy_select,

@@ -10,24 +10,24 @@
  * minimise |w - s|^2 / 2 + f2(w). The paper prints the b smallest ([-s_j]+^2 / 2 - alpha
  * sigma_j^2), which ignores that a row left out costs s_j^2 / 2; the minimum is at the b
  * largest ([s_j]+^2 / 2 + alpha sigma_j^2). Option prox chooses; with the small alpha of
- * the paper's tables, `printed` nearly ranks by sigma. As in the paper, neither weights
- * f2 by the step length.
+ * the paper's tables, `printed` nearly ranks by sigma. As in the paper, neither variant
+ * multiplies f2 by the step length.
  *
  * The iteration is not monotone and can end in a short cycle: the paper's last iterate is
  * returned, or the best (option keep). The paper does not say how many iterations it
  * uses.
  *
- * Picks are the rows kept in that iteration, by falling weight; equal weights, such as 0,
- * in the operator's order. Exact in double; the same at any thread count.
+ * Picks are the rows kept in that iteration, by descending weight; equal weights, such as
+ * 0, in the operator's order. Exact in double; the same at any thread count.
  *
- * An iteration needs two results over all n rows, mostly found without reading any.
+ * An iteration needs two results over all n rows, mostly found without reading the rows.
  *
  * Which rows the operator keeps: inner products <g_j, r> are stored for an earlier
  * residual r. Since then each has changed by at most |g_j| |change of r|; only rows that
- * may still be kept are recomputed, or all if these are many.
+ * may still be kept are recomputed, or all rows if there are many.
  *
- * The step length: it needs K r, K the sum of all g_j g_j^T, and r is a sum of few g_j,
- * minus v. K g_j is computed once for each row in the support of z; if these are too many
+ * The step length needs K r, K the sum of all g_j g_j^T, where r is a sum of few g_j,
+ * minus v. K g_j is computed once for each row in the support of z; if there are too many
  * (columns_most()), K r is computed directly in each iteration.
  *
  * Cost: n C d+ multiply-adds for each row that was ever in the support of z and some tens
@@ -48,37 +48,37 @@ enum { EXACT, PRINTED, LAST = 0, BEST }; /* choices of options prox and keep */
 typedef struct kept {
     size_t count, iteration;
     la_scored *chosen; /* places, best first */
-    double *w;         /* of each */
+    double *w;         /* weight of each */
     double f1, f2;
 } kept;
 
-/* K g_j of rows j. */
+/* Cached K g_j of rows j. */
 typedef struct columns {
-    double *k;     /* most vectors */
-    size_t *place; /* row of each */
+    double *k;     /* `most` vectors K g_j */
+    size_t *place; /* place of row j of each */
     size_t count, most;
 } columns;
 
 typedef struct iht {
     sparse s;
     bool printed;
-    double *w, *old;       /* n: of this iteration and of the previous one */
+    double *w, *old;       /* n: weights of this iteration and of the previous one */
     double *point;         /* n: s where it is known, then w - old */
     double *bonus;         /* n: alpha sigma^2, in the scale of the features */
     double *value;         /* n: <g_j, from> */
-    double *from;          /* vector */
+    double *from;          /* vector: the residual that value refers to */
     unsigned char *listed; /* n: whether a place is in list */
-    size_t *list;          /* places whose s is computed, */
-    double *dots;          /* their <g_j, rz> */
-    size_t room;           /* capacity */
+    size_t *list;          /* places whose s is computed */
+    double *dots;          /* <g_j, rz> of these places */
+    size_t room;           /* capacity of list and dots */
     columns columns;
     size_t *places, *olds; /* b: where w and old may differ from 0 */
     size_t count, n_olds;
-    size_t *ahead; /* 2 b: where z may, and */
-    double *z;     /* its values there */
+    size_t *ahead; /* 2 b: places where z may differ from 0 */
+    double *z;     /* values of z at these places */
     size_t n_ahead;
     double *rw, *rz, *move; /* vectors: Phi w - v, Phi z - v, Phi (w - old) */
-    double *start, *k;      /* vectors: K times the first rz, and this one */
+    double *start, *k;      /* vectors: K times the first rz, and times the current one */
     double mu, share, pull; /* s = z - mu (share <g_j, rz> + pull (z - 1)) */
     kept now, best;
 } iht;
@@ -87,10 +87,10 @@ static size_t iters_of(const select_req *req) {
     return (size_t)select_option(req, "iters");
 }
 
-/* ---- how long a step is ----------------------------------------------------------- */
+/* ---- step length ------------------------------------------------------------------ */
 
-/* The number of columns that the iterations repay, in at most 32 bytes per row of the
- * pool. */
+/* The largest number of columns K g_j worth computing for `iters` iterations, within 32
+ * bytes per row of the pool. */
 static size_t columns_most(size_t n, size_t size, size_t iters) {
     size_t room = size_mul(4, n) / size;
     return iters / 2 < room ? iters / 2 : room;
@@ -102,7 +102,7 @@ static const double *column_of(const columns *c, size_t place, size_t size) {
     return NULL;
 }
 
-/* Computes value for all rows, and from, at rz. */
+/* Computes value for all rows at rz, and sets from = rz; and_k: computes K rz too. */
 static scant_status look_at_all(iht *t, bool and_k) {
     sparse *s = &t->s;
     memcpy(t->from, t->rz, s->size * sizeof *t->from);
@@ -142,7 +142,7 @@ static scant_status find_k(iht *t, size_t iteration) {
     return SCANT_OK;
 }
 
-/* The best step for f1 down its gradient at z. With x the sum of (z_j - 1) g_j, the
+/* Finds the best step for f1 down its gradient at z. With x the sum of (z_j - 1) g_j, the
  * gradient u = share <g_j, rz> + pull (z_j - 1) has |u|^2 = share <rz, Phi u> + pull (z -
  * 1).u and the image share K rz + pull x. */
 static scant_status descend(iht *t, size_t iteration) {
@@ -167,9 +167,9 @@ static scant_status descend(iht *t, size_t iteration) {
     return SCANT_OK;
 }
 
-/* ---- which rows are kept ---------------------------------------------------------- */
+/* ---- the proximal operator -------------------------------------------------------- */
 
-/* The operator's score without alpha sigma^2. Neither variant falls as x grows. */
+/* The operator's score without alpha sigma^2; nondecreasing in x in both variants. */
 static double part(const iht *t, double x) {
     if (t->printed) return x < 0 ? -x * x / 2 : 0;
     return x > 0 ? x * x / 2 : 0;
@@ -187,7 +187,7 @@ static void list(iht *t, size_t place, size_t *count) {
     t->list[(*count)++] = place;
 }
 
-/* z at a row: 0 outside its support. */
+/* Finds the rows to keep among all rows; z is 0 outside its support. */
 static scant_status offer_all(iht *t, la_topk *top) {
     sparse *s = &t->s;
     if (memcmp(t->from, t->rz, s->size * sizeof *t->from) != 0)
@@ -203,14 +203,15 @@ static scant_status offer_all(iht *t, la_topk *top) {
     return SCANT_OK;
 }
 
-/* Lists places beyond `count` whose score may reach `least`; false: too many. */
+/* Appends places whose score may reach `least` to the `count` listed ones. False: too
+ * many. */
 static bool list_chances(iht *t, double least, size_t *count) {
     const sparse *s = &t->s;
     double apart = 0, there = sqrt(sparse_inner(s, t->rz, t->rz)),
            before = sqrt(sparse_inner(s, t->from, t->from));
     for (size_t l = 0; l < s->size; l++)
         apart += (t->rz[l] - t->from[l]) * (t->rz[l] - t->from[l]);
-    /* plus the rounding of inner products of that many numbers */
+    /* the second term is the rounding of inner products of s->size numbers */
     double far = sqrt(apart) + ((double)s->size + 16) * DBL_EPSILON * (there + before);
     double slope = t->mu * t->share, by = slope * (double)s->b * far * (1 + 1e-9);
     double most = t->mu * t->pull * (1 + 1e-12);
@@ -224,7 +225,7 @@ static bool list_chances(iht *t, double least, size_t *count) {
     return true;
 }
 
-/* The rows to keep, out of the listed ones; *enough: no other row can have a larger
+/* Finds the rows to keep among the listed ones; *enough: no other row can have a larger
  * score. */
 static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
     sparse *s = &t->s;
@@ -369,7 +370,7 @@ static void iht_plan(const select_req *req, scant_plan *plan) {
     }
     sparse_plan(req, iht_needs, plan, &s);
     plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(req)));
-    plan->passes += iters_of(req); /* at most; usually far fewer */
+    plan->passes += iters_of(req); /* an upper bound; usually far fewer */
 }
 
 static scant_status reserve_columns(iht *t) {
@@ -377,9 +378,9 @@ static scant_status reserve_columns(iht *t) {
     columns *c = &t->columns;
     c->most = columns_most(s->n, s->size, iters_of(s->req));
     if (c->most == 0) return SCANT_OK;
-    c->place = scant__arena_alloc(s->req->arena, c->most, sizeof *c->place);
-    c->k = scant__arena_alloc(s->req->arena, c->most, s->size * sizeof *c->k);
-    return c->place && c->k ? SCANT_OK : SCANT_ENOMEM;
+    c->place = TRY_NEW(s->req->arena, size_t, c->most);
+    c->k = TRY_NEW(s->req->arena, double, size_mul(c->most, s->size));
+    return SCANT_OK;
 }
 
 static scant_status reserve(iht *t) {
@@ -387,17 +388,14 @@ static scant_status reserve(iht *t) {
     scant__arena *arena = s->req->arena;
     size_t b = s->b;
     t->room = list_room(s->n, b);
-    t->w = scant__arena_zalloc(arena, s->n, 5 * sizeof *t->w);
-    t->listed = scant__arena_zalloc(arena, s->n, sizeof *t->listed);
-    t->list = scant__arena_alloc(arena, t->room, sizeof *t->list);
-    t->dots = scant__arena_alloc(arena, t->room, sizeof *t->dots);
-    t->places = scant__arena_alloc(arena, b, 4 * sizeof *t->places);
-    t->z = scant__arena_alloc(arena, b, 4 * sizeof *t->z);
-    t->now.chosen = scant__arena_alloc(arena, b, 2 * sizeof *t->now.chosen);
-    t->rw = scant__arena_alloc(arena, s->size, VECTORS * sizeof *t->rw);
-    bool all = t->w && t->listed && t->list && t->dots && t->places && t->z &&
-               t->now.chosen && t->rw;
-    if (!all) return SCANT_ENOMEM;
+    t->w = TRY_ZERO(arena, double, size_mul(5, s->n));
+    t->listed = TRY_ZERO(arena, unsigned char, s->n);
+    t->list = TRY_NEW(arena, size_t, t->room);
+    t->dots = TRY_NEW(arena, double, t->room);
+    t->places = TRY_NEW(arena, size_t, size_mul(4, b));
+    t->z = TRY_NEW(arena, double, size_mul(4, b));
+    t->now.chosen = TRY_NEW(arena, la_scored, size_mul(2, b));
+    t->rw = TRY_NEW(arena, double, size_mul(VECTORS, s->size));
     t->old = t->w + s->n, t->point = t->old + s->n, t->bonus = t->point + s->n;
     t->value = t->bonus + s->n;
     t->olds = t->places + b, t->ahead = t->olds + b;
@@ -411,7 +409,7 @@ static scant_status reserve(iht *t) {
     return reserve_columns(t);
 }
 
-/* By falling weight; equal weights in the operator's order. */
+/* Hands over the picks by descending weight; equal weights in the operator's order. */
 static void hand_over(iht *t, select_req *req) {
     sparse *s = &t->s;
     const kept *k = &t->best;
@@ -480,7 +478,7 @@ const scant_strategy select_strategy_sparse_iht = {
              .or_needs = SCANT_SAMPLES,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures)},
-    .way = sparse_way,
+    .inputs = sparse_inputs,
     .check = sparse_check,
     .plan = iht_plan,
     .select = iht_select,

@@ -9,9 +9,9 @@
 #include "core/option.h"
 #include "select/pool.h"
 
-typedef struct select_value { /* of an option, in the order of the strategy's table */
+typedef struct select_value { /* an option's value, in the order of the option table */
     double number;            /* switch, count, number; index of a choice; -1: not set */
-    double param;             /* of a choice "word:K": K */
+    double param;             /* K of a choice "word:K" */
     const char *text;         /* NULL: not set */
 } select_value;
 
@@ -25,18 +25,18 @@ typedef struct select_req {
     size_t asked;    /* rows that the call asked for */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
-    const char *kernel; /* as given; NULL: none */
-    size_t depth;       /* of the kernel of an infinitely wide network; 0: no kernel */
+    const char *kernel; /* the kernel's text; NULL: none */
+    size_t depth;       /* depth of the infinitely wide network's kernel; 0: no kernel */
     select_value *values;
-    /* what the strategy fills in: */
-    scant_pick *picks; /* room for batch */
+    /* Filled in by the strategy: */
+    scant_pick *picks; /* capacity: batch */
     size_t count;
-    scant_figure *info; /* room for SELECT_INFO */
+    scant_figure *info; /* capacity: SELECT_INFO */
     size_t n_info;
-    const char *state; /* of the previous call; NULL: none */
+    const char *state; /* state of the previous call; NULL: none */
     size_t state_size;
-    const char *state_name; /* for messages */
-    char *next_state;       /* for the next call, in the arena; NULL: none */
+    const char *state_name; /* name of the state's source, for messages */
+    char *next_state;       /* state for the next call, in the arena; NULL: none */
     size_t next_state_size;
 } select_req;
 
@@ -46,7 +46,7 @@ typedef struct scant_strategy {
     scant_strategy_info info;
     /* Optional. Chooses the inputs of a call, from its options and the given kinds; may
      * set options. Default: info.needs, or info.or_needs if only those are all given. */
-    scant_status (*way)(select_req *req, unsigned given, unsigned *needs);
+    scant_status (*inputs)(select_req *req, unsigned given, unsigned *needs);
     /* Optional. Fails if options, shapes and labels do not fit; called before plan. */
     scant_status (*check)(const select_req *req);
     /* Adds memory and passes to a plan that holds rows, batch and the memory used so far.
@@ -75,10 +75,10 @@ typedef struct scant_strategy {
         .help = "scale each feature row to unit length first"                            \
     }
 
-/* The value of a strategy's own option; and the K of a choice "word:K". */
+/* The value of a strategy's option, and K of a choice "word:K". */
 double select_option(const select_req *req, const char *key);
 double select_option_param(const select_req *req, const char *key);
-const char *select_option_text(const select_req *req, const char *key); /* as written */
+const char *select_option_text(const select_req *req, const char *key); /* as given */
 /* Whether an option without a default was given or set. */
 bool select_option_is_set(const select_req *req, const char *key);
 /* Sets an option that has no default, from text. */
@@ -86,18 +86,59 @@ scant_status select_option_settle(select_req *req, const char *key, const char *
     SCANT__PRINTF(3, 4);
 /* Fails if the plan exceeds the memory cap; the message names the memory needed. */
 scant_status select_check_plan(const select_req *req, const scant_plan *plan);
-/* Plans one pass over blocks of rows that fit the cache if a row is `width` doubles;
- * smaller blocks if memory is short. A worker needs `worker` bytes, and `row` bytes per
- * row. */
+/* Plans one pass in blocks of rows. A block fits the cache at `width` doubles per row; it
+ * is smaller if memory is short. Each thread needs `worker` bytes, and `row` bytes per
+ * row of its block. */
 void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
                         scant_plan *plan);
 void select_pick(select_req *req, size_t index, double weight, double score);
-/* name: static, and listed in the strategy's info. */
+/* Reports a figure. name: static, and listed in the strategy's info. */
 void select_figure(select_req *req, const char *name, double value);
 
 /* Fills the batch with available rows, drawn uniformly at random, with the given score.
  * taken: n flags of rows to leave out; NULL: none. */
 scant_status select_fill(select_req *req, const bool *taken, double score);
-size_t select_fill_memory(const select_req *req, size_t batch); /* what it allocates */
+size_t select_fill_memory(const select_req *req, size_t batch); /* bytes allocated */
+
+/* ---- all strategies (registry.c) --------------------------------------------------- */
+
+/* To add a strategy: a line here, in the order of listings, and a file that defines
+ * select_strategy_NAME. */
+#define SELECT_STRATEGIES(X)                                                             \
+    X(random)                                                                            \
+    X(confidence)                                                                        \
+    X(margin)                                                                            \
+    X(entropy)                                                                           \
+    X(egl)                                                                               \
+    X(coreset)                                                                           \
+    X(badge)                                                                             \
+    X(bald)                                                                              \
+    X(batchbald)                                                                         \
+    X(dynamic)                                                                           \
+    X(npc)                                                                               \
+    X(crc)                                                                               \
+    X(sparse_greedy)                                                                     \
+    X(sparse_iht)                                                                        \
+    X(acs_fw)                                                                            \
+    X(bss)                                                                               \
+    X(albl)
+
+#define SELECT_DECLARE(name) extern const scant_strategy select_strategy_##name;
+SELECT_STRATEGIES(SELECT_DECLARE)
+#undef SELECT_DECLARE
+
+const scant_strategy *select_strategy_find(const char *name); /* or NULL */
+
+/* ---- options of a call (options.c) ------------------------------------------------- */
+
+/* Finds the value of each option of the strategy's table: from settings, or the default,
+ * which may differ in a call with a kernel. */
+scant_status select_options_resolve(scant__arena *arena, const scant_strategy *strategy,
+                                    const scant_setting *settings, size_t n_settings,
+                                    bool kernel, select_value **out);
+
+/* Parses "ntk:depth=K". Fails for any other text or if the strategy takes no kernel. */
+scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
+                                 const char *text, size_t *depth);
 
 #endif

@@ -18,13 +18,13 @@
 
 static const double LEAST = 1e-2, MOST = 1e2; /* bounds of s, and of T */
 
-enum { ROWS = 256 }; /* of a block */
+enum { ROWS = 256 }; /* rows per block */
 
 typedef struct fit {
     scant_ctx *ctx;
     const select_pool *pool;
-    size_t k, blocks; /* rows to fit to */
-    double s;         /* where derivatives are taken */
+    size_t k, blocks; /* number of rows to fit to; of blocks */
+    double s;         /* 1/T at which derivatives are computed */
     la_slope *part;   /* derivatives in s, summed over the rows of each block */
     double *rows;     /* C logits per worker */
 } fit;
@@ -108,9 +108,8 @@ scant_status select_temperature_fit(scant__arena *arena, select_pool *pool) {
     fit f = {.ctx = ctx, .pool = pool, .k = scant_array_shape(pool->calibrate_on)[0]};
     TRY(select_temperature_check(ctx, pool));
     f.blocks = blocks_of(f.k);
-    f.part = scant__arena_alloc(arena, f.blocks, sizeof *f.part);
-    f.rows = scant__arena_alloc(arena, size_mul(ctx->threads, pool->c), sizeof *f.rows);
-    if (!f.part || !f.rows) return SCANT_ENOMEM;
+    f.part = TRY_NEW(arena, la_slope, f.blocks);
+    f.rows = TRY_NEW(arena, double, size_mul(ctx->threads, pool->c));
     TRY(la_convex_minimum(slope_at, &f, LEAST, MOST, 1, &s));
     pool->temperature = 1 / s;
     if (s == LEAST || s == MOST)

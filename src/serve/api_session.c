@@ -9,21 +9,15 @@
 #include "serve/server.h"
 
 enum {
-    DELAYED_GUESSES = 8, /* most delayed replies to wrong tokens */
+    DELAYED_GUESSES = 8, /* with so many delayed replies, wrong tokens get 429 */
     GUESS_DELAY = 1000   /* milliseconds */
 };
-
-/* ---- sessions ---------------------------------------------------------------------- */
 
 void write_classes(project_handle *h, scant__json *o) {
     scant__json_open(o, "classes", '[');
     const char *name;
-    for (size_t i = 0; (name = scant_project_class(h->project, i)); i++) {
-        scant__json_open(o, NULL, '{');
-        scant__json_size(o, "label", i);
-        scant__json_string(o, "name", name);
-        scant__json_close(o, '}');
-    }
+    for (size_t i = 0; (name = scant_project_class(h->project, i)); i++)
+        JSON_OBJECT(o, NULL, MEMBER("label", i), MEMBER("name", name));
     scant__json_close(o, ']');
 }
 
@@ -31,112 +25,93 @@ static void write_strategies(scant__json *o) {
     size_t n;
     const scant_strategy_info *const *all = scant_strategies(&n);
     scant__json_open(o, "strategies", '[');
-    for (size_t i = 0; i < n; i++) {
-        scant__json_open(o, NULL, '{');
-        scant__json_string(o, "name", all[i]->name);
-        scant__json_string(o, "summary", all[i]->summary);
-        scant__json_close(o, '}');
-    }
+    for (size_t i = 0; i < n; i++)
+        JSON_OBJECT(o, NULL, MEMBER("name", all[i]->name),
+                    MEMBER("summary", all[i]->summary));
     scant__json_close(o, ']');
 }
 
 static scant_status write_project(project_handle *h, scant__json *o) {
     scant_project_info info;
-    scant_status status = scant_project_info_get(h->project, &info);
-    if (status != SCANT_OK) return status;
+    TRY(scant_project_info_get(h->project, &info));
     const char *name = scant_project_get(h->project, "name");
     scant__json_open(o, "project", '{');
-    scant__json_string(o, "name", name && *name ? name : h->server->name);
-    scant__json_string(o, "key", info.key);
-    scant__json_string(o, "kind", info.kind);
-    scant__json_size(o, "items", info.items);
+    JSON_MEMBERS(o, MEMBER("name", name && *name ? name : h->server->name),
+                 MEMBER("key", info.key), MEMBER("kind", info.kind),
+                 MEMBER("items", info.items), MEMBER("batch", number_setting(h, "batch")),
+                 MEMBER("overlap", number_setting(h, "overlap")),
+                 MEMBER("lease_seconds", 60 * number_setting(h, "lease_minutes")));
     write_classes(h, o);
-    scant__json_number(o, "batch", number_setting(h, "batch"));
-    scant__json_number(o, "overlap", number_setting(h, "overlap"));
-    scant__json_number(o, "lease_seconds", 60 * number_setting(h, "lease_minutes"));
     write_strategies(o);
     scant__json_close(o, '}');
     return SCANT_OK;
 }
 
-/* fresh: send a new cookie. */
-static void reply_session(project_handle *h, request *r, const session *now, bool fresh) {
-    scant__json o = {0};
-    bool stranger = !now->trusted;
-    scant_status status = SCANT_OK;
-    scant__json_open(&o, NULL, '{');
-    if (now->known) {
-        scant__json_open(&o, "person", '{');
-        scant__json_size(&o, "number", now->person);
-        scant__json_string(&o, "name", now->name);
-        scant__json_close(&o, '}');
-    } else {
-        scant__json_null(&o, "person");
-    }
-    scant__json_string(&o, "csrf", now->csrf);
-    scant__json_bool(&o, "needs_token", stranger);
-    if (!stranger) status = write_project(h, &o);
-    reply_object(h, r, &o, status);
+/* Writes the session; fresh: also sends a new cookie. */
+static scant_status write_session(project_handle *h, request *r, scant__json *o,
+                                  const session *now, bool fresh) {
     if (fresh)
         snprintf(r->reply.cookie, sizeof r->reply.cookie,
                  "%s=%s; Path=/; HttpOnly; SameSite=Strict", h->server->cookie, now->id);
+    if (now->known)
+        JSON_OBJECT(o, "person", MEMBER("number", now->person),
+                    MEMBER("name", now->name));
+    else
+        scant__json_null(o, "person");
+    JSON_MEMBERS(o, MEMBER("csrf", now->csrf),
+                 MEMBER("needs_token", (bool)!now->trusted));
+    return now->trusted ? write_project(h, o) : SCANT_OK;
 }
 
-void api_session_get(project_handle *h, request *r) {
+scant_status api_session_get(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now = r->session;
     if (!r->has_session &&
-        !session_begin(s->sessions, !s->opts->token, server_now(), &now)) {
-        reply_error(r, 503, "the system provides no random numbers");
-        return;
-    }
-    reply_session(h, r, &now, !r->has_session);
+        !session_begin(s->sessions, !s->opts->token, server_now(), &now))
+        return reply_error(r, 503, "the system provides no random numbers");
+    return write_session(h, r, o, &now, !r->has_session);
 }
 
-/* Replies to wrong tokens are delayed, a few at a time; right ones never wait. */
-static bool token_is_right(project_handle *h, request *r) {
-    server *s = h->server;
-    if (!s->opts->token || r->session.trusted) return true;
-    if (r->args.token && session_same(r->args.token, s->opts->token)) return true;
+static bool token_is_right(const server *s, const request *r) {
+    return !s->opts->token || r->session.trusted ||
+           (r->args.token && session_same(r->args.token, s->opts->token));
+}
+
+/* Delays replies to wrong tokens; 429 if many are delayed. Correct tokens never wait. */
+static scant_status refuse_token(server *s, request *r) {
     size_t wrong = atomic_fetch_add(&s->wrong_tokens, 1) + 1;
     for (size_t n = 1; n <= wrong; n *= 10)
         if (n == wrong)
             server_log(s, SCANT_LOG_WARNING, "%zu wrong token%s so far", wrong,
                        wrong == 1 ? "" : "s");
-    if (http_delayed(s) >= DELAYED_GUESSES)
-        reply_error(r, 429, "too many wrong tokens: try again later");
-    else
-        reply_error(r, 403, "the token is wrong");
     r->reply.wait = GUESS_DELAY;
-    return false;
+    return http_delayed(s) >= DELAYED_GUESSES
+               ? reply_error(r, 429, "too many wrong tokens: try again later")
+               : reply_error(r, 403, "the token is wrong");
 }
 
-void api_session_post(project_handle *h, request *r) {
+/* Replies with the changed session; now NULL: it had ended. */
+static scant_status change(project_handle *h, request *r, scant__json *o,
+                           const session *now) {
+    if (!now) return reply_error(r, 503, "the session has ended: try again");
+    events_touch(h->server);
+    return write_session(h, r, o, now, true);
+}
+
+scant_status api_session_post(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now = r->session;
-    if (!token_is_right(h, r)) return;
-    scant_status status = scant_project_person(h->project, r->args.name, &now.person);
-    if (status != SCANT_OK) {
-        reply_failed(h, r, status);
-        return;
-    }
+    if (!token_is_right(s, r)) return refuse_token(s, r);
+    TRY(scant_project_person(h->project, r->args.name, &now.person));
     const char *name = scant_project_person_name(h->project, now.person);
-    if (!session_enter(s->sessions, r->session.id, now.person, name ? name : r->args.name,
-                       &now)) {
-        reply_error(r, 503, "the session has ended: try again");
-        return;
-    }
-    events_touch(s);
-    reply_session(h, r, &now, true);
+    bool entered = session_enter(s->sessions, r->session.id, now.person,
+                                 name ? name : r->args.name, &now);
+    return change(h, r, o, entered ? &now : NULL);
 }
 
-void api_leave(project_handle *h, request *r) {
+scant_status api_leave(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now;
-    if (!session_leave(s->sessions, r->session.id, !s->opts->token, &now)) {
-        reply_error(r, 503, "the session has ended: try again");
-        return;
-    }
-    events_touch(s);
-    reply_session(h, r, &now, true);
+    bool left = session_leave(s->sessions, r->session.id, !s->opts->token, &now);
+    return change(h, r, o, left ? &now : NULL);
 }

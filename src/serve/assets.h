@@ -9,7 +9,7 @@
 
 typedef struct serve_asset {
     const char *name; /* "app.js" */
-    const char *etag; /* a hash of its content */
+    const char *etag; /* hash of the content */
     const unsigned char *bytes;
     size_t size;
 } serve_asset;

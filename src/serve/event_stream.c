@@ -16,18 +16,18 @@
 
 enum {
     MOST_STREAMS = 200,
-    SHORTEST = 250,        /* least milliseconds between two texts; also below */
-    CHECK = 2000,          /* between checks for changes by other programs */
-    LONGEST = 15000,       /* most between two texts */
-    SHOWN = 30 * 60 * 1000 /* since a person was last seen */
+    SHORTEST = 250,        /* minimum milliseconds between two texts; also below */
+    CHECK = 2000,          /* time between checks for changes by other programs */
+    LONGEST = 15000,       /* maximum time between two texts */
+    SHOWN = 30 * 60 * 1000 /* people seen within this time are listed */
 };
 
 typedef struct stream {
-    struct stream *next, *before;
+    struct stream *next;
     events *events;
     struct MHD_Connection *connection;
-    uint64_t seen; /* the number of the last text */
-    char *text;    /* being sent */
+    uint64_t seen; /* number of the last text copied */
+    char *text;    /* text being sent */
     size_t size, sent;
     bool asleep;
 } stream;
@@ -39,31 +39,25 @@ struct events {
     bool closing;
     char *text; /* the last state */
     size_t size;
-    uint64_t number; /* of that text, from 1 */
+    uint64_t number; /* number of that text, from 1 */
 
-    atomic_uint_fast64_t changes;     /* events_touch() */
-    uint_fast64_t published;          /* the changes that the last text includes */
-    int64_t published_at, checked_at; /* used by the ticking thread only */
+    atomic_uint_fast64_t changes;     /* number of calls of events_touch() */
+    uint_fast64_t published;          /* value of `changes` at the last text */
+    int64_t published_at, checked_at; /* used by the thread of events_tick() only */
 };
 
-events *events_create(void) {
-    events *e = calloc(1, sizeof *e);
-    if (e) pthread_mutex_init(&e->lock, NULL);
-    return e;
-}
+events *events_create(void) { return locked_create(sizeof(events)); }
 
 void events_destroy(events *e) {
-    if (!e) return;
-    free(e->text);
-    pthread_mutex_destroy(&e->lock);
-    free(e);
+    if (e) free(e->text);
+    locked_destroy(e);
 }
 
 void events_touch(server *s) { atomic_fetch_add(&s->events->changes, 1); }
 
 /* ---- streams ----------------------------------------------------------------------- */
 
-/* Under the lock. */
+/* Wakes all streams. The caller holds the lock. */
 static void wake_all(events *e) {
     for (stream *st = e->first; st; st = st->next) {
         if (!st->asleep) continue;
@@ -72,14 +66,14 @@ static void wake_all(events *e) {
     }
 }
 
-/* The next text, if there is one. Under the lock. */
+/* Copies the next text, if there is one. The caller holds the lock. */
 static void take_text(stream *st) {
     events *e = st->events;
     free(st->text);
     st->text = NULL, st->size = st->sent = 0;
     if (st->seen == e->number || !e->text) return;
     st->text = malloc(e->size);
-    if (!st->text) return; /* skip it */
+    if (!st->text) return; /* no memory: try again later */
     memcpy(st->text, e->text, e->size);
     st->size = e->size;
     st->seen = e->number;
@@ -88,51 +82,41 @@ static void take_text(stream *st) {
 static ssize_t read_stream(void *user, uint64_t at, char *room, size_t most) {
     stream *st = user;
     events *e = st->events;
-    ssize_t given = 0;
     (void)at;
-    pthread_mutex_lock(&e->lock);
+    LOCK(&e->lock);
     if (st->sent == st->size) take_text(st);
-    if (st->sent < st->size) {
-        size_t n = st->size - st->sent < most ? st->size - st->sent : most;
-        memcpy(room, st->text + st->sent, n);
-        st->sent += n;
-        given = (ssize_t)n;
-    } else if (e->closing) {
-        given = MHD_CONTENT_READER_END_OF_STREAM;
-    } else {
+    if (st->sent == st->size && e->closing) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (st->sent == st->size) {
         st->asleep = true; /* under the lock, so that it is not woken before it sleeps */
         MHD_suspend_connection(st->connection);
+        return 0;
     }
-    pthread_mutex_unlock(&e->lock);
-    return given;
+    size_t n = st->size - st->sent < most ? st->size - st->sent : most;
+    memcpy(room, st->text + st->sent, n);
+    st->sent += n;
+    return (ssize_t)n;
 }
 
 static void end_stream(void *user) {
     stream *st = user;
     events *e = st->events;
-    pthread_mutex_lock(&e->lock);
-    if (st->before)
-        st->before->next = st->next;
-    else
-        e->first = st->next;
-    if (st->next) st->next->before = st->before;
+    stream **at = &e->first;
+    LOCK(&e->lock);
+    while (*at != st) at = &(*at)->next;
+    *at = st->next;
     e->n_streams--;
-    pthread_mutex_unlock(&e->lock);
     free(st->text);
     free(st);
 }
 
 static stream *begin_stream(events *e, struct MHD_Connection *connection) {
-    stream *st = NULL;
-    pthread_mutex_lock(&e->lock);
-    if (e->n_streams < MOST_STREAMS && !e->closing) st = calloc(1, sizeof *st);
-    if (st) {
-        *st = (stream){.events = e, .connection = connection, .next = e->first};
-        if (st->next) st->next->before = st;
-        e->first = st;
-        e->n_streams++;
-    }
-    pthread_mutex_unlock(&e->lock);
+    LOCK(&e->lock);
+    if (e->n_streams == MOST_STREAMS || e->closing) return NULL;
+    stream *st = calloc(1, sizeof *st);
+    if (!st) return NULL;
+    *st = (stream){.events = e, .connection = connection, .next = e->first};
+    e->first = st;
+    e->n_streams++;
     return st;
 }
 
@@ -148,48 +132,40 @@ bool events_begin(server *s, struct MHD_Connection *connection) {
     http_headers(s, response, "text/event-stream");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     bool queued = MHD_queue_response(connection, 200, response) == MHD_YES;
-    MHD_destroy_response(response); /* ends the stream if it was not queued */
+    MHD_destroy_response(response); /* frees the stream if it was not queued */
     return queued;
 }
 
 void events_close(server *s) {
     events *e = s->events;
     if (!e) return;
-    pthread_mutex_lock(&e->lock);
+    LOCK(&e->lock);
     e->closing = true;
     wake_all(e);
-    pthread_mutex_unlock(&e->lock);
 }
 
 /* ---- texts ------------------------------------------------------------------------- */
 
 static void write_person(void *user, const char *name, bool busy) {
-    scant__json *o = user;
-    scant__json_open(o, NULL, '{');
-    scant__json_string(o, "name", name);
-    scant__json_bool(o, "busy", busy);
-    scant__json_close(o, '}');
+    JSON_OBJECT(user, NULL, MEMBER("name", name), MEMBER("busy", busy));
 }
 
 static void write_state(server *s, scant__json *o, const scant_project_info *info) {
-    static const char head[] = "event: status\ndata: ", tail[] = "\n\n";
-    scant__text_bytes(&o->text, head, sizeof head - 1);
+    scant__text_add(&o->text, "event: status\ndata: ");
     scant__json_open(o, NULL, '{');
-    scant__json_size(o, "labels", info->labelled);
-    scant__json_size(o, "entries", info->entries);
-    scant__json_size(o, "round", info->rounds);
-    scant__json_size(o, "model", info->models);
+    JSON_MEMBERS(o, MEMBER("labels", info->labelled), MEMBER("entries", info->entries),
+                 MEMBER("round", info->rounds), MEMBER("model", info->models));
     worker_write(s, o, "worker");
     scant__json_open(o, "people", '[');
     sessions_people(s->sessions, server_now(), SHOWN, write_person, o);
     scant__json_close(o, ']');
     scant__json_close(o, '}');
-    scant__text_bytes(&o->text, tail, sizeof tail - 1);
+    scant__text_add(&o->text, "\n\n");
 }
 
-/* Publishes the text if it has changed or is due. Takes it. */
+/* Publishes o's text if it has changed or is due. Takes ownership of o's memory. */
 static void publish(events *e, scant__json *o, bool due) {
-    pthread_mutex_lock(&e->lock);
+    LOCK(&e->lock);
     bool same = e->text && e->size == o->text.size &&
                 memcmp(e->text, o->text.data, o->text.size) == 0;
     if (!o->text.failed && (due || !same)) {
@@ -200,7 +176,6 @@ static void publish(events *e, scant__json *o, bool due) {
         e->published_at = server_now();
         wake_all(e);
     }
-    pthread_mutex_unlock(&e->lock);
     scant__json_end(o);
 }
 

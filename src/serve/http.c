@@ -23,10 +23,10 @@ enum {
     THREADS = 2, /* they never block */
     CONNECTIONS = 800,
     CONNECTIONS_A_HOST = 400,
-    SILENCE = 30,          /* seconds without a byte */
+    SILENCE = 30,          /* timeout in seconds without a byte */
     ARRIVAL = 45 * 1000,   /* milliseconds for a request to arrive */
-    HEADERS = 32 * 1024,   /* of a request, bytes */
-    PATH = 1024,           /* likewise */
+    HEADERS = 32 * 1024,   /* maximum bytes of a request's headers */
+    PATH = 1024,           /* maximum bytes of a path */
     DROPPED = 1024 * 1024, /* bytes of a refused body before the connection is closed */
 };
 
@@ -36,16 +36,16 @@ static const char policy[] =
 
 /* A connection. */
 typedef struct client {
-    struct client *next, *before;
+    struct client *next;
     int socket;
-    int64_t since; /* when it began to wait for a request */
+    int64_t since; /* time since which it waits for a complete request */
     bool busy;     /* a request is being handled */
 } client;
 
 typedef struct clients {
     pthread_mutex_t lock;
     client *first;
-    request *delayed; /* replies, in any order */
+    request *delayed; /* list of delayed replies, in any order */
     size_t n_delayed;
 } clients;
 
@@ -65,18 +65,17 @@ void reply_json(request *r, int status, scant__json *o) {
         (reply){.status = 503, .fixed = text, .size = sizeof text - 1, .retry = true};
 }
 
-void reply_error(request *r, int status, const char *format, ...) {
+scant_status reply_error(request *r, int status, const char *format, ...) {
     char text[600];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     scant__json o = {0};
-    scant__json_open(&o, NULL, '{');
-    scant__json_string(&o, "error", text);
-    scant__json_close(&o, '}');
+    JSON_OBJECT(&o, NULL, MEMBER("error", text));
     reply_json(r, status, &o);
     if (status == 503 || status == 429) r->reply.retry = true;
+    return SCANT_OK;
 }
 
 static void header(struct MHD_Response *response, const char *name, const char *value) {
@@ -124,8 +123,8 @@ static enum MHD_Result send_reply(request *r) {
         p->fixed
             ? MHD_create_response_from_buffer(p->size, fixed.out, MHD_RESPMEM_PERSISTENT)
             : MHD_create_response_from_buffer(p->size, p->bytes, MHD_RESPMEM_MUST_FREE);
-    if (!response) return MHD_NO; /* bytes are freed with the request */
-    p->bytes = NULL;              /* the response's now */
+    if (!response) return MHD_NO; /* bytes are freed with the request in this case */
+    p->bytes = NULL;              /* owned by the response */
     add_headers(response, r);
     enum MHD_Result queued =
         MHD_queue_response(r->connection, (unsigned)p->status, response);
@@ -143,7 +142,7 @@ static bool numeric(const char *host) {
     return strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
 }
 
-/* Against DNS rebinding: another site's name that resolves to this server would be in
+/* Prevents DNS rebinding: if another site's name resolves to this server, that name is in
  * Host. Numeric addresses are safe. */
 static bool host_is_ours(const server *s, const char *given) {
     char host[256];
@@ -159,7 +158,7 @@ static bool origin_is_ours(const request *r) {
     return strncmp(origin, "http://", 7) == 0 && strcasecmp(origin + 7, host) == 0;
 }
 
-/* Browsers say which site sent the request; other programs send no such header. */
+/* Browsers send the site that made the request; other programs send no such header. */
 static bool site_is_ours(const request *r) {
     const char *site = header_of(r, "Sec-Fetch-Site");
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -172,8 +171,8 @@ static bool is_json(const char *type) {
            (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
-/* X-Scant-Project: an answer stored by a page must not go to another project that is
- * now served at the same address. */
+/* Checks X-Scant-Project, too: an answer stored by a page must not go to another project
+ * that is now served at the same address. */
 static void check_post(request *r) {
     const char *project = header_of(r, "X-Scant-Project");
     const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
@@ -184,8 +183,7 @@ static void check_post(request *r) {
     else if (size && strtoull(size, NULL, 10) > r->route->body)
         reply_error(r, 413, "the body is larger than %zu bytes", r->route->body);
     else if (project && strcmp(project, r->server->key) != 0)
-        reply_error(r, 412,
-                    "another project is served here than the page was opened with");
+        reply_error(r, 412, "this server now serves another project: reload the page");
     else if (!r->has_session)
         reply_error(r, 401, "there is no session: call GET /api/session first");
     else if (!csrf || !session_same(csrf, r->session.csrf))
@@ -193,49 +191,40 @@ static void check_post(request *r) {
                     "the header X-Scant must contain the csrf of GET /api/session");
 }
 
-static void check_api(request *r, const char *method, const char *path) {
+static scant_status refuse_method(request *r, const char *method, const char *allow) {
+    snprintf(r->reply.allow, sizeof r->reply.allow, "%s", allow);
+    return reply_error(r, 405, "%.20s is not allowed for this path: %s", method, allow);
+}
+
+static scant_status check_api(request *r, const char *method, const char *path) {
     server *s = r->server;
     char allow[sizeof r->reply.allow];
     r->route = route_find(method, path, &r->args.number, allow, sizeof allow);
-    if (!r->route && *allow) {
-        reply_error(r, 405, "%.20s is not allowed for this path: %s", method, allow);
-        snprintf(r->reply.allow, sizeof r->reply.allow, "%s", allow);
-        return;
-    }
-    if (!r->route) {
-        reply_error(r, 404, "there is no such path");
-        return;
-    }
-    if (!site_is_ours(r) || !origin_is_ours(r)) {
-        reply_error(r, 403, "requests from pages of other sites are refused");
-        return;
-    }
+    if (!r->route && *allow) return refuse_method(r, method, allow);
+    if (!r->route) return reply_error(r, 404, "there is no such path");
+    if (!site_is_ours(r) || !origin_is_ours(r))
+        return reply_error(r, 403, "requests from pages of other sites are refused");
     const char *id =
         MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, s->cookie);
     r->has_session = session_find(s->sessions, id, server_now(), &r->session);
     if (s->opts->token && !(r->route->flags & NEEDS_NOTHING) &&
-        !(r->has_session && r->session.trusted)) {
-        reply_error(r, 401, "a token is needed: POST /api/session");
-        return;
-    }
-    if (r->route->body) {
-        check_post(r);
-        if (r->replied) return;
-    }
-    if (r->route->flags & NEEDS_PERSON && !(r->has_session && r->session.known))
+        !(r->has_session && r->session.trusted))
+        return reply_error(r, 401, "a token is needed: POST /api/session");
+    if (r->route->body) check_post(r);
+    if (!r->replied && r->route->flags & NEEDS_PERSON &&
+        !(r->has_session && r->session.known))
         reply_error(r, 401, "a name is needed: POST /api/session");
+    return SCANT_OK;
 }
 
 static void check_page(request *r, const char *method, const char *path) {
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        reply_error(r, 405, "%.20s is not allowed for this path: GET, HEAD", method);
-        snprintf(r->reply.allow, sizeof r->reply.allow, "GET, HEAD");
-    } else if (!reply_asset(r, path[1] ? path + 1 : "index.html")) {
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        refuse_method(r, method, "GET, HEAD");
+    else if (!reply_asset(r, path[1] ? path + 1 : "index.html"))
         reply_error(r, 404, "there is no such path");
-    }
 }
 
-/* Checks the headers; replies if they are refused, or if no body is needed. */
+/* Checks the headers. Replies if they are refused or no body is needed. */
 static void check(request *r, const char *method, const char *path) {
     const char *host = header_of(r, "Host");
     if (atomic_load(&r->server->closing))
@@ -259,10 +248,9 @@ static void client_set(request *r, bool busy) {
     clients *all = r->server->clients;
     client *c = r->client;
     if (!c) return;
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     c->busy = busy;
     c->since = server_now();
-    pthread_mutex_unlock(&all->lock);
 }
 
 static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
@@ -281,7 +269,7 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     return MHD_YES;
 }
 
-/* Stores a part of the body. False: close the connection. */
+/* Stores a part of the body, or replies with an error. False: close the connection. */
 static bool take(request *r, const char *bytes, size_t count) {
     size_t most = r->replied || !r->route ? 0 : r->route->body;
     if (r->size + count <= most && r->size + count > r->room) {
@@ -308,7 +296,7 @@ static const char *query_value(void *user, const char *name) {
     return MHD_lookup_connection_value(user, MHD_GET_ARGUMENT_KIND, name);
 }
 
-/* The request is complete. */
+/* Handles a complete request. */
 static enum MHD_Result complete(request *r) {
     request_in in = {r->body, r->size, query_value, r->connection};
     request_why why;
@@ -321,11 +309,11 @@ static enum MHD_Result complete(request *r) {
     r->counted = true;
     if (r->replied) return send_reply(r);
     if (r->route->queue == QUEUE_NONE) {
-        r->route->handler(NULL, r);
+        reply_to(NULL, r);
         return send_reply(r);
     }
     MHD_suspend_connection(
-        r->connection); /* before queueing, as a handler may be quick */
+        r->connection); /* before queueing: the handler may finish at once */
     if (!queue_put(r->server, r)) {
         reply_error(r, 503, "the server is overloaded");
         http_done(r);
@@ -378,63 +366,55 @@ void http_done(request *r) {
         return;
     }
     r->due = server_now() + r->reply.wait;
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     r->next = all->delayed;
     all->delayed = r;
     all->n_delayed++;
-    pthread_mutex_unlock(&all->lock);
 }
 
 size_t http_delayed(server *s) {
     clients *all = s->clients;
-    pthread_mutex_lock(&all->lock);
-    size_t n = all->n_delayed;
-    pthread_mutex_unlock(&all->lock);
-    return n;
+    LOCK(&all->lock);
+    return all->n_delayed;
 }
 
 /* ---- connections ------------------------------------------------------------------- */
 
+static void begin_client(clients *all, struct MHD_Connection *connection,
+                         void **context) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    client *c = info ? calloc(1, sizeof *c) : NULL;
+    if (!c) return; /* no memory: the connection has no time limit */
+    LOCK(&all->lock);
+    *c = (client){.next = all->first, .socket = info->connect_fd, .since = server_now()};
+    all->first = *context = c;
+}
+
+static void end_client(clients *all, client *c) {
+    client **at = &all->first;
+    LOCK(&all->lock);
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    free(c);
+}
+
 static void connection_changed(void *user, struct MHD_Connection *connection,
                                void **context, enum MHD_ConnectionNotificationCode code) {
-    clients *all = user;
-    client *c = *context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        c = calloc(1, sizeof *c);
-        if (!c || !info) {
-            free(c);
-            return; /* it has no time limit then */
-        }
-        c->socket = info->connect_fd, c->since = server_now();
-        pthread_mutex_lock(&all->lock);
-        c->next = all->first;
-        if (c->next) c->next->before = c;
-        all->first = c;
-        pthread_mutex_unlock(&all->lock);
-        *context = c;
-    } else if (c) {
-        pthread_mutex_lock(&all->lock);
-        if (c->before)
-            c->before->next = c->next;
-        else
-            all->first = c->next;
-        if (c->next) c->next->before = c->before;
-        pthread_mutex_unlock(&all->lock);
-        free(c);
-        *context = NULL;
-    }
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        begin_client(user, connection, context);
+    else if (*context)
+        end_client(user, *context);
 }
 
 void http_tick(server *s) {
     clients *all = s->clients;
     int64_t now = server_now();
     bool closing = atomic_load(&s->closing);
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     for (client *c = all->first; c; c = c->next)
         if (!c->busy && now - c->since > ARRIVAL) {
-            shutdown(c->socket, SHUT_RDWR); /* microhttpd notices, and closes it */
+            shutdown(c->socket, SHUT_RDWR); /* microhttpd then closes it */
             c->since = now;
         }
     for (request **at = &all->delayed; *at;) {
@@ -447,14 +427,11 @@ void http_tick(server *s) {
         all->n_delayed--;
         MHD_resume_connection(r->connection);
     }
-    pthread_mutex_unlock(&all->lock);
 }
 
 scant_status http_open(server *s) {
-    clients *all = calloc(1, sizeof *all);
+    clients *all = s->clients = locked_create(sizeof *all);
     if (!all) return server_fail(s, SCANT_ENOMEM, "out of memory");
-    pthread_mutex_init(&all->lock, NULL);
-    s->clients = all;
     /* Not epoll: with it, 0.9.75 does not notice that a client has gone in the middle of
      * a request, and keeps the connection until it times out. */
     s->daemon = MHD_start_daemon(
@@ -468,7 +445,7 @@ scant_status http_open(server *s) {
         unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, all,
         MHD_OPTION_END);
     if (s->daemon) {
-        s->socket = -1; /* the daemon's now */
+        s->socket = -1; /* owned by the daemon */
         return SCANT_OK;
     }
     return server_fail(s, SCANT_EINTERNAL, "cannot start the server: %s",
@@ -483,10 +460,6 @@ void http_quiesce(server *s) {
 }
 
 void http_close(server *s) {
-    clients *all = s->clients;
     if (s->daemon) MHD_stop_daemon(s->daemon);
-    s->daemon = NULL;
-    if (all) pthread_mutex_destroy(&all->lock);
-    free(all);
-    s->clients = NULL;
+    locked_destroy(s->clients);
 }

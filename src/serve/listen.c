@@ -69,7 +69,7 @@ static scant_status check_token(server *s, const char *host, bool loopback) {
     return SCANT_OK;
 }
 
-/* Sets the address for people, and the host of Host headers. */
+/* Sets the address to show, the host for Host headers, and the cookie's name. */
 static void name(server *s, const char *host, const address *a) {
     s->port = ntohs(a->any.sa_family == AF_INET6 ? a->v6.sin6_port : a->v4.sin_port);
     snprintf(s->host, sizeof s->host, "%s", host);
@@ -91,13 +91,12 @@ scant_status listen_open(server *s) {
     address a = {0};
     if (strlen(host) > 250)
         return server_fail(s, SCANT_EUSAGE, "--host: no such address");
-    scant_status status = look_up(s, host, o->port, &a);
-    if (status == SCANT_OK) status = check_token(s, host, is_loopback(&a));
-    if (status != SCANT_OK) return status;
+    TRY(look_up(s, host, o->port, &a));
+    TRY(check_token(s, host, is_loopback(&a)));
     s->any_address = is_any(&a);
     name(s, host, &a);
     s->socket = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int yes = 1; /* ignore a server that has just ended */
+    int yes = 1; /* allows the port of a server that has just ended */
     if (s->socket >= 0) setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     socklen_t length = size_of(&a);
     if (s->socket < 0 || bind(s->socket, &a.any, length) != 0 ||

@@ -4,7 +4,6 @@
  * the same item. In memory only, for the time of a lease. If the table is full, the entry
  * that expires first is dropped; at worst two tabs then show the same item.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "scant/project.h"
@@ -15,7 +14,7 @@ enum { MOST = 4096 };
 typedef struct given {
     uint64_t key; /* 0: a free slot */
     char page[REQUEST_MOST_PAGE + 1];
-    int64_t until; /* server_now() */
+    int64_t until; /* expiry, in the time of server_now() */
 } given;
 
 struct pages {
@@ -23,19 +22,11 @@ struct pages {
     given list[MOST];
 };
 
-pages *pages_create(void) {
-    pages *all = calloc(1, sizeof *all);
-    if (all) pthread_mutex_init(&all->lock, NULL);
-    return all;
-}
+pages *pages_create(void) { return locked_create(sizeof(pages)); }
 
-void pages_destroy(pages *all) {
-    if (!all) return;
-    pthread_mutex_destroy(&all->lock);
-    free(all);
-}
+void pages_destroy(pages *all) { locked_destroy(all); }
 
-/* The slot of a key, or the best one for a new key. */
+/* Returns the slot of a key, or for a new key a free one or the first to expire. */
 static given *place(pages *all, uint64_t key) {
     given *best = &all->list[0];
     for (size_t i = 0; i < MOST; i++) {
@@ -49,7 +40,7 @@ static given *place(pages *all, uint64_t key) {
 size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
                   scant_lease *leases, size_t n, size_t most) {
     size_t kept = 0;
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     for (size_t i = 0; i < n && kept < most; i++) {
         given *g = place(all, leases[i].key);
         if (g->key == leases[i].key && g->until > now && strcmp(g->page, page) != 0)
@@ -58,17 +49,15 @@ size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
         memcpy(g->page, page, strlen(page) + 1);
         leases[kept++] = leases[i];
     }
-    pthread_mutex_unlock(&all->lock);
     return kept;
 }
 
 void pages_renew(pages *all, const uint64_t *keys, size_t n, int64_t until) {
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     for (size_t i = 0; i < n; i++) {
         given *g = place(all, keys[i]);
         if (g->key != keys[i]) continue;
         g->until = until;
         if (!until) g->key = 0;
     }
-    pthread_mutex_unlock(&all->lock);
 }

@@ -11,10 +11,10 @@
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-/* The length of the folder part of an absolute path at `text`. */
+/* Returns the length of the folder part of the absolute path at `text`. */
 static size_t folders(const server *s, const char *text) {
     size_t n = strlen(s->dir), length = 0;
-    if (n > 1 && strncmp(text, s->dir, n) == 0) /* which may contain spaces */
+    if (n > 1 && strncmp(text, s->dir, n) == 0) /* the folder's name may have spaces */
         return text[n] == '/' ? n + 1 : (size_t)(strrchr(s->dir, '/') + 1 - s->dir);
     for (size_t i = 0; text[i] && !strchr(" :;,'\")\n", text[i]); i++)
         if (text[i] == '/') length = i + 1;
@@ -33,7 +33,7 @@ void public_text(const server *s, const char *text, char *out, size_t size) {
     if (size) out[used] = '\0';
 }
 
-/* The HTTP status for a status of the library. flags: of the route. */
+/* Returns the HTTP status for a library status and the route's flags. */
 static int code_of(scant_status status, unsigned flags) {
     switch (status) {
     case SCANT_ENOTFOUND:
@@ -55,7 +55,7 @@ static int code_of(scant_status status, unsigned flags) {
     }
 }
 
-void reply_failed(project_handle *h, request *r, scant_status status) {
+static void reply_failed(project_handle *h, request *r, scant_status status) {
     int code = code_of(status, r->route->flags);
     const char *text = status == SCANT_ECANCELLED ? "the server is shutting down"
                                                   : scant_ctx_errmsg(h->ctx);
@@ -67,21 +67,23 @@ void reply_failed(project_handle *h, request *r, scant_status status) {
     reply_error(r, code, "%s", shown);
 }
 
-void reply_object(project_handle *h, request *r, scant__json *o, scant_status status) {
-    if (status == SCANT_OK) {
-        scant__json_close(o, '}');
-        reply_json(r, 200, o);
-        return;
-    }
-    scant__json_end(o);
-    reply_failed(h, r, status);
+void reply_to(project_handle *h, request *r) {
+    scant__json o = {0};
+    scant__json_open(&o, NULL, '{');
+    scant_status status = r->route->handler(h, r, &o);
+    if (status != SCANT_OK) reply_failed(h, r, status);
+    scant__json_close(&o, '}');
+    if (r->replied)
+        scant__json_end(&o);
+    else
+        reply_json(r, r->reply.status ? r->reply.status : 200, &o);
 }
 
 /* ---- bytes ------------------------------------------------------------------------- */
 
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size) {
-    void *copy = malloc(size ? size : 1); /* the context is for this thread only */
+    void *copy = malloc(size ? size : 1); /* the context is not thread-safe */
     if (copy) {
         memcpy(copy, bytes, size);
         r->reply = (reply){.status = 200, .type = type, .bytes = copy, .size = size};
@@ -92,22 +94,10 @@ void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
     scant_bytes_free(h->ctx, bytes);
 }
 
-/* ---- parts ------------------------------------------------------------------------- */
+/* ---- settings and members ---------------------------------------------------------- */
 
-void write_optional(scant__json *o, const char *key, int64_t value) {
-    if (value >= 0)
-        scant__json_integer(o, key, value);
-    else
-        scant__json_null(o, key);
-}
-
-void write_model(scant__json *o, size_t model) {
-    write_optional(o, "model", model ? (int64_t)model : -1);
-}
-
-void write_said(scant__json *o, scant_answer_kind kind, int64_t label) {
-    scant__json_string(o, "kind", request_kind(kind));
-    write_optional(o, "label", label);
+scant__member model_member(size_t model) {
+    return OPTIONAL("model", model ? (int64_t)model : -1);
 }
 
 double number_setting(project_handle *h, const char *key) {

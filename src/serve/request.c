@@ -21,9 +21,9 @@ static int refuse(request_why *why, int status, const char *format, ...) {
     return status;
 }
 
-/* ---- fields of a body -------------------------------------------------------------- */
+/* ---- fields of JSON bodies --------------------------------------------------------- */
 
-static int body(const request_in *in, request_args *args, request_why *why) {
+int request_empty(const request_in *in, request_args *args, request_why *why) {
     json_error_t error;
     json_t *root = json_loadb(in->body ? in->body : "", in->size,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
@@ -37,27 +37,28 @@ static int body(const request_in *in, request_args *args, request_why *why) {
     return 0;
 }
 
-/* A field; NULL if it is missing or null. */
+/* Returns a field; NULL if it is missing or null. */
 static const json_t *field(const json_t *object, const char *name) {
     const json_t *value = json_object_get(object, name);
     return json_is_null(value) ? NULL : value;
 }
 
-/* A whole number within [low, high]; if it is missing and not needed *out stays. */
-static int integer(const json_t *object, const char *name, bool needed, int64_t low,
-                   int64_t high, int64_t *out, request_why *why) {
+/* Reads an integer in [low, high]; *out is unchanged if it is missing and not needed. */
+static int integer(const json_t *object, const char *name, bool needed, size_t low,
+                   size_t high, size_t *out, request_why *why) {
     const json_t *value = field(object, name);
+    json_int_t number = json_integer_value(value);
     if (!value && !needed) return 0;
     if (!value) return refuse(why, WRONG, "'%s' is missing: a whole number", name);
-    if (!json_is_integer(value) || json_integer_value(value) < low ||
-        json_integer_value(value) > high)
-        return refuse(why, WRONG, "'%s' must be a whole number from %lld to %lld", name,
-                      (long long)low, (long long)high);
-    *out = json_integer_value(value);
+    if (!json_is_integer(value) || number < 0 || (size_t)number < low ||
+        (size_t)number > high)
+        return refuse(why, WRONG, "'%s' must be a whole number from %zu to %zu", name,
+                      low, high);
+    *out = (size_t)number;
     return 0;
 }
 
-/* A string of 1 to `most` bytes; if it is missing and not needed *out is NULL. */
+/* Reads a string of 1 to `most` bytes; *out is NULL if it is missing and not needed. */
 static int string(const json_t *object, const char *name, bool needed, size_t most,
                   const char **out, request_why *why) {
     const json_t *value = field(object, name);
@@ -71,7 +72,7 @@ static int string(const json_t *object, const char *name, bool needed, size_t mo
     return 0;
 }
 
-/* An array of 1 to `most` members. */
+/* Reads an array of 1 to `most` elements. */
 static int array(const json_t *object, const char *name, size_t most, const json_t **out,
                  request_why *why) {
     const json_t *value = field(object, name);
@@ -90,42 +91,23 @@ static int array(const json_t *object, const char *name, size_t most, const json
         if (status_) return status_;                                                     \
     } while (0)
 
-static const int64_t most_items = INT64_C(1) << 52; /* exact in JavaScript */
+static const size_t most_items = (size_t)1 << 52; /* exact in JavaScript */
 
 bool request_key64(const char *text, uint64_t *out) {
-    uint64_t key = 0;
-    size_t i = 0;
-    for (; i < 16 && text[i]; i++) {
-        static const char digits[] = "0123456789abcdef";
-        const char *at =
-            strchr(digits, text[i] >= 'A' && text[i] <= 'F' ? text[i] + 32 : text[i]);
-        if (!at) return false;
-        key = key << 4 | (uint64_t)(at - digits);
-    }
-    *out = key;
-    return i == 16 && !text[16] && key;
+    if (strspn(text, "0123456789abcdefABCDEF") != 16 || text[16]) return false;
+    *out = strtoull(text, NULL, 16);
+    return *out != 0;
 }
 
-static int lease(const json_t *value, const char *name, uint64_t *out, request_why *why) {
-    if (!json_is_string(value) || json_string_length(value) != 16 ||
-        !request_key64(json_string_value(value), out))
-        return refuse(why, WRONG, "'%s' must be 16 hexadecimal digits", name);
-    return 0;
-}
-
-/* ---- bodies ------------------------------------------------------------------------ */
+/* ---- parsers of bodies ------------------------------------------------------------- */
 
 int request_none(const request_in *in, request_args *args, request_why *why) {
     (void)in, (void)args, (void)why;
     return 0;
 }
 
-int request_empty(const request_in *in, request_args *args, request_why *why) {
-    return body(in, args, why);
-}
-
 int request_session(const request_in *in, request_args *args, request_why *why) {
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     TRY_PART(string(args->root, "name", true, REQUEST_MOST_NAME, &args->name, why));
     return string(args->root, "token", false, REQUEST_MOST_TOKEN, &args->token, why);
 }
@@ -135,65 +117,53 @@ static int page(request_args *args, request_why *why) {
 }
 
 int request_next(const request_in *in, request_args *args, request_why *why) {
-    int64_t count = 1;
-    TRY_PART(body(in, args, why));
-    TRY_PART(integer(args->root, "count", true, 1, REQUEST_MOST_NEXT, &count, why));
-    args->count = (size_t)count;
+    TRY_PART(request_empty(in, args, why));
+    TRY_PART(integer(args->root, "count", true, 1, REQUEST_MOST_NEXT, &args->count, why));
     return page(args, why);
 }
 
 int request_alike(const request_in *in, request_args *args, request_why *why) {
-    int64_t item = 0, count = 11;
-    TRY_PART(body(in, args, why));
-    TRY_PART(integer(args->root, "item", true, 0, most_items, &item, why));
-    TRY_PART(integer(args->root, "count", false, 1, REQUEST_MOST_NEXT, &count, why));
-    args->item = (size_t)item, args->count = (size_t)count;
+    args->count = 11;
+    TRY_PART(request_empty(in, args, why));
+    const json_t *root = args->root;
+    TRY_PART(integer(root, "item", true, 0, most_items, &args->item, why));
+    TRY_PART(integer(root, "count", false, 1, REQUEST_MOST_NEXT, &args->count, why));
     return page(args, why);
-}
-
-const char *request_kind(scant_answer_kind kind) {
-    static const char *const names[] = {[SCANT_ANSWER_LABEL] = "label",
-                                        [SCANT_ANSWER_SKIP] = "skip",
-                                        [SCANT_ANSWER_UNSURE] = "unsure",
-                                        [SCANT_ANSWER_UNDO] = "undo"};
-    size_t i = (size_t)kind;
-    return i < sizeof names / sizeof *names ? names[i] : NULL;
 }
 
 static int answer_kind(const json_t *object, scant_answer *out, request_why *why) {
     const json_t *value = field(object, "kind");
-    const char *name = value ? json_string_value(value) : NULL;
-    if (!value)
-        return refuse(why, WRONG, "'kind' is missing: \"label\", \"skip\" or \"unsure\"");
+    const char *name = json_string_value(value);
     for (int i = SCANT_ANSWER_LABEL; name && i <= SCANT_ANSWER_UNSURE; i++)
-        if (strcmp(request_kind((scant_answer_kind)i), name) == 0)
+        if (strcmp(scant_answer_name((scant_answer_kind)i), name) == 0)
             out->kind = (scant_answer_kind)i;
-    if (!out->kind)
-        return refuse(why, WRONG, "'kind' must be \"label\", \"skip\" or \"unsure\"");
-    return 0;
+    if (out->kind) return 0;
+    return refuse(why, WRONG, "'kind' %s \"label\", \"skip\" or \"unsure\"",
+                  value ? "must be" : "is missing:");
 }
 
 static int answer(const json_t *object, scant_answer *out, request_why *why) {
-    int64_t item = 0, label = 0;
-    out->spent = -1;
+    size_t spent = SIZE_MAX;
+    const char *lease;
     if (!json_is_object(object))
         return refuse(why, WRONG, "'answers' must be an array of objects");
-    TRY_PART(integer(object, "item", true, 0, most_items, &item, why));
+    TRY_PART(integer(object, "item", true, 0, most_items, &out->item, why));
     TRY_PART(answer_kind(object, out, why));
     bool labels = out->kind == SCANT_ANSWER_LABEL;
-    TRY_PART(integer(object, "label", labels, 0, INT32_MAX, &label, why));
+    TRY_PART(integer(object, "label", labels, 0, INT32_MAX, &out->label, why));
     if (!labels && field(object, "label"))
         return refuse(why, WRONG, "'label' is only for the kind \"label\"");
-    TRY_PART(integer(object, "spent", false, 0, most_items, &out->spent, why));
+    TRY_PART(integer(object, "spent", false, 0, most_items, &spent, why));
     TRY_PART(string(object, "once", true, REQUEST_MOST_ONCE, &out->once, why));
-    if (field(object, "lease"))
-        TRY_PART(lease(field(object, "lease"), "lease", &out->lease, why));
-    out->item = (size_t)item, out->label = (size_t)label;
+    TRY_PART(string(object, "lease", false, 16, &lease, why));
+    if (lease && !request_key64(lease, &out->lease))
+        return refuse(why, WRONG, "'lease' must be 16 hexadecimal digits");
+    out->spent = spent == SIZE_MAX ? -1 : (int64_t)spent;
     return 0;
 }
 
-/* An item and a `once` may appear only once in a request, so that the result does not
- * depend on the order of answers. */
+/* Checks that no item and no `once` value is repeated in a request, so that the result
+ * does not depend on the order of answers. */
 static int answers_differ(const request_args *args, request_why *why) {
     const scant_answer *a = args->answers;
     for (size_t i = 0; i < args->n_answers; i++)
@@ -208,7 +178,7 @@ static int answers_differ(const request_args *args, request_why *why) {
 
 int request_answers(const request_in *in, request_args *args, request_why *why) {
     const json_t *list = NULL;
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     TRY_PART(array(args->root, "answers", REQUEST_MOST_ANSWERS, &list, why));
     args->n_answers = json_array_size(list);
     args->answers = calloc(args->n_answers, sizeof *args->answers);
@@ -219,7 +189,7 @@ int request_answers(const request_in *in, request_args *args, request_why *why) 
 }
 
 int request_undo(const request_in *in, request_args *args, request_why *why) {
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     TRY_PART(integer(args->root, "entry", false, 1, most_items, &args->entry, why));
     TRY_PART(page(args, why));
     return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
@@ -228,7 +198,7 @@ int request_undo(const request_in *in, request_args *args, request_why *why) {
 /* Unknown and expired leases are ignored. */
 int request_leases(const request_in *in, request_args *args, request_why *why) {
     const json_t *list = NULL;
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     TRY_PART(array(args->root, "leases", REQUEST_MOST_LEASES, &list, why));
     args->keys = calloc(json_array_size(list), sizeof *args->keys);
     if (!args->keys) return refuse(why, NO_MEMORY, "out of memory");
@@ -244,7 +214,7 @@ int request_leases(const request_in *in, request_args *args, request_why *why) {
 }
 
 int request_class(const request_in *in, request_args *args, request_why *why) {
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     return string(args->root, "name", true, REQUEST_MOST_CLASS, &args->name, why);
 }
 
@@ -268,7 +238,7 @@ static int setting(const char *key, const json_t *value, char *room, scant_setti
 }
 
 int request_settings(const request_in *in, request_args *args, request_why *why) {
-    TRY_PART(body(in, args, why));
+    TRY_PART(request_empty(in, args, why));
     size_t n = json_object_size(args->root), at = 0;
     if (n < 1 || n > REQUEST_MOST_SETTINGS)
         return refuse(why, WRONG, "1 to %d settings can be changed at once",
@@ -287,56 +257,46 @@ int request_settings(const request_in *in, request_args *args, request_why *why)
     return 0;
 }
 
-/* ---- queries ----------------------------------------------------------------------- */
+/* ---- parsers of queries ------------------------------------------------------------ */
 
-static bool digits(const char *text, size_t most, int64_t *out) {
-    size_t length = strlen(text);
-    int64_t value = 0;
-    if (length < 1 || length > most || (length > 1 && text[0] == '0')) return false;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9') return false;
-        value = value * 10 + (text[i] - '0');
-    }
-    *out = value;
-    return true;
+/* Reads a number of at most 15 digits without leading zeros. Returns its end; NULL: not
+ * such a number. */
+static const char *digits(const char *text, size_t *out) {
+    size_t length = strspn(text, "0123456789");
+    if (length < 1 || length > 15 || (length > 1 && *text == '0')) return NULL;
+    *out = strtoull(text, NULL, 10);
+    return text + length;
 }
 
-/* A number of the query; if it is missing *out stays. */
-static int query_number(const request_in *in, const char *name, int64_t low, int64_t high,
-                        int64_t *out, request_why *why) {
+/* Reads a number of the query; *out is unchanged if it is missing. */
+static int query_number(const request_in *in, const char *name, size_t low, size_t high,
+                        size_t *out, request_why *why) {
     const char *text = in->query ? in->query(in->user, name) : NULL;
-    int64_t value = 0;
-    if (!text) return 0;
-    if (!digits(text, 15, &value) || value < low || value > high)
-        return refuse(why, BAD, "'%s' must be a whole number from %lld to %lld", name,
-                      (long long)low, (long long)high);
-    *out = value;
+    const char *end = text ? digits(text, out) : NULL;
+    if (text && (!end || *end || *out < low || *out > high))
+        return refuse(why, BAD, "'%s' must be a whole number from %zu to %zu", name, low,
+                      high);
     return 0;
 }
 
 int request_mine(const request_in *in, request_args *args, request_why *why) {
-    int64_t count = 20;
-    TRY_PART(query_number(in, "count", 1, REQUEST_MOST_MINE, &count, why));
-    TRY_PART(query_number(in, "before", 1, most_items, &args->before, why));
-    args->count = (size_t)count;
-    return 0;
+    args->count = 20;
+    TRY_PART(query_number(in, "count", 1, REQUEST_MOST_MINE, &args->count, why));
+    return query_number(in, "before", 1, most_items, &args->before, why);
 }
 
-/* Only a few sizes, as each is cached. */
+/* Allows only a few sizes, as each is cached. */
 int request_picture(const request_in *in, request_args *args, request_why *why) {
-    int64_t size = 1024;
-    TRY_PART(query_number(in, "size", 1, 1024, &size, why));
-    if (size != 96 && size != 256 && size != 1024)
+    args->count = 1024;
+    TRY_PART(query_number(in, "size", 1, 1024, &args->count, why));
+    if (args->count != 96 && args->count != 256 && args->count != 1024)
         return refuse(why, BAD, "'size' must be 96, 256 or 1024");
-    args->count = (size_t)size;
     return 0;
 }
 
 int request_map(const request_in *in, request_args *args, request_why *why) {
-    int64_t most = 3000;
-    TRY_PART(query_number(in, "most", 1, REQUEST_MOST_MAP, &most, why));
-    args->count = (size_t)most;
-    return 0;
+    args->count = 3000;
+    return query_number(in, "most", 1, REQUEST_MOST_MAP, &args->count, why);
 }
 
 int request_export(const request_in *in, request_args *args, request_why *why) {
@@ -364,16 +324,8 @@ bool request_path(const char *pattern, const char *path, size_t *number) {
     for (; *pattern && *pattern != '#'; pattern++, path++)
         if (*pattern != *path) return false;
     if (!*pattern) return !*path;
-    char text[17];
-    size_t length = strspn(path, "0123456789");
-    int64_t value = 0;
-    if (length >= sizeof text) return false;
-    memcpy(text, path, length);
-    text[length] = '\0';
-    if (!digits(text, 15, &value) || strcmp(pattern + 1, path + length) != 0)
-        return false;
-    *number = (size_t)value;
-    return true;
+    const char *end = digits(path, number);
+    return end && strcmp(pattern + 1, end) == 0;
 }
 
 bool request_host(const char *header, char *host, size_t size) {

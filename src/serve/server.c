@@ -16,8 +16,8 @@
 #include "serve/server.h"
 
 enum {
-    TICK = 50,     /* milliseconds */
-    PARTING = 5000 /* for clients to read their last replies */
+    TICK = 50,     /* milliseconds between two ticks */
+    PARTING = 5000 /* maximum milliseconds for clients to read their last replies */
 };
 
 int64_t server_now(void) {
@@ -48,7 +48,7 @@ static void pause_tick(void) {
     nanosleep(&(struct timespec){.tv_nsec = TICK * 1000000L}, NULL);
 }
 
-/* The last part of the project's path is its name. */
+/* Sets the project's name: the last part of its path. */
 static void name_project(server *s) {
     char *whole = realpath(s->opts->dir, NULL);
     const char *path = whole ? whole : s->opts->dir, *slash = strrchr(path, '/');
@@ -57,20 +57,24 @@ static void name_project(server *s) {
     free(whole);
 }
 
+/* Sets the error message if a call with the handle s->front has failed. */
+static scant_status front_try(server *s, scant_status status) {
+    return status == SCANT_OK
+               ? status
+               : server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
+}
+
 static scant_status hold(server *s) {
     char who[700], host[200] = "";
     if (gethostname(host, sizeof host - 1) != 0 || !*host)
         snprintf(host, sizeof host, "this machine");
     snprintf(who, sizeof who, "process %ld on %s, serving %s", (long)getpid(), host,
              s->address);
-    scant_status status = scant_project_hold(s->front.project, "serve", who, &s->hold);
-    return status == SCANT_OK
-               ? status
-               : server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
+    return front_try(s, scant_project_hold(s->front.project, "serve", who, &s->hold));
 }
 
-/* If the port is taken, a server of this very project is the most likely reason, and the
- * better message: so take the lock in any case. */
+/* Listens and takes the lock, even if the port is in use: the likely reason is another
+ * server of this project, and the lock's message says so. */
 static scant_status claim(server *s) {
     scant_status listens = listen_open(s);
     if (listens != SCANT_OK && !*s->address) return listens; /* failed before binding */
@@ -83,23 +87,16 @@ static scant_status claim(server *s) {
 
 static void add_event(server *s) {
     scant__json o = {0};
-    scant__json_open(&o, NULL, '{');
-    scant__json_string(&o, "address", s->address);
-    scant__json_integer(&o, "process", getpid());
-    scant__json_close(&o, '}');
+    JSON_OBJECT(&o, NULL, MEMBER("address", s->address),
+                MEMBER("process", (int64_t)getpid()));
     if (!o.text.failed) scant_project_event(s->front.project, "served", o.text.data);
     scant__json_end(&o);
 }
 
 static scant_status start(server *s) {
     scant_project_info info;
-    scant_status status = project_handle_open(&s->front, s, NULL);
-    if (status == SCANT_OK) {
-        status = scant_project_info_get(s->front.project, &info);
-        if (status != SCANT_OK)
-            server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
-    }
-    if (status != SCANT_OK) return status;
+    TRY(project_handle_open(&s->front, s, (scant_ctx_opts){.threads = 1}));
+    TRY(front_try(s, scant_project_info_get(s->front.project, &info)));
     s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
     snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
@@ -109,12 +106,11 @@ static scant_status start(server *s) {
     s->pages = pages_create();
     if (!s->sessions || !s->events || !s->statistics || !s->pages)
         return server_fail(s, SCANT_ENOMEM, "out of memory");
-    status = claim(s);
-    if (status == SCANT_OK) status = worker_open(s);
-    if (status == SCANT_OK) status = queues_open(s);
-    if (status == SCANT_OK) status = http_open(s);
-    if (status == SCANT_OK) status = worker_start(s);
-    return status;
+    TRY(claim(s));
+    TRY(worker_open(s));
+    TRY(queues_open(s));
+    TRY(http_open(s));
+    return worker_start(s);
 }
 
 static void finish(server *s) {

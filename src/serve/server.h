@@ -20,6 +20,7 @@
 
 #include "core/json.h"
 #include "scant/project.h"
+#include "serve/lock.h"
 #include "serve/request.h"
 #include "serve/serve.h"
 #include "serve/session.h"
@@ -27,6 +28,8 @@
 struct MHD_Connection;
 struct MHD_Response;
 struct MHD_Daemon;
+
+DEFINE_AUTO(scant_array, scant_array)
 
 typedef struct server server;
 typedef struct request request;
@@ -41,40 +44,40 @@ typedef struct pages pages;
 
 typedef struct reply {
     int status;
-    const char *type; /* static; NULL: JSON */
-    void *bytes;      /* free() */
+    const char *type; /* static string; NULL: JSON */
+    void *bytes;      /* malloc()ed */
     size_t size;
-    const void *fixed;                            /* static, instead of bytes */
+    const void *fixed;                            /* static content, instead of bytes */
     char etag[24];                                /* empty: none */
     const char *cache;                            /* Cache-Control; NULL: no-store */
     char allow[40], disposition[80], cookie[160]; /* headers; empty: none */
     bool retry;                                   /* Retry-After: 1 */
-    bool stream;                                  /* of events, instead of bytes */
-    int64_t wait;                                 /* delay in milliseconds */
+    bool stream;                                  /* an event stream, instead of bytes */
+    int64_t wait;                                 /* delay of the reply in milliseconds */
 } reply;
 
 struct request {
     server *server;
     struct MHD_Connection *connection;
-    void *client; /* the connection's own state (http.c) */
+    void *client; /* state of the connection (http.c) */
     const route *route;
     session session; /* at the time of the request */
     bool has_session;
-    char *body; /* size bytes received so far */
+    char *body; /* the first `size` bytes, received so far */
     size_t size, room;
-    size_t dropped; /* bytes of a refused body */
+    size_t dropped; /* number of bytes of a refused body */
     request_args args;
     reply reply;
-    bool replied;  /* reply is set */
-    bool counted;  /* in server.open */
-    request *next; /* in a queue, or in the list of delayed replies */
-    int64_t due;   /* when to send a delayed reply */
+    bool replied;  /* `reply` is set */
+    bool counted;  /* counted in server.open */
+    request *next; /* next in a queue or in the list of delayed replies */
+    int64_t due;   /* time to send a delayed reply */
 };
 
-/* {"error": text}, by printf. */
-void reply_error(request *r, int status, const char *format, ...)
+/* Replies {"error": text}, text as by printf. Returns SCANT_OK: it is answered. */
+scant_status reply_error(request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Takes o; 503 if its memory ran out. */
+/* Replies with o and takes ownership of it; with 503 if it ran out of memory. */
 void reply_json(request *r, int status, scant__json *o);
 
 /* ---- request queues ---------------------------------------------------------------- */
@@ -82,9 +85,9 @@ void reply_json(request *r, int status, scant__json *o);
 typedef enum queue_kind {
     QUEUE_NONE,   /* handled at once, on the connection's thread */
     QUEUE_LABELS, /* requests that people wait for; one thread */
-    QUEUE_READS,  /* slower ones */
+    QUEUE_READS,  /* slower requests */
     QUEUE_PICTURES,
-    QUEUE_EXPORTS, /* may take minutes, as all items are predicted */
+    QUEUE_EXPORTS, /* may take minutes: all items are predicted */
     QUEUE_KINDS
 } queue_kind;
 
@@ -94,97 +97,79 @@ typedef struct project_handle {
     request_queue *queue;
     scant_ctx *ctx;
     scant_project *project;
+    bool cancels; /* its calls are cancelled when the server ends */
     pthread_t thread;
     bool started;
 } project_handle;
 
-scant_status project_handle_open(project_handle *h, server *s, request_queue *queue);
-void project_handle_close(project_handle *h);
+/* Opens the project. The handle is the user pointer of its context. */
+scant_status project_handle_open(project_handle *h, server *s, scant_ctx_opts opts);
+scant_status project_handle_start(project_handle *h, void *(*work)(void *handle));
+void project_handle_close(project_handle *h); /* after its thread has ended */
 
 scant_status queues_open(server *s);
 /* A thread of the route's queue processes the request and calls http_done(). False: the
  * queue is full. */
 bool queue_put(server *s, request *r);
-/* Handles waiting requests, then ends the threads; no more are accepted. */
+/* Accepts no more requests, handles the waiting ones and ends the threads. */
 void queues_close(server *s);
 void queues_free(server *s); /* after queues_close() and http_close() */
 
 /* ---- routes ------------------------------------------------------------------------ */
 
 enum {
-    NEEDS_PERSON = 1,  /* a session with a name */
-    NEEDS_NOTHING = 2, /* not even the token */
-    ITEM_404 = 4,      /* names an item: SCANT_ENOTFOUND and SCANT_EINPUT are 404 */
-    VALUE_422 = 8      /* takes values: SCANT_EUSAGE and SCANT_ENOTFOUND are 422 */
+    NEEDS_PERSON = 1,  /* requires a session with a name */
+    NEEDS_NOTHING = 2, /* requires no token */
+    ITEM_404 = 4,      /* has an item: SCANT_ENOTFOUND and SCANT_EINPUT are 404 */
+    VALUE_422 = 8      /* has values: SCANT_EUSAGE and SCANT_ENOTFOUND are 422 */
 };
 
+/* Writes the members of the reply, an object; its status is 200 unless r->reply.status is
+ * set. A handler may also reply itself, and then writes nothing. */
+typedef scant_status route_handler(project_handle *h, request *r, scant__json *o);
+
 struct route {
-    const char *method, *path; /* request_path() */
+    const char *method, *path; /* path: a pattern of request_path() */
     queue_kind queue;
     unsigned flags;
-    size_t body; /* most bytes of a body; 0: none */
+    size_t body; /* maximum bytes of the body; 0: no body */
     request_parser *parse;
-    void (*handler)(project_handle *h, request *r);
+    route_handler *handler;
 };
 
 extern const route routes[];
 extern const size_t n_routes;
-/* The route, or NULL; allow then lists the methods of the path, empty if there is no such
- * path. */
+/* Finds a route. NULL: there is none; allow lists the methods of the path, empty if the
+ * path is unknown. */
 const route *route_find(const char *method, const char *path, size_t *number, char *allow,
                         size_t size);
 
-/* Replies with the library's error; the HTTP status follows from the status and the
- * route's flags. */
-void reply_failed(project_handle *h, request *r, scant_status status);
-/* Closes the object and sends it; with another status than SCANT_OK reply_failed(). */
-void reply_object(project_handle *h, request *r, scant__json *o, scant_status status);
-/* Sends bytes of the handle's context, and frees them. */
+/* Calls the route's handler and replies. The HTTP status of an error of the library
+ * follows from its status and the route's flags. */
+void reply_to(project_handle *h, request *r);
+/* Replies with bytes allocated by the handle's context, and frees them. */
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size);
-/* The library's message for pages: paths without their folders, which are private. */
+/* Copies the library's message for pages: removes folders of paths, which are private. */
 void public_text(const server *s, const char *text, char *out, size_t size);
-/* A setting as a number; 0 if unset. */
+/* Returns a setting as a number; 0 if unset. */
 double number_setting(project_handle *h, const char *key);
-/* A number, null if negative; a model's number, null if 0. */
-void write_optional(scant__json *o, const char *key, int64_t value);
-void write_model(scant__json *o, size_t model);
-/* The members "kind" and "label". */
-void write_said(scant__json *o, scant_answer_kind kind, int64_t label);
+scant__member model_member(size_t model); /* "model", null if 0 */
 
 /* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
-void api_session_get(project_handle *h, request *r);
-void api_session_post(project_handle *h, request *r);
-void api_leave(project_handle *h, request *r);
-void api_next(project_handle *h, request *r);
-void api_alike(project_handle *h, request *r);
-void api_answers(project_handle *h, request *r);
-void api_undo(project_handle *h, request *r);
-void api_renew(project_handle *h, request *r);
-void api_release(project_handle *h, request *r);
-void api_class(project_handle *h, request *r);
-void api_mine(project_handle *h, request *r);
-void api_item(project_handle *h, request *r);
-void api_picture(project_handle *h, request *r);
-void api_prediction(project_handle *h, request *r);
-void api_why(project_handle *h, request *r);
-void api_status(project_handle *h, request *r);
-void api_map(project_handle *h, request *r);
-void api_train(project_handle *h, request *r);
-void api_settings(project_handle *h, request *r);
-void api_export(project_handle *h, request *r);
-void api_events(project_handle *h, request *r);
-void api_openapi(project_handle *h, request *r);
-/* Replies with a file of the page; false: there is none. */
+route_handler api_session_get, api_session_post, api_leave, api_next, api_alike,
+    api_answers, api_undo, api_renew, api_release, api_class, api_mine, api_item,
+    api_picture, api_prediction, api_why, api_status, api_map, api_train, api_settings,
+    api_export, api_events, api_openapi;
+/* Replies with a file of the web page. False: there is no such file. */
 bool reply_asset(request *r, const char *name);
 
-/* The member "classes". */
+/* Writes the member "classes". */
 void write_classes(project_handle *h, scant__json *o);
-/* {"item", "id", "text", "picture"} without the closing bracket. */
-scant_status write_item(project_handle *h, scant__json *o, const char *key, size_t item);
+/* Writes the members "item", "id", "text" and "picture". */
+void write_item(project_handle *h, scant__json *o, const scant_item *item);
 
-/* ---- page leases --------------------------------------------------------------------
- */
+/* ---- page leases ------------------------------------------------------------------- */
 
 pages *pages_create(void); /* NULL: no memory */
 void pages_destroy(pages *all);
@@ -192,18 +177,18 @@ void pages_destroy(pages *all);
  * milliseconds; moves them to the front of leases and returns how many. */
 size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
                   scant_lease *leases, size_t n, size_t most);
-/* Leases stay with their pages until then; 0: releases them. */
+/* Leases stay with their pages until `until`; 0: releases them. */
 void pages_renew(pages *all, const uint64_t *keys, size_t n, int64_t until);
 
 /* ---- events ------------------------------------------------------------------------ */
 
 events *events_create(void); /* NULL: no memory */
 void events_destroy(events *e);
-/* Something has changed: pages are notified soon. Any thread. */
+/* Notes a change; events_tick() notifies pages. Any thread may call it. */
 void events_touch(server *s);
-/* Called about ten times a second by the thread of serve_run(), with its handle. */
+/* Called about twenty times a second by the thread of serve_run(), with its handle. */
 void events_tick(server *s, project_handle *h);
-/* All streams end. */
+/* Ends all streams. */
 void events_close(server *s);
 /* Queues the response of an event stream; false: too many streams, or no memory. */
 bool events_begin(server *s, struct MHD_Connection *connection);
@@ -214,15 +199,14 @@ scant_status worker_open(server *s);
 scant_status worker_start(server *s);
 void worker_close(server *s); /* ends training at the next step */
 void worker_free(server *s);  /* after worker_close(), when no handler is running */
-/* New labels or settings: there may be something to do. */
+/* Makes the worker check for work, after new labels or settings. */
 void worker_wake(server *s);
 /* Requests a training; false: one is running. */
 bool worker_ask(server *s);
-/* The state of the worker. */
+/* Writes the state of the worker. */
 void worker_write(server *s, scant__json *o, const char *key);
 
-/* ---- statistics of the whole history ------------------------------------------------
- */
+/* ---- statistics of the whole history ----------------------------------------------- */
 
 statistics *statistics_create(void);
 void statistics_destroy(statistics *t);
@@ -234,12 +218,12 @@ scant_status statistics_balance(statistics *t, project_handle *h,
 
 struct server {
     const serve_opts *opts;
-    char *message; /* of serve_run(): why it failed */
+    char *message; /* error message of serve_run() */
     size_t message_size;
     char address[300]; /* "http://127.0.0.1:8080/" */
-    char host[256];    /* of a Host header: --host, or this machine's name */
+    char host[256];    /* expected in Host headers: --host, or this machine's name */
     bool any_address;  /* listens at all addresses */
-    char cookie[20];   /* its name has the port, as cookies ignore ports */
+    char cookie[20];   /* cookie name, with the port, as cookies ignore ports */
     unsigned port;
     int socket;
     project_handle front; /* for the thread of serve_run() */
@@ -253,26 +237,26 @@ struct server {
     statistics *statistics;
     pages *pages;
     atomic_bool closing;        /* requests are refused */
-    atomic_bool leaving;        /* slow reads are cancelled */
+    atomic_bool leaving;        /* calls that can be cancelled are cancelled */
     atomic_size_t open;         /* requests without a reply */
-    atomic_size_t wrong_tokens; /* so far */
-    char name[256];             /* of the project */
-    char dir[4096];             /* of the project, links resolved */
-    char key[64];               /* of the project */
+    atomic_size_t wrong_tokens; /* number of wrong tokens so far */
+    char name[256];             /* name of the project */
+    char dir[4096];             /* folder of the project, links resolved */
+    char key[64];               /* key of the project */
     bool pictures;              /* items are images, also those without a path */
 };
 
-/* Binds the socket and sets the address, which stays empty on an earlier failure. */
+/* Sets the address and listens. The address stays empty if host or token is invalid. */
 scant_status listen_open(server *s);
 scant_status http_open(server *s);
-/* The headers that every response has. */
+/* Adds the headers that every response has. */
 void http_headers(server *s, struct MHD_Response *response, const char *type);
-/* A handler has filled in the reply. */
+/* Sends the reply that a handler has filled in. */
 void http_done(request *r);
-size_t http_delayed(server *s); /* how many replies are delayed */
-/* Called about ten times a second: sends delayed replies, closes slow connections. */
+size_t http_delayed(server *s); /* number of delayed replies */
+/* Called about twenty times a second: sends delayed replies, closes slow connections. */
 void http_tick(server *s);
-/* No new requests; those under way are finished. */
+/* Refuses new connections and requests; open requests are finished. */
 void http_quiesce(server *s);
 void http_close(server *s);
 
@@ -281,6 +265,6 @@ scant_status server_fail(server *s, scant_status status, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 void server_log(server *s, scant_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int64_t server_now(void); /* milliseconds of the monotonic clock */
+int64_t server_now(void); /* milliseconds of a monotonic clock */
 
 #endif

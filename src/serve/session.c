@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/session.h"
 
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include "serve/lock.h"
 
 static const int64_t lifetime = INT64_C(7) * 24 * 3600 * 1000;
 static const int64_t busy_within = 60 * 1000;
@@ -16,17 +16,9 @@ struct sessions {
     session list[SESSION_MOST];
 };
 
-sessions *sessions_create(void) {
-    sessions *all = calloc(1, sizeof *all);
-    if (all) pthread_mutex_init(&all->lock, NULL);
-    return all;
-}
+sessions *sessions_create(void) { return locked_create(sizeof(sessions)); }
 
-void sessions_destroy(sessions *all) {
-    if (!all) return;
-    pthread_mutex_destroy(&all->lock);
-    free(all);
-}
+void sessions_destroy(sessions *all) { locked_destroy(all); }
 
 bool session_same(const char *given, const char *secret) {
     size_t n = strlen(given), m = strlen(secret);
@@ -43,7 +35,7 @@ static bool draw(char *text) {
     return true;
 }
 
-/* A slot for a new session: a free one, or that of the least important session. */
+/* Returns a free slot, or that of the longest unused session, nameless ones first. */
 static session *place(sessions *all) {
     if (all->n < SESSION_MOST) return &all->list[all->n++];
     session *least = &all->list[0];
@@ -59,14 +51,12 @@ static session *place(sessions *all) {
 bool session_begin(sessions *all, bool trusted, int64_t now, session *out) {
     session fresh = {.trusted = trusted, .seen = now};
     if (!draw(fresh.id) || !draw(fresh.csrf)) return false;
-    pthread_mutex_lock(&all->lock);
-    *place(all) = fresh;
-    pthread_mutex_unlock(&all->lock);
-    *out = fresh;
+    LOCK(&all->lock);
+    *out = *place(all) = fresh;
     return true;
 }
 
-/* Compares all ids, so that the time does not depend on whether one is found. */
+/* Finds a session. Compares all ids, so that the time does not depend on the result. */
 static session *find(sessions *all, const char *id) {
     session *found = NULL;
     for (size_t i = 0; i < all->n; i++)
@@ -76,28 +66,24 @@ static session *find(sessions *all, const char *id) {
 
 bool session_find(sessions *all, const char *id, int64_t now, session *out) {
     if (!id || strlen(id) != SESSION_BYTES - 1) return false;
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     session *found = find(all, id);
-    bool alive = found && now - found->seen <= lifetime;
-    if (alive) {
-        found->seen = now;
-        *out = *found;
-    }
-    pthread_mutex_unlock(&all->lock);
-    return alive;
+    if (!found || now - found->seen > lifetime) return false;
+    found->seen = now;
+    *out = *found;
+    return true;
 }
 
-/* Replaces the session of an id by `now`, with a new id and csrf. */
+/* Replaces the session `id` with `now` under a new id and CSRF value; the last-seen time
+ * is kept. */
 static bool change(sessions *all, const char *id, session now, session *out) {
     if (!draw(now.id) || !draw(now.csrf)) return false;
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     session *found = find(all, id);
-    if (found) {
-        now.seen = found->seen;
-        *out = *found = now;
-    }
-    pthread_mutex_unlock(&all->lock);
-    return found;
+    if (!found) return false;
+    now.seen = found->seen;
+    *out = *found = now;
+    return true;
 }
 
 bool session_enter(sessions *all, const char *id, size_t person, const char *name,
@@ -113,7 +99,7 @@ bool session_leave(sessions *all, const char *id, bool trusted, session *out) {
 
 void sessions_people(sessions *all, int64_t now, int64_t within,
                      void (*fn)(void *user, const char *name, bool busy), void *user) {
-    pthread_mutex_lock(&all->lock);
+    LOCK(&all->lock);
     for (size_t i = 0; i < all->n; i++) {
         const session *s = &all->list[i];
         bool shown = s->known && now - s->seen <= within;
@@ -122,10 +108,9 @@ void sessions_people(sessions *all, int64_t now, int64_t within,
             const session *other = &all->list[j];
             if (j == i || !other->known || other->person != s->person) continue;
             if (j < i && now - other->seen <= within)
-                shown = false; /* reported already */
+                shown = false; /* already reported */
             if (other->seen > seen) seen = other->seen;
         }
         if (shown) fn(user, s->name, now - seen <= busy_within);
     }
-    pthread_mutex_unlock(&all->lock);
 }

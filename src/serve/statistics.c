@@ -12,63 +12,51 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-/* Times are counted in buckets, 16 per octave of milliseconds: the median is right to
- * about 2 %. */
+/* Answer times are counted in buckets, 16 per doubling of the time: the median is exact
+ * to about 2 %. */
 enum { STEPS = 16, BUCKETS = 28 * STEPS, MOST_PEOPLE = 1000, PATIENCE = 20 };
 
 typedef struct person {
-    char *name;
-    size_t answers; /* current ones */
+    size_t answers; /* number of current answers */
     int64_t last;
     size_t timed, times[BUCKETS];
+    char name[];
 } person;
 
 struct statistics {
     pthread_mutex_t lock;
-    int64_t entry; /* the last that was counted */
+    int64_t entry; /* last entry counted */
     person *people[MOST_PEOPLE];
     size_t n_people;
 
-    size_t *labelled, *predicted; /* items of each class */
+    size_t *labelled, *predicted; /* number of items of each class */
     size_t n_classes;
     bool stale;                   /* the last count failed */
-    size_t items, entries, model; /* when counted; model 0: there are no predictions */
-    int64_t counted, took;        /* when, and how long, in milliseconds */
+    size_t items, entries, model; /* values at the last count; model 0: no predictions */
+    int64_t counted, took;        /* time and duration of the last count (milliseconds) */
 };
 
-statistics *statistics_create(void) {
-    statistics *t = calloc(1, sizeof *t);
-    if (t) pthread_mutex_init(&t->lock, NULL);
-    return t;
-}
+statistics *statistics_create(void) { return locked_create(sizeof(statistics)); }
 
 void statistics_destroy(statistics *t) {
     if (!t) return;
-    for (size_t i = 0; i < t->n_people; i++) {
-        free(t->people[i]->name);
-        free(t->people[i]);
-    }
+    for (size_t i = 0; i < t->n_people; i++) free(t->people[i]);
     free(t->labelled);
     free(t->predicted);
-    pthread_mutex_destroy(&t->lock);
-    free(t);
+    locked_destroy(t);
 }
 
 /* ---- people ------------------------------------------------------------------------ */
 
-/* NULL: no memory, or too many people. */
+/* Finds or adds a person. NULL: no memory, or too many people. */
 static person *find(statistics *t, const char *name) {
     for (size_t i = 0; i < t->n_people; i++)
         if (strcmp(t->people[i]->name, name) == 0) return t->people[i];
     if (t->n_people == MOST_PEOPLE) return NULL;
-    person *p = calloc(1, sizeof *p);
-    if (p) p->name = strdup(name);
-    if (p && !p->name) {
-        free(p);
-        p = NULL;
-    }
-    if (p) t->people[t->n_people++] = p;
-    return p;
+    person *p = calloc(1, sizeof *p + strlen(name) + 1);
+    if (!p) return NULL;
+    memcpy(p->name, name, strlen(name));
+    return t->people[t->n_people++] = p;
 }
 
 static scant_status count_entry(void *user, const scant_entry *e) {
@@ -98,26 +86,20 @@ static double median_seconds(const person *p) {
     return exp2(((double)i + 0.5) / STEPS) / 1000;
 }
 
-static void write_person(scant__json *o, const person *p) {
-    double seconds = median_seconds(p);
-    scant__json_open(o, NULL, '{');
-    scant__json_string(o, "name", p->name);
-    scant__json_size(o, "answers", p->answers);
-    scant__json_number(o, "median_seconds", round(seconds * 100) / 100);
-    scant__json_integer(o, "last", p->last);
-    scant__json_close(o, '}');
-}
-
 scant_status statistics_people(statistics *t, project_handle *h, scant__json *o) {
-    pthread_mutex_lock(&t->lock);
-    scant_status status = scant_project_history(h->project, SIZE_MAX, t->entry, 0,
-                                                SIZE_MAX, count_entry, t);
-    if (status == SCANT_OK) status = scant_project_people(h->project, count_standing, t);
+    LOCK(&t->lock);
+    TRY(scant_project_history(h->project, SIZE_MAX, t->entry, 0, SIZE_MAX, count_entry,
+                              t));
+    TRY(scant_project_people(h->project, count_standing, t));
     scant__json_open(o, "people", '[');
-    for (size_t i = 0; i < t->n_people; i++) write_person(o, t->people[i]);
+    for (size_t i = 0; i < t->n_people; i++) {
+        const person *p = t->people[i];
+        JSON_OBJECT(o, NULL, MEMBER("name", p->name), MEMBER("answers", p->answers),
+                    MEMBER("median_seconds", round(median_seconds(p) * 100) / 100),
+                    MEMBER("last", p->last));
+    }
     scant__json_close(o, ']');
-    pthread_mutex_unlock(&t->lock);
-    return status;
+    return SCANT_OK;
 }
 
 /* ---- classes ----------------------------------------------------------------------- */
@@ -133,29 +115,28 @@ static scant_status count_item(void *user, const scant_item *item) {
 /* Reads blocks of rows, as all of them may not fit into memory. */
 static scant_status count_predictions(statistics *t, project_handle *h) {
     enum { ROWS = 1024 };
-    scant_array *all = NULL;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = h->ctx};
+    AUTO(scant_array_auto) scant_array *all = NULL;
     size_t model = 0;
-    scant_status status = scant_project_predicted(h->project, &all, &model);
     t->model = 0;
-    if (status != SCANT_OK || !all) return status;
+    TRY(scant_project_predicted(h->project, &all, &model));
+    if (!all) return SCANT_OK;
     size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
-    float *rows = calloc(ROWS * (classes ? classes : 1), sizeof *rows);
+    float *rows = TRY_NEW(&arena, float, ROWS *(classes + 1));
     memset(t->predicted, 0, t->n_classes * sizeof *t->predicted);
-    for (size_t at = 0; rows && at < n && status == SCANT_OK; at += ROWS) {
+    for (size_t at = 0; at < n; at += ROWS) {
         size_t count = n - at < ROWS ? n - at : ROWS;
-        status = scant_array_floats(h->ctx, all, at * classes, count * classes, rows);
-        for (size_t i = 0; i < count && status == SCANT_OK; i++) {
+        TRY(scant_array_floats(h->ctx, all, at * classes, count * classes, rows));
+        for (size_t i = 0; i < count; i++) {
             size_t best = scant__argmax(rows + i * classes, classes);
             if (best < t->n_classes) t->predicted[best]++;
         }
     }
-    t->model = rows && classes ? model : 0;
-    free(rows);
-    scant_array_free(all);
-    return status;
+    t->model = classes ? model : 0;
+    return SCANT_OK;
 }
 
-/* False: no memory. */
+/* Makes room for counts of the classes. False: no memory. */
 static bool make_room(statistics *t, size_t classes) {
     size_t *labelled = realloc(t->labelled, (classes + 1) * sizeof *labelled);
     if (labelled) t->labelled = labelled;
@@ -179,7 +160,7 @@ static scant_status count(statistics *t, project_handle *h,
                           const scant_project_info *info) {
     int64_t now = server_now();
     if (!is_due(t, info, now)) return SCANT_OK;
-    if (!make_room(t, info->classes)) return SCANT_OK; /* use the older count */
+    if (!make_room(t, info->classes)) return SCANT_OK; /* keep the old count */
     scant_status status = scant_project_items(h->project, 0, SIZE_MAX, count_item, t);
     if (status == SCANT_OK && (t->model != info->models || t->items != info->items))
         status = count_predictions(t, h);
@@ -192,18 +173,14 @@ static scant_status count(statistics *t, project_handle *h,
 
 scant_status statistics_balance(statistics *t, project_handle *h,
                                 const scant_project_info *info, scant__json *o) {
-    pthread_mutex_lock(&t->lock);
-    scant_status status = count(t, h, info);
+    LOCK(&t->lock);
+    TRY(count(t, h, info));
     scant__json_open(o, "balance", '[');
-    for (size_t i = 0; status == SCANT_OK && t->labelled && i < t->n_classes; i++) {
-        scant__json_open(o, NULL, '{');
-        scant__json_size(o, "label", i);
-        scant__json_string(o, "name", scant_project_class(h->project, i));
-        scant__json_size(o, "labelled", t->labelled[i]);
-        write_optional(o, "predicted", t->model ? (int64_t)t->predicted[i] : -1);
-        scant__json_close(o, '}');
-    }
+    for (size_t i = 0; t->labelled && i < t->n_classes; i++)
+        JSON_OBJECT(o, NULL, MEMBER("label", i),
+                    MEMBER("name", scant_project_class(h->project, i)),
+                    MEMBER("labelled", t->labelled[i]),
+                    OPTIONAL("predicted", t->model ? (int64_t)t->predicted[i] : -1));
     scant__json_close(o, ']');
-    pthread_mutex_unlock(&t->lock);
-    return status;
+    return SCANT_OK;
 }

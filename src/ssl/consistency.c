@@ -3,39 +3,35 @@
  * Mean Teacher (Tarvainen and Valpola 2017) and the Pi-model (Laine and Aila 2017): the
  * prediction for one view of a sample should match a target prediction for another,
  *     mean CE(labelled) + w(t) mean_i |softmax(z_i) - target_i|^2 / classes,
- * where the target is that of the averaged weights (the teacher, which is the final
- * network) or of the same network with other noise. w ramps up over the first 0.4 of the
- * steps.
+ * where the target comes from the averaged weights (the teacher, which is the final
+ * network) or from the same network with other noise. w ramps up over the first 0.4 of
+ * the steps.
  *
- * Noise is a weak view each, and dropout. Only unlabelled samples have the consistency
- * loss. The target's pass normalises with the statistics of its own views; running
- * statistics come from the other pass. The average starts as a plain mean: decay min(1 -
- * 1/(t+1), ema).
+ * The noise is dropout and a different weak view for each prediction. Only unlabelled
+ * samples have the consistency loss. The target's pass normalises with the statistics of
+ * its own views; running statistics come from the other pass. The average starts as a
+ * plain mean: decay min(1 - 1/(t+1), ema).
  */
-#include <math.h>
-#include <string.h>
 
 #include "core/argmax.h"
-#include "scant/project.h"
 #include "ssl/ssl.h"
 
 typedef struct consistency {
-    ssl_change change;
-    double weight;
-    size_t ramp;
-    float *said, *target; /* probabilities of a batch */
+    const ssl_setup *setup;
+    float *said, *target; /* predicted and target probabilities of a batch */
 } consistency;
 
 static void view(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch) {
     const consistency *c = arg;
     (void)scratch;
-    ssl_weak(&c->change, 2 * draw, in, out[0]);
-    ssl_weak(&c->change, 2 * draw + 1, in, out[1]);
+    ssl_weak(c->setup, 2 * draw, in, out[0]);
+    ssl_weak(c->setup, 2 * draw + 1, in, out[1]);
 }
 
-/* The loss of one row of probabilities p, and by = scale * its gradient by the logits:
- * for |p - t|^2 / classes it is 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes. */
+/* Returns the loss |p - t|^2 / classes of one row of probabilities and sets by to scale
+ * times its gradient by the logits, 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes.
+ */
 static double difference(const float *p, const float *t, size_t classes, double scale,
                          float *by) {
     double sum = 0, mean = 0, part = 1 / (double)classes;
@@ -53,7 +49,7 @@ static double difference(const float *p, const float *t, size_t classes, double 
 static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     consistency *c = arg;
     size_t n = seen->n, classes = seen->classes;
-    double scale = c->weight * ssl_ramp(seen->step, c->ramp, seen->steps) / (double)n;
+    double scale = ssl_weight(c->setup, seen) / (double)n;
     nn_softmax(n, classes, seen->logits, 1, c->said);
     nn_softmax(n, classes, seen->aside, 1, c->target);
     for (size_t i = 0; i < n; i++) {
@@ -68,15 +64,10 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
 
 static scant_status begin(ssl_setup *s) {
     nn_method *m = &s->method;
-    consistency *c = scant__arena_zalloc(&s->arena, 1, sizeof *c);
-    if (!c) return SCANT_ENOMEM;
-    c->change = ssl_change_of(s);
-    c->weight = s->o.ssl.weight;
-    c->ramp = s->o.ssl.ramp;
-    c->said = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *c->said);
-    c->target = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *c->target);
-    if (!c->said || !c->target) return SCANT_ENOMEM;
-    m->arg = c;
+    consistency *c = m->arg = TRY_NEW(s->arena, consistency, 1);
+    c->setup = s;
+    c->said = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
+    c->target = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
     m->graded = 1;
     m->aside = 1;
     m->view = view;

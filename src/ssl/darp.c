@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Minimises sum_i KL(x_i | a_i) / H_i over x whose rows sum to 1 and whose columns sum to
- * the classes' counts; H_i is the entropy of a_i, so confident rows move least. By
+ * the classes' counts; H_i is the entropy of a_i, so confident rows change least. By
  * Lagrange x_ik ~ a_ik exp(-v_k H_i) with one multiplier v_k per class.
  *
- * First, noise is removed: each class keeps only its largest entries, twice as many as
- * its count, scaled to sum to the count; then 1e-6 is added to all and rows are
- * normalised.
+ * First, noise is removed: each class keeps only its floor(alpha * count) largest
+ * entries, scaled to sum to the count; then 1e-6 is added to all and rows are normalised.
  *
  * The paper's code alternates, ten times, between normalising rows and solving for one
  * column at a time. Here all multipliers are found together, by Newton's method on the
@@ -14,21 +13,21 @@
  *     f(v) = sum_i log(sum_k a_ik exp(-v_k H_i)) / H_i + sum_k count_k v_k,
  * whose gradient is the columns' deficit and whose Hessian is sum_i H_i (diag(x_i) - x_i
  * x_i^T), in a few passes. A step that does not lower f is halved. Multipliers of an
- * earlier call can be a bad start; if they lead nowhere for some passes, the search
- * restarts at 0. If no x has such sums (f has no minimum) it stops after a number of
- * passes, fewer the longer they are, with the current x.
+ * earlier call can be a bad start: if the search does not converge from them within some
+ * passes, it restarts at 0. If no x has such sums (f has no minimum), it stops with the
+ * current x after a maximum number of passes, which is lower for larger matrices.
  *
- * This is the limit of the paper's alternation, which ten rounds do not always reach. A
- * class predicted far too often has many rows that noise removal has left with the same
- * tiny H: their multipliers grow large, and the optimal x splits such rows evenly, so
- * none stays confident; ten rounds leave many of them confident.
+ * This is the limit of the paper's alternation, which ten iterations do not always reach.
+ * A class predicted far too often has many rows that noise removal has left with the same
+ * tiny H. Multipliers grow large, and the optimal x splits such rows evenly, so none
+ * stays confident; ten iterations leave many of them confident.
  *
- * A row whose H is 0 is unchanged. A class that no row has is ignored.
+ * A row whose H is 0 is unchanged. A class whose column sum is 0 is ignored.
  *
- * Cost: a pass is n c exponentials and n c^2 / 2 products (halving skips the products);
+ * Cost: n c exponentials and n c^2 / 2 products per pass (halving skips the products);
  * three passes over a for the noise. Some tens of passes from multipliers of 0, two or
- * three from those of ten steps ago. Rows are cut into blocks independent of the thread
- * count, whose sums are added in order.
+ * three from those of ten steps ago. Blocks of rows do not depend on the thread count,
+ * and their sums are added in order.
  */
 #include "ssl/darp.h"
 
@@ -41,32 +40,33 @@
 enum {
     BLOCKS = 32,
     ROWS = 256,
-    PASSES = 200, /* minimum; as many as make ENTRIES, up to this: */
+    /* maximum number of passes: ENTRIES / (n c), but within these limits */
+    PASSES = 200,
     PASSES_MOST = 2000,
     ENTRIES = 100000000,
-    WARM = 60, /* from multipliers of an earlier call */
-    BITS = 11,
+    WARM = 60, /* maximum passes from multipliers of an earlier call */
+    BITS = 11, /* bits per step of the radix selection */
     BINS = 1 << BITS
 };
 
 static const double TINY = 1e-6;    /* from the paper's code */
-static const double FROZEN = 1e-12; /* an entropy treated as 0 */
+static const double FROZEN = 1e-12; /* entropies below are treated as 0 */
 static const double FAR = 700;      /* maximum exponent */
 
-/* Which entries of a column stay. */
+/* The entries of a column that are kept. */
 typedef struct column {
-    uint32_t least; /* bits of the smallest */
-    size_t last;    /* entries equal to it stay up to this row */
+    uint32_t least; /* bits of the smallest kept entry */
+    size_t last;    /* entries equal to the smallest are kept up to this row */
     double scale;
 } column;
 
 struct ssl_darp {
     scant_ctx *ctx;
-    size_t n, c, blocks, rows; /* rows per block */
+    size_t n, c, blocks, rows; /* rows: rows per block */
     double alpha, tolerance;
     double *counts;
     double *v, *trial, *step; /* per class */
-    double *gradient, *curve; /* c; c x c, lower triangle */
+    double *gradient, *curve; /* c; Hessian, c x c, lower triangle */
     double *sums;             /* per block: f, column sums, a row, then curve */
     float *entropy;           /* per row */
     column *columns;
@@ -74,7 +74,7 @@ struct ssl_darp {
     const float *a;
     float *x;
     const double *at;
-    double low, span; /* of the multipliers */
+    double low, span; /* minimum and range of the multipliers */
     bool curved;      /* compute the Hessian */
 };
 
@@ -82,30 +82,24 @@ static size_t sums_size(size_t c) { return 1 + 2 * c + c * c; }
 
 scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
                              const ssl_darp_opts *o, ssl_darp **out) {
-    ssl_darp *d = *out = scant__arena_zalloc(arena, 1, sizeof *d);
-    if (!d) return SCANT_ENOMEM;
-    d->ctx = arena->ctx;
-    d->n = n;
-    d->c = c;
-    d->rows = size_max(ROWS, (n + BLOCKS - 1) / BLOCKS);
-    d->blocks = (n + d->rows - 1) / d->rows;
-    d->alpha = o->alpha;
-    d->tolerance = o->tolerance > 0 ? o->tolerance : 0.1;
-    size_t square;
-    if (!scant__mul(c, c, &square)) square = SIZE_MAX;
-    double *room =
-        scant__arena_zalloc(arena, size_add(size_mul(5, c), square), sizeof *room);
-    d->sums = scant__arena_alloc(arena, d->blocks,
-                                 size_mul(size_add(1 + 2 * c, square), sizeof *d->sums));
-    d->entropy = scant__arena_alloc(arena, n, sizeof *d->entropy);
-    d->columns = scant__arena_alloc(arena, c, sizeof *d->columns);
-    if (!room || !d->sums || !d->entropy || !d->columns) return SCANT_ENOMEM;
-    d->counts = room;
-    d->v = room + c;
-    d->trial = room + 2 * c;
-    d->step = room + 3 * c;
-    d->gradient = room + 4 * c;
-    d->curve = room + 5 * c;
+    ssl_darp *d = *out = TRY_NEW(arena, ssl_darp, 1);
+    size_t rows = size_max(ROWS, (n + BLOCKS - 1) / BLOCKS), square = size_mul(c, c);
+    *d = (ssl_darp){.ctx = arena->ctx,
+                    .n = n,
+                    .c = c,
+                    .rows = rows,
+                    .blocks = (n + rows - 1) / rows,
+                    .alpha = o->alpha,
+                    .tolerance = o->tolerance > 0 ? o->tolerance : 0.1};
+    d->sums = TRY_NEW(arena, double, size_mul(d->blocks, size_add(1 + 2 * c, square)));
+    d->entropy = TRY_NEW(arena, float, n);
+    d->columns = TRY_NEW(arena, column, c);
+    d->counts = TRY_NEW(arena, double, c);
+    d->v = TRY_ZERO(arena, double, c);
+    d->trial = TRY_NEW(arena, double, c);
+    d->step = TRY_NEW(arena, double, c);
+    d->gradient = TRY_NEW(arena, double, c);
+    d->curve = TRY_NEW(arena, double, square);
     double sum = 0;
     for (size_t k = 0; k < c; k++) sum += o->target ? o->target[k] : 1;
     for (size_t k = 0; k < c; k++)
@@ -115,7 +109,7 @@ scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
 
 double *ssl_darp_multipliers(ssl_darp *d) { return d->v; }
 
-/* ---- noise ---- */
+/* ---- noise removal ---- */
 
 static uint32_t bits_of(float x) { /* order-preserving for non-negative numbers */
     uint32_t bits;
@@ -123,8 +117,8 @@ static uint32_t bits_of(float x) { /* order-preserving for non-negative numbers 
     return bits;
 }
 
-/* The keep-th largest entry of a column by radix selection, eleven bits at a time, and
- * how many equal ones are among them. */
+/* The keep-th largest entry of a column, by radix selection with BITS bits at a time;
+ * *ties: how many of the `keep` largest equal it. */
 static uint32_t find_least(const ssl_darp *d, size_t k, size_t keep, size_t *ties) {
     uint32_t least = 0;
     for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
@@ -169,8 +163,8 @@ static bool stays(const column *k, float x, size_t i) {
 /* -p log(p + 1e-6) */
 static double entropy_of(double p) { return p > 0 ? -p * log(p + TINY) : 0; }
 
-/* Removes noise from a row and returns its entropy. Removed entries are all equal, so one
- * logarithm serves them. */
+/* Removes noise from a row and returns its entropy. Removed entries are all equal, so
+ * their logarithm is computed once. */
 static double clean_row(const ssl_darp *d, size_t i, const float *a, float *x) {
     size_t c = d->c, gone = 0;
     double sum = (double)c * TINY, entropy = 0;
@@ -188,7 +182,7 @@ static double clean_row(const ssl_darp *d, size_t i, const float *a, float *x) {
     return entropy + (double)gone * entropy_of(TINY / sum);
 }
 
-/* Writes cleaned rows to x and their entropies. */
+/* Sets x to a block's cleaned rows, and their entropies. */
 static void clean(void *arg, size_t block) {
     ssl_darp *d = arg;
     size_t c = d->c, to = size_min((block + 1) * d->rows, d->n);
@@ -217,7 +211,7 @@ static inline double exp_small(double t) {
                                      (1 - t * 0.25 * (1 - t * fifth * (1 - t * sixth)))));
 }
 
-/* A row that cannot move. Returns its part of f. */
+/* A row of entropy 0 is unchanged: p = a. Returns its part of f. */
 static double frozen_row(const ssl_darp *d, const float *a, double *p) {
     double linear = 0;
     for (size_t k = 0; k < d->c; k++) {
@@ -227,7 +221,7 @@ static double frozen_row(const ssl_darp *d, const float *a, double *p) {
     return linear;
 }
 
-/* Row i at the multipliers: p sums to 1. Returns its part of f. */
+/* Sets p to row i of x at the current multipliers. Returns the row's part of f. */
 static double row_at(const ssl_darp *d, size_t i, double *restrict p) {
     size_t c = d->c;
     const float *restrict a = d->x + i * c;
@@ -276,8 +270,8 @@ static void aim(ssl_darp *d, const double *v) {
     d->span -= d->low;
 }
 
-/* Turns column sums into deficits. Classes that no row has are ignored: their deficit is
- * shared among the others, because rows sum to 1. */
+/* Turns column sums into deficits. Classes whose sum is 0 are ignored: the others share
+ * their deficit, because rows sum to 1. */
 static void set_deficits(ssl_darp *d) {
     double *sums = d->gradient, mean = 0;
     size_t some = 0;
@@ -292,7 +286,7 @@ static void set_deficits(ssl_darp *d) {
         sums[k] = isnan(sums[k]) ? 0 : sums[k] - mean / (double)some;
 }
 
-/* f at v, its gradient and, if wanted, its Hessian. */
+/* Returns f at v and sets its gradient and, if curved, its Hessian. */
 static double value_at(ssl_darp *d, const double *v, bool curved) {
     size_t c = d->c, square = curved ? c * c : 0;
     double f = 0;
@@ -318,9 +312,9 @@ static double error_of(const ssl_darp *d) {
     return most;
 }
 
-/* step = Hessian^-1 gradient, by Cholesky. f is constant along the vector of ones, which
- * the gradient has no part of, so that direction is regularised. False: the Hessian is
- * unusable. */
+/* step = Hessian^-1 gradient, by Cholesky. f is constant along the vector of ones, and
+ * the gradient is orthogonal to it, so that direction is regularised. False: the
+ * Hessian's trace is not positive. */
 static bool solve(ssl_darp *d) {
     size_t c = d->c;
     double *l = d->curve, *y = d->step, trace = 0;
@@ -347,9 +341,9 @@ static bool solve(ssl_darp *d) {
     return true;
 }
 
-/* Takes a Newton step, possibly shortened, that lowers f, and updates *f, gradient and
- * Hessian. Most steps are full, so the Hessian is computed at once. False: there is no
- * such step. */
+/* Takes a Newton step, halved until it lowers f, and updates *f, gradient and Hessian.
+ * Most steps are full, so the first trial also computes the Hessian. False: no step
+ * lowers f. */
 static bool newton_step(ssl_darp *d, size_t most, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
@@ -369,7 +363,7 @@ static bool newton_step(ssl_darp *d, size_t most, double *f, size_t *passes) {
     return false;
 }
 
-/* Only differences matter: the lowest multiplier becomes 0. */
+/* Subtracts the lowest multiplier from all, because only differences matter. */
 static void normalise(ssl_darp *d) {
     aim(d, d->v);
     double low = d->low;
@@ -416,7 +410,7 @@ ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     bool warm = any(d->v, d->c), met = warm && newton(d, WARM, &found.passes);
     if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
     if (!met && !newton(d, passes_most(d), &found.passes)) {
-        value_at(d, d->v, false); /* the last trial was no better */
+        value_at(d, d->v, false); /* the last trial was rejected */
         found.passes++;
     }
     found.error = error_of(d);

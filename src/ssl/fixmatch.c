@@ -1,53 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FixMatch (Sohn et al. 2020): the prediction for a weak view, if confident, is the label
- * of the strong view,
+ * FixMatch (Sohn et al. 2020): a confident prediction for the weak view is the label of
+ * the strong view,
  *     mean CE(labelled) + weight * sum_i [max q_i >= threshold] CE(strong_i, argmax q_i)
  *                                  / n,
- * over all n unlabelled samples of a batch, including those that do not count.
+ * where n is the number of unlabelled samples of a batch, confident or not.
  *
  * If the network normalises by the batch, labelled samples, weak and strong views go
  * through it together. Otherwise a sample's outputs do not depend on the batch: weak
  * views take a pass without gradient, and only the strong views that count are evaluated.
  * Without dropout both give the same numbers up to rounding.
  *
- * The averaged network has the running statistics of the live one, as in the public code.
- * That code updates them by 0.001 a step; here it is the usual 0.1 unless norm_momentum
- * is set, because after fewer than some thousand steps the initial statistics would
- * dominate.
+ * The averaged network has the running statistics of the trained one, as in the public
+ * code. That code updates them with momentum 0.001; here it is the usual 0.1 unless
+ * norm_momentum is set, because with 0.001 the initial statistics dominate for some
+ * thousand steps.
  *
- * With DARP (darp.h) the last weak predictions of all samples are stored and refined
- * every few steps; labels and confidence then come from the refined ones. Until the first
- * refinement it is plain FixMatch. Stored predictions start uniform.
+ * With DARP (darp.h) the last predictions for all samples' weak views are stored and
+ * refined every few steps; labels and confidence then come from the refined ones. Before
+ * the first refinement this is plain FixMatch. Stored predictions are initially uniform.
  */
 #include <math.h>
 #include <string.h>
 
 #include "core/argmax.h"
 #include "core/hash.h"
-#include "scant/project.h"
 #include "ssl/darp.h"
 #include "ssl/ssl.h"
 
 enum { STEPS = 1 << 20 };
 
 typedef struct fixmatch {
-    ssl_change change;
-    bool mixed; /* all views go through the network together */
-    double weight, threshold;
-    size_t n, classes; /* unlabelled samples */
-    float *probs;      /* of the weak views of a batch */
-    int32_t *labels;   /* of a batch: pseudo-labels, */
-    float *counts;     /* whether they count: 0 or 1 */
-    int32_t *compact;  /* labels of those that do */
+    const ssl_setup *setup;
+    const scant_ssl_opts *o;
+    bool mixed;        /* all views go through the network together */
+    size_t n, classes; /* numbers of unlabelled samples and classes */
+    float *probs;      /* probabilities of a batch's weak views */
+    int32_t *labels;   /* pseudo-labels of a batch */
+    float *counts;     /* 1 if the pseudo-label counts, else 0 */
+    int32_t *compact;  /* pseudo-labels that count */
     /* DARP; NULL: off */
     ssl_darp *darp;
-    size_t every;
-    double warmup;
     float *stored;  /* n x classes: the last weak predictions */
     float *refined; /* n x classes */
-    float *verdict; /* n: class k if it counts, else -1 - k */
-    float *state;   /* multipliers, then the step of the last refinement: 0 for none */
+    float *verdict; /* n: pseudo-label k if it counts, else -1 - k */
+    float *state; /* multipliers, then the step of the last refinement from 1; 0: none */
 } fixmatch;
 
 /* ---- views ---- */
@@ -55,13 +52,14 @@ typedef struct fixmatch {
 static void view(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch) {
     const fixmatch *f = arg;
-    ssl_weak(&f->change, draw, in, out[f->mixed ? 0 : 1]);
-    ssl_strong(&f->change, draw, in, out[f->mixed ? 1 : 0], scratch);
+    ssl_weak(f->setup, draw, in, out[f->mixed ? 0 : 1]);
+    ssl_strong(f->setup, draw, in, out[f->mixed ? 1 : 0], scratch);
 }
 
 /* ---- pseudo-labels ---- */
 
-/* Multipliers are stored as floats, so that a resumed training starts with the same. */
+/* Multipliers are rounded to floats, as a checkpoint stores them, so that a resumed
+ * training starts with the same. */
 static void refine(fixmatch *f, float step) {
     double *multipliers = ssl_darp_multipliers(f->darp);
     size_t c = f->classes;
@@ -75,7 +73,7 @@ static void refine(fixmatch *f, float step) {
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
         size_t k = scant__argmax(x, c);
-        f->verdict[i] = (double)x[k] >= f->threshold ? (float)k : -1 - (float)k;
+        f->verdict[i] = (double)x[k] >= f->o->threshold ? (float)k : -1 - (float)k;
     }
 }
 
@@ -85,12 +83,13 @@ static void store(fixmatch *f, const nn_seen *seen) {
         memcpy(f->stored + seen->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
     float step = 1 + (float)(seen->step % STEPS); /* representable as a float */
     bool begun = f->state[c] != 0;
-    bool late = (double)seen->step >= f->warmup * (double)seen->steps;
-    bool due = begun ? seen->step % f->every == 0 && f->state[c] != step : late;
-    if (due) refine(f, step); /* once, also if the step is repeated */
+    bool late = (double)seen->step >= f->o->darp_warmup * (double)seen->steps;
+    bool due = begun ? seen->step % f->o->darp_every == 0 && f->state[c] != step : late;
+    if (due) refine(f, step); /* only once if the step is repeated */
 }
 
-/* Sets the batch's labels and which count, from the logits of its weak views. */
+/* Sets the batch's pseudo-labels, and whether each counts, from its weak views' logits.
+ */
 static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
     size_t c = f->classes;
     nn_softmax(seen->n, c, weak, 1, f->probs);
@@ -100,7 +99,7 @@ static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
         const float *q = f->probs + i * c;
         size_t k = scant__argmax(q, c);
         f->labels[i] = (int32_t)k;
-        f->counts[i] = (double)q[k] >= f->threshold;
+        f->counts[i] = (double)q[k] >= f->o->threshold;
         if (!refined) continue;
         float verdict = f->verdict[seen->items[i]];
         f->counts[i] = verdict >= 0;
@@ -113,14 +112,14 @@ static size_t choose(void *arg, const nn_seen *seen, size_t *chosen) {
     size_t n = 0, last = seen->n;
     decide(f, seen, seen->aside);
     for (size_t i = 0; i < seen->n; i++) {
-        bool wanted = f->counts[i] > 0 && f->weight > 0;
+        bool wanted = f->counts[i] > 0 && f->o->weight > 0;
         if (wanted) f->compact[n] = f->labels[i];
         chosen[wanted ? n++ : --last] = i;
     }
     return n;
 }
 
-/* ---- the loss ---- */
+/* ---- loss of unlabelled samples ---- */
 
 static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     fixmatch *f = arg;
@@ -136,7 +135,7 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
         wanted.weights = f->counts;
     }
     found->loss = nn_loss(&wanted, seen->n_chosen, c, strong, d).loss;
-    for (size_t i = 0; i < seen->n_chosen * c; i++) d[i] *= (float)f->weight;
+    for (size_t i = 0; i < seen->n_chosen * c; i++) d[i] *= (float)f->o->weight;
     for (size_t i = 0; i < seen->n; i++) {
         if (!(f->counts[i] > 0)) continue;
         found->kept++;
@@ -161,19 +160,16 @@ static bool check(void *arg) {
 }
 
 static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
-    const scant_ssl_opts *o = &s->o.ssl;
+    const scant_ssl_opts *o = f->o;
     nn_method *m = &s->method;
     size_t n = f->n, c = f->classes;
-    f->every = o->darp_every;
-    f->warmup = o->darp_warmup;
-    f->stored = scant__arena_alloc(&s->arena, n, c * sizeof *f->stored);
-    f->refined = scant__arena_alloc(&s->arena, n, c * sizeof *f->refined);
-    f->verdict = scant__arena_zalloc(&s->arena, n, sizeof *f->verdict);
-    f->state = scant__arena_zalloc(&s->arena, c + 1, sizeof *f->state);
-    if (!f->stored || !f->refined || !f->verdict || !f->state) return SCANT_ENOMEM;
+    f->stored = TRY_NEW(s->arena, float, size_mul(n, c));
+    f->refined = TRY_NEW(s->arena, float, size_mul(n, c));
+    f->verdict = TRY_ZERO(s->arena, float, n);
+    f->state = TRY_ZERO(s->arena, float, c + 1);
     for (size_t i = 0; i < n * c; i++) f->stored[i] = 1 / (float)c;
     TRY(ssl_darp_create(
-        &s->arena, n, c,
+        s->arena, n, c,
         &(ssl_darp_opts){.target = o->darp_target, .alpha = o->darp_alpha}, &f->darp));
     m->kept[0] = (nn_kept){"pseudo_labels", f->stored, n * c};
     m->kept[1] = (nn_kept){"verdicts", f->verdict, n};
@@ -188,20 +184,13 @@ static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
 
 static scant_status begin(ssl_setup *s) {
     nn_method *m = &s->method;
-    fixmatch *f = scant__arena_zalloc(&s->arena, 1, sizeof *f);
-    if (!f) return SCANT_ENOMEM;
-    f->change = ssl_change_of(s);
+    fixmatch *f = m->arg = TRY_NEW(s->arena, fixmatch, 1);
+    *f = (fixmatch){.setup = s, .o = &s->o.ssl, .n = m->n, .classes = s->classes};
     f->mixed = s->mixed || nn_net_has(s->net->net, NN_NORM);
-    f->weight = s->o.ssl.weight;
-    f->threshold = s->o.ssl.threshold;
-    f->n = m->n;
-    f->classes = s->classes;
-    f->probs = scant__arena_alloc(&s->arena, m->batch, s->classes * sizeof *f->probs);
-    f->labels = scant__arena_alloc(&s->arena, m->batch, sizeof *f->labels);
-    f->compact = scant__arena_alloc(&s->arena, m->batch, sizeof *f->compact);
-    f->counts = scant__arena_alloc(&s->arena, m->batch, sizeof *f->counts);
-    if (!f->probs || !f->labels || !f->compact || !f->counts) return SCANT_ENOMEM;
-    m->arg = f;
+    f->probs = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
+    f->labels = TRY_NEW(s->arena, int32_t, m->batch);
+    f->compact = TRY_NEW(s->arena, int32_t, m->batch);
+    f->counts = TRY_NEW(s->arena, float, m->batch);
     m->graded = f->mixed ? 2 : 1;
     m->aside = f->mixed ? 0 : 1;
     m->view = view;

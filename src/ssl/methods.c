@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All ways of training, and what they share.
+ * The table of training methods, their defaults, and functions they share.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ const ssl_kind ssl_supervised = {
     .info = {.name = "supervised", .summary = "labelled samples alone", .paper = ""},
 };
 
-/* ---- the list ---- */
+/* ---- table of methods ---- */
 
 static const scant_method_info *const infos[] = {&ssl_supervised.info, &ssl_fixmatch.info,
                                                  &ssl_mean_teacher.info, &ssl_pi.info,
@@ -31,12 +31,12 @@ const scant_method_info *scant_method_find(const char *name) {
 }
 
 const ssl_kind *ssl_find(const char *name) {
-    return (const ssl_kind *)scant_method_find(name); /* which begins with its info */
+    return (const ssl_kind *)scant_method_find(name); /* info is its first member */
 }
 
 /* ---- defaults ---- */
 
-/* Whether a method's default is of its own optimizer only. */
+/* Whether a method's default for key applies only with the method's own optimizer. */
 static bool is_of_optimizer(const char *key) {
     return strcmp(key, "lr") == 0 || strcmp(key, "nesterov") == 0;
 }
@@ -58,10 +58,11 @@ void scant_train_defaults(const char *method, const char *optimizer,
     }
 }
 
-/* ---- what methods share ---- */
+/* ---- shared functions ---- */
 
-double ssl_ramp(size_t step, size_t ramp, size_t steps) {
-    double last = ramp ? (double)ramp : 0.4 * (double)steps;
-    double left = last > 0 ? 1 - fmin((double)step / last, 1) : 0;
-    return exp(-5 * left * left);
+double ssl_weight(const ssl_setup *s, const nn_seen *seen) {
+    size_t ramp = s->o.ssl.ramp;
+    double last = ramp ? (double)ramp : 0.4 * (double)seen->steps;
+    double left = last > 0 ? 1 - fmin((double)seen->step / last, 1) : 0;
+    return s->o.ssl.weight * exp(-5 * left * left);
 }

@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pseudo-labels (Lee 2013): a confident prediction for an unlabelled sample is its label,
+ * Pseudo-labels (Lee 2013): a confident prediction becomes the label of its sample,
  *     mean CE(labelled) + w(t) sum_i [max p_i > threshold] CE(z_i, argmax p_i) / n,
- * from one weak view and one pass, over all n such samples of a batch.
+ * from one weak view and one pass, over all n unlabelled samples of a batch.
  */
-#include <string.h>
 
 #include "core/argmax.h"
-#include "scant/project.h"
 #include "ssl/ssl.h"
 
 typedef struct pseudo {
-    ssl_change change;
-    double weight, threshold;
-    size_t ramp;
-    int32_t *labels; /* of a batch */
-    float *counts;   /* whether they count: 0 or 1 */
+    const ssl_setup *setup;
+    int32_t *labels; /* pseudo-labels of a batch */
+    float *counts;   /* 1 if the pseudo-label counts, else 0 */
 } pseudo;
 
 static void view(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch) {
     const pseudo *p = arg;
     (void)scratch;
-    ssl_weak(&p->change, draw, in, out[0]);
+    ssl_weak(p->setup, draw, in, out[0]);
 }
 
 static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     pseudo *p = arg;
     size_t c = seen->classes;
-    float weight = (float)(p->weight * ssl_ramp(seen->step, p->ramp, seen->steps));
+    float weight = (float)ssl_weight(p->setup, seen);
     for (size_t i = 0; i < seen->n; i++) {
         const float *z = seen->logits + i * c;
         p->labels[i] = (int32_t)scant__argmax(z, c);
-        p->counts[i] = nn_confidence(z, c) > p->threshold;
+        p->counts[i] = nn_confidence(z, c) > p->setup->o.ssl.threshold;
         if (!(p->counts[i] > 0)) continue;
         found->kept++;
         found->counts[p->labels[i]]++;
@@ -44,16 +40,10 @@ static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
 
 static scant_status begin(ssl_setup *s) {
     nn_method *m = &s->method;
-    pseudo *p = scant__arena_zalloc(&s->arena, 1, sizeof *p);
-    if (!p) return SCANT_ENOMEM;
-    p->change = ssl_change_of(s);
-    p->weight = s->o.ssl.weight;
-    p->threshold = s->o.ssl.threshold;
-    p->ramp = s->o.ssl.ramp;
-    p->labels = scant__arena_alloc(&s->arena, m->batch, sizeof *p->labels);
-    p->counts = scant__arena_alloc(&s->arena, m->batch, sizeof *p->counts);
-    if (!p->labels || !p->counts) return SCANT_ENOMEM;
-    m->arg = p;
+    pseudo *p = m->arg = TRY_NEW(s->arena, pseudo, 1);
+    p->setup = s;
+    p->labels = TRY_NEW(s->arena, int32_t, m->batch);
+    p->counts = TRY_NEW(s->arena, float, m->batch);
     m->graded = 1;
     m->view = view;
     m->evaluate = evaluate;

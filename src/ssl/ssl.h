@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Semi-supervised methods: each is a file that fills in what the training core needs
- * (nn/method.h). train.c resolves options and samples, views.c the augmentation,
- * methods.c lists the methods.
+ * Semi-supervised methods. Each is a file that implements nn/method.h. train.c resolves
+ * options and samples, views.c makes views, methods.c lists the methods.
  */
 #ifndef SCANT_SSL_SSL_H
 #define SCANT_SSL_SSL_H
@@ -17,18 +16,18 @@ typedef struct ssl_setup {
     scant_ctx *ctx;
     scant_net *net;
     const scant_data *data;
-    scant_train_opts o; /* with the method's defaults */
-    scant__arena arena;
+    scant_train_opts o; /* options, with the method's defaults */
+    scant__arena *arena;
     size_t classes;
-    bool *trains; /* per sample: it takes part, labelled or not */
+    bool *trains; /* per sample: used for training, labelled or not */
     bool mixed;   /* all views go through the network together */
     bool changed; /* samples are augmented by views */
     scant__views views;
-    nn_method method; /* rows, n, batch, views and scratch are set for begin */
+    nn_method method; /* rows, n, batch, views and scratch are set before begin */
 } ssl_setup;
 
 typedef struct ssl_kind {
-    scant_method_info info;                  /* first: methods.c finds kinds by it */
+    scant_method_info info;                  /* first member: ssl_find() casts it */
     scant_status (*begin)(ssl_setup *setup); /* NULL: supervised */
 } ssl_kind;
 
@@ -46,20 +45,14 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
 /* Fits the augmentation to the training samples: sets views and changed. */
 scant_status ssl_views_fit(ssl_setup *setup);
 
-/* A sample's augmentation, as a method's functions see it. */
-typedef struct ssl_change {
-    bool changed;
-    scant__views views;
-    uint64_t seed;
-} ssl_change;
-
-ssl_change ssl_change_of(const ssl_setup *setup);
-void ssl_weak(const ssl_change *change, uint64_t draw, const float *in, float *out);
-void ssl_strong(const ssl_change *change, uint64_t draw, const float *in, float *out,
+/* A view of a sample: augmented, or a copy. */
+void ssl_weak(const ssl_setup *setup, uint64_t draw, const float *in, float *out);
+void ssl_strong(const ssl_setup *setup, uint64_t draw, const float *in, float *out,
                 void *scratch);
 
-/* exp(-5 (1 - t / ramp)^2) up to step ramp, then 1 (Laine and Aila 2017); ramp 0: 0.4 of
- * all steps. */
-double ssl_ramp(size_t step, size_t ramp, size_t steps);
+/* The weight of unlabelled samples at step t: option weight, times
+ * exp(-5 (1 - t / ramp)^2) until step ramp (Laine and Aila 2017); ramp 0: 0.4 of all
+ * steps. */
+double ssl_weight(const ssl_setup *setup, const nn_seen *seen);
 
 #endif

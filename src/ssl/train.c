@@ -57,14 +57,13 @@ static scant_status mark(const ssl_setup *s, const size_t *rows, size_t n, bool 
     return SCANT_OK;
 }
 
-/* The unlabelled samples, if the caller gave none: all that are not held out for
- * validation; FixMatch uses the labelled ones, too. */
+/* Lists the unlabelled samples if the caller gave none: all that are not in the
+ * validation set, including the labelled ones if with_labelled (FixMatch). */
 static scant_status list_rest(ssl_setup *s, bool with_labelled) {
     const scant_train_opts *o = &s->o;
     size_t all = scant_data_count(s->data), n = 0;
-    bool *held = scant__arena_zalloc(&s->arena, all, sizeof *held);
-    size_t *rows = scant__arena_alloc(&s->arena, all, sizeof *rows);
-    if (!held || !rows) return SCANT_ENOMEM;
+    bool *held = TRY_ZERO(s->arena, bool, all);
+    size_t *rows = TRY_NEW(s->arena, size_t, all);
     if (o->valid == s->data && o->valid_rows)
         TRY(mark(s, o->valid_rows, o->n_valid_rows, held));
     for (size_t i = 0; i < all; i++)
@@ -79,8 +78,7 @@ static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
     const int32_t *labels = scant_data_labels(s->data);
     nn_method *m = &s->method;
     size_t all = scant_data_count(s->data);
-    s->trains = scant__arena_zalloc(&s->arena, all, sizeof *s->trains);
-    if (!s->trains) return SCANT_ENOMEM;
+    s->trains = TRY_ZERO(s->arena, bool, all);
     for (size_t i = 0; !o->rows && i < all; i++) s->trains[i] = labels && labels[i] >= 0;
     if (o->rows) TRY(mark(s, o->rows, o->n_rows, s->trains));
     m->rows = o->unlabelled;
@@ -94,14 +92,13 @@ static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
                        scant_data_name(s->data), kind->info.name);
 }
 
-/* Warns of classes without labels. Pseudo-labels may still find them, but rarely do. */
+/* Warns about classes without labels, which pseudo-labels rarely find. */
 static scant_status warn_of_classes(ssl_setup *s) {
     const scant_train_opts *o = &s->o;
     const int32_t *own = scant_data_labels(s->data);
     size_t n = o->rows ? o->n_rows : scant_data_count(s->data), missing = 0, used = 0;
     char list[200] = "";
-    bool *there = scant__arena_zalloc(&s->arena, s->classes, sizeof *there);
-    if (!there) return SCANT_ENOMEM;
+    bool *there = TRY_ZERO(s->arena, bool, s->classes);
     for (size_t i = 0; i < n && (o->labels || own); i++) {
         int32_t label = o->labels ? o->labels[i] : own[o->rows ? o->rows[i] : i];
         if (label >= 0 && (size_t)label < s->classes) there[label] = true;
@@ -120,7 +117,7 @@ static scant_status warn_of_classes(ssl_setup *s) {
     return SCANT_OK;
 }
 
-/* ---- the call ---- */
+/* ---- ssl_train() ---- */
 
 static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     nn_method *m = &s->method;
@@ -139,7 +136,9 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
 scant_status ssl_train(scant_net *net, const scant_data *data,
                        const scant_train_opts *opts, bool mixed,
                        scant_train_state *state) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     ssl_setup s = {.ctx = net->ctx,
+                   .arena = &arena,
                    .net = net,
                    .data = data,
                    .mixed = mixed,
@@ -157,11 +156,8 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
                 "unlabelled samples need a semi-supervised method, such as fixmatch");
         return nn_train(net, data, &s.o, NULL, state);
     }
-    scant__arena_init(&s.arena, net->ctx);
-    scant_status status = set_up(&s, kind);
-    if (status == SCANT_OK) status = nn_train(net, data, &s.o, &s.method, state);
-    scant__arena_end(&s.arena);
-    return status;
+    TRY(set_up(&s, kind));
+    return nn_train(net, data, &s.o, &s.method, state);
 }
 
 scant_status scant_net_train(scant_net *net, const scant_data *data,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A method's augmentation: images by data/augment_views.h, with the data's black and
- * white; feature rows by noise and dropped features, in units of their own deviation and
- * with their mean in place of a dropped one (beyond the papers, which treat images only).
+ * A method's augmentation. Images: data/augment_views.h, with the data's black and white.
+ * Feature rows: noise in units of each feature's deviation, and dropped features replaced
+ * by their mean (an extension; the papers treat images only).
  *
  * The statistics come from at most 10,000 evenly spaced training samples: deterministic,
  * and independent of held-out data.
@@ -17,7 +17,7 @@ enum { SAMPLES = 10000 };
 
 typedef struct measured {
     size_t samples;
-    float low, high;        /* of all values */
+    float low, high;        /* range of all values */
     double *sums, *squares; /* per feature; NULL: not wanted */
 } measured;
 
@@ -26,8 +26,7 @@ static scant_status measure(ssl_setup *s, measured *m) {
     for (size_t i = 0; i < all; i++) n += s->trains[i];
     size_t stride = (n + SAMPLES - 1) / SAMPLES, nth = 0;
     scant__fault fault = {{0}};
-    float *row = scant__arena_alloc(&s->arena, width, sizeof *row);
-    if (!row) return SCANT_ENOMEM;
+    float *row = TRY_NEW(s->arena, float, width);
     m->low = INFINITY;
     m->high = -INFINITY;
     for (size_t i = 0; i < all; i++) {
@@ -60,12 +59,10 @@ static scant_status fit_images(ssl_setup *s) {
 
 static scant_status fit_features(ssl_setup *s) {
     size_t width = scant__data_width(s->data);
-    measured m = {0};
-    m.sums = scant__arena_zalloc(&s->arena, width, sizeof *m.sums);
-    m.squares = scant__arena_zalloc(&s->arena, width, sizeof *m.squares);
-    float *middle = scant__arena_alloc(&s->arena, width, sizeof *middle);
-    float *spread = scant__arena_alloc(&s->arena, width, sizeof *spread);
-    if (!m.sums || !m.squares || !middle || !spread) return SCANT_ENOMEM;
+    measured m = {.sums = TRY_ZERO(s->arena, double, width),
+                  .squares = TRY_ZERO(s->arena, double, width)};
+    float *middle = TRY_NEW(s->arena, float, width);
+    float *spread = TRY_NEW(s->arena, float, width);
     TRY(measure(s, &m));
     for (size_t k = 0; k < width; k++) {
         double mean = m.sums[k] / (double)m.samples;
@@ -102,27 +99,23 @@ scant_status ssl_views_fit(ssl_setup *s) {
 
 /* ---- views ---- */
 
-ssl_change ssl_change_of(const ssl_setup *s) {
-    return (ssl_change){s->changed, s->views, s->o.seed};
+static void copy(const ssl_setup *s, const float *in, float *out) {
+    memcpy(out, in, s->views.c * s->views.h * s->views.w * sizeof *out);
 }
 
-static void copy(const ssl_change *c, const float *in, float *out) {
-    memcpy(out, in, c->views.c * c->views.h * c->views.w * sizeof *out);
-}
-
-void ssl_weak(const ssl_change *c, uint64_t draw, const float *in, float *out) {
-    if (c->changed)
-        scant__augment_weak(&c->views, &(scant__rng){c->seed, SCANT__RNG_WEAK}, draw, in,
-                            out);
+void ssl_weak(const ssl_setup *s, uint64_t draw, const float *in, float *out) {
+    const scant__rng rng = {s->o.seed, SCANT__RNG_WEAK};
+    if (s->changed)
+        scant__augment_weak(&s->views, &rng, draw, in, out);
     else
-        copy(c, in, out);
+        copy(s, in, out);
 }
 
-void ssl_strong(const ssl_change *c, uint64_t draw, const float *in, float *out,
+void ssl_strong(const ssl_setup *s, uint64_t draw, const float *in, float *out,
                 void *scratch) {
-    if (c->changed)
-        scant__augment_strong(&c->views, &(scant__rng){c->seed, SCANT__RNG_STRONG}, draw,
-                              in, out, scratch);
+    const scant__rng rng = {s->o.seed, SCANT__RNG_STRONG};
+    if (s->changed)
+        scant__augment_strong(&s->views, &rng, draw, in, out, scratch);
     else
-        copy(c, in, out);
+        copy(s, in, out);
 }

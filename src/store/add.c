@@ -2,8 +2,8 @@
  *
  * Adds items to a project: ids, copies, the audit order, the queue, labels of a manifest.
  *
- * Time is proportional to the new items, plus the files of a folder that is searched
- * again: copies are found by an index of prints.
+ * Time is proportional to the number of new items, plus that of all files if a folder is
+ * searched again. An index of content hashes (items.print) finds copies.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 typedef struct putting {
     scant_project *project;
     store_batch *batch;
-    size_t first, source; /* item and source numbers */
-    store_content other;  /* the last source of earlier items that was compared */
+    size_t first, source; /* number of the first new item; of the source */
+    store_content other;  /* source of the earlier items last compared with */
     bool new_classes;
 } putting;
 
 /* ---- copies ------------------------------------------------------------------------ */
 
-/* The content of earlier items: the batch's, or another source's. */
+/* Opens the source of an earlier item: the batch's own, or p->other. */
 static scant_status content_of(putting *p, int64_t kind, const char *path,
                                store_content **out) {
     const store_content *own = &p->batch->content;
@@ -41,39 +41,34 @@ static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static scant_status compare(putting *p, sqlite3_stmt *s, const store_new *item,
+static scant_status compare(putting *p, store_cursor row, const store_new *item,
                             bool *same) {
     store_content *content;
     *same = false;
-    if (!same_text(store_string(s, 3), store_batch_string(p->batch, item->text)))
+    if (!same_text(store_string(row, 3), store_batch_string(p->batch, item->text)))
         return SCANT_OK;
-    if (content_of(p, sqlite3_column_int64(s, 4), store_string(s, 5), &content) !=
-        SCANT_OK)
+    if (content_of(p, store_integer(row, 4), store_string(row, 5), &content) != SCANT_OK)
         return SCANT_OK; /* its source is gone: not a copy */
-    return store_content_same(content, store_count(s, 1), store_string(s, 2),
+    return store_content_same(content, store_count(row, 1), store_string(row, 2),
                               &p->batch->content, item->row,
                               store_batch_string(p->batch, item->path), same);
 }
 
 /* *original: an earlier item with the same content; -1: there is none. */
 static scant_status find_original(putting *p, const store_new *item, int64_t *original) {
-    sqlite3_stmt *s;
-    bool row, same = false;
+    bool same = false;
     *original = -1;
-    TRY(store_ask(p->project,
-                  "SELECT item, row, items.path, text, kind, sources.path"
-                  " FROM items JOIN sources USING (source)"
-                  " WHERE print = ?1 AND copy_of IS NULL ORDER BY item",
-                  STORE_VALUES(store_int(item->print)), &s));
-    for (;;) {
-        TRY(store_row(p->project, s, &row));
-        if (!row) return SCANT_OK;
-        scant_status status = compare(p, s, item, &same);
-        if (status == SCANT_OK && same) *original = sqlite3_column_int64(s, 0);
-        if (status == SCANT_OK && !same) continue;
-        store_end(s);
-        return status;
+    STORE_EACH(row, p->project,
+               "SELECT item, row, items.path, text, kind, sources.path"
+               " FROM items JOIN sources USING (source)"
+               " WHERE print = ?1 AND copy_of IS NULL ORDER BY item",
+               store_int(item->print)) {
+        TRY(compare(p, row, item, &same));
+        if (!same) continue;
+        *original = store_integer(row, 0);
+        break;
     }
+    return SCANT_OK;
 }
 
 /* ---- items ------------------------------------------------------------------------- */
@@ -114,13 +109,13 @@ static scant_status put_item(putting *p, size_t i) {
         "INSERT INTO items (item, id, source, row, path, text, grp, copy_of, print,"
         " audit, withheld) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
         " " SQL_NOT_WITHHELD ")",
-        STORE_VALUES(store_size(number), store_text(id), store_size(p->source),
-                     item->row == SIZE_MAX ? none : store_size(item->row),
-                     store_text(store_batch_string(b, item->path)),
-                     store_text(store_batch_string(b, item->text)),
-                     store_text(store_batch_string(b, item->group)),
-                     original < 0 ? none : store_int(original), store_int(item->print),
-                     store_int((int64_t)store_audit_key(p->project->seed, number))));
+        store_size(number), store_text(id), store_size(p->source),
+        item->row == SIZE_MAX ? none : store_size(item->row),
+        store_text(store_batch_string(b, item->path)),
+        store_text(store_batch_string(b, item->text)),
+        store_text(store_batch_string(b, item->group)),
+        original < 0 ? none : store_int(original), store_int(item->print),
+        store_int((int64_t)store_audit_key(p->project->seed, number)));
 }
 
 /* ---- labels ------------------------------------------------------------------------ */
@@ -133,15 +128,15 @@ static scant_status no_class(putting *p, const store_new *item, const char *name
                        near ? near : "", near ? "'" : "");
 }
 
-/* Fails if the original of a copy has another label. */
+/* Fails if the item is a copy and the person gave its original another label. */
 static scant_status check_copy(putting *p, const store_new *item, size_t number,
                                size_t person, size_t label) {
     size_t original;
-    int64_t before;
     TRY(store_original(p->project, number, &original));
     if (original == number) return SCANT_OK;
-    TRY(store_one(p->project, "SELECT class FROM answers WHERE item = ?1 AND person = ?2",
-                  STORE_VALUES(store_size(original), store_size(person)), -1, &before));
+    int64_t before = TRY_ONE(p->project, -1,
+                             "SELECT class FROM answers WHERE item = ?1 AND person = ?2",
+                             store_size(original), store_size(person));
     if (before < 0 || (size_t)before == label) return SCANT_OK;
     const char *other = scant_project_class(p->project, (size_t)before);
     return scant__fail(
@@ -177,137 +172,112 @@ static scant_status put_labels(putting *p) {
     return SCANT_OK;
 }
 
-/* ---- a batch ----------------------------------------------------------------------- */
+/* ---- storing a batch --------------------------------------------------------------- */
 
-static scant_status put_all(putting *p) {
-    const store_batch *b = p->batch;
-    TRY(store_items(p->project, &p->first));
-    TRY(store_do(p->project,
+static void putting_end(putting *p) { store_content_close(&p->other); }
+
+scant_status store_batch_put(scant_project *project, store_batch *b, bool new_classes) {
+    AUTO(putting_end)
+    putting p = {.project = project, .batch = b, .new_classes = new_classes};
+    TRY(store_items(project, &p.first));
+    TRY(store_do(project,
                  "INSERT INTO sources (kind, path, manifest, first, count)"
                  " VALUES (?1, ?2, ?3, ?4, ?5)",
-                 STORE_VALUES(store_int(b->content.kind), store_text(b->content.path),
-                              store_text(b->manifest), store_size(p->first),
-                              store_size(b->n))));
-    p->source = (size_t)sqlite3_last_insert_rowid(p->project->db);
+                 store_int(b->content.kind), store_text(b->content.path),
+                 store_text(b->manifest), store_size(p.first), store_size(b->n)));
+    p.source = (size_t)sqlite3_last_insert_rowid(project->db);
     for (size_t i = 0; i < b->n; i++) {
-        if (i % 1024 == 0) TRY(scant__tick(p->project->ctx, "storing items", i, b->n));
-        TRY(put_item(p, i));
+        if (i % 1024 == 0) TRY(scant__tick(project->ctx, "storing items", i, b->n));
+        TRY(put_item(&p, i));
     }
-    TRY(store_audit_extend(p->project, p->first));
-    return put_labels(p);
-}
-
-scant_status store_batch_put(scant_project *project, store_batch *batch,
-                             bool new_classes) {
-    putting p = {.project = project, .batch = batch, .new_classes = new_classes};
-    scant_status status = put_all(&p);
-    store_content_close(&p.other);
-    return status;
+    TRY(store_audit_extend(project, p.first));
+    return put_labels(&p);
 }
 
 /* ---- scant_project_add() ----------------------------------------------------------- */
 
 typedef struct adding {
     store_batch *batches;
-    size_t n, added;
+    size_t n;
 } adding;
 
-static scant_status add_event(scant_project *project, const adding *a) {
-    char json[64];
-    snprintf(json, sizeof json, "{\"items\": %zu}", a->added);
-    return store_event_add(project, "added", json);
+static void adding_end(adding *a) {
+    for (size_t i = 0; i < a->n; i++) store_batch_end(&a->batches[i]);
 }
 
-static scant_status put_batches(scant_project *project, void *arg) {
-    adding *a = arg;
-    a->added = 0;
+static scant_status put_batches(scant_project *project, const adding *a, size_t *added) {
+    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    size_t n = 0;
     for (size_t i = 0; i < a->n; i++) {
         if (!a->batches[i].n) continue;
         TRY(store_batch_put(project, &a->batches[i], false));
-        a->added += a->batches[i].n;
+        n += a->batches[i].n;
     }
-    return a->added ? add_event(project, a) : SCANT_OK;
+    scant__text_addf(&text, "{\"items\": %zu}", n);
+    if (n) TRY(store_event_add(project, "added", &text));
+    TRY(store_commit(&tx));
+    if (added) *added = n;
+    return SCANT_OK;
 }
 
-/* Fails unless new items are of the same kind as the others. */
+/* Fails unless new items have the kind and width of the project's items. */
 static scant_status check_kind(scant_project *project, const store_batch *batch) {
     static const char *const names[] = {"", "images in files", "images in an array",
                                         "feature rows"};
-    sqlite3_stmt *s;
-    store_content first = {0};
-    bool row;
-    TRY(store_first(project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1",
-                    STORE_NONE, &s, &row));
-    if (!row) return SCANT_OK;
-    int64_t kind = sqlite3_column_int64(s, 0);
-    scant_status status = SCANT_OK;
-    if (kind != (int64_t)batch->content.kind)
-        status =
-            scant__fail(project->ctx, SCANT_EUSAGE, "%s: contains %s; the project has %s",
-                        batch->content.path, names[batch->content.kind],
-                        names[kind >= 1 && kind <= 3 ? kind : 0]);
-    else if (batch->content.width && store_string(s, 1))
-        status = store_content_open(project->ctx, (store_kind)kind, store_string(s, 1),
-                                    &first);
-    if (status == SCANT_OK && first.ctx && first.width != batch->content.width)
-        status = scant__fail(project->ctx, SCANT_EINPUT,
-                             "%s: has %zu numbers per row; the project's items have %zu",
-                             batch->content.path, batch->content.width, first.width);
-    store_content_close(&first);
-    store_end(s);
-    return status;
+    const store_content *content = &batch->content;
+    STORE_EACH(row, project, "SELECT kind, path FROM sources ORDER BY source LIMIT 1") {
+        AUTO(store_content_close) store_content first = {0};
+        int64_t kind = store_integer(row, 0);
+        if (kind != (int64_t)content->kind)
+            return scant__fail(project->ctx, SCANT_EUSAGE,
+                               "%s: contains %s; the project has %s", content->path,
+                               names[content->kind],
+                               names[kind >= 1 && kind <= 3 ? kind : 0]);
+        if (!content->width) continue;
+        TRY(store_content_open(project->ctx, (store_kind)kind, store_name(row, 1),
+                               &first));
+        if (first.width != content->width)
+            return scant__fail(
+                project->ctx, SCANT_EINPUT,
+                "%s: has %zu numbers per row; the project's items have %zu",
+                content->path, content->width, first.width);
+    }
+    return SCANT_OK;
 }
 
 static scant_status gather_source(scant_project *project, const scant_source *source,
                                   scant__arena *arena, adding *out) {
-    out->batches = scant__arena_zalloc(arena, 1, sizeof *out->batches);
-    if (!out->batches) return SCANT_ENOMEM;
+    out->batches = TRY_ZERO(arena, store_batch, 1);
     TRY(store_batch_read(project->ctx, project, source, &out->batches[0]));
     out->n = 1;
     TRY(check_kind(project, &out->batches[0]));
     return store_batch_look(&out->batches[0]);
 }
 
-typedef struct gathering {
-    adding *out;
-    size_t room;
-} gathering;
-
-static scant_status gather_folder(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const gathering *g = arg;
-    adding *a = g->out;
-    const char *path = store_string(row, 0);
-    if (a->n == g->room) return SCANT_OK;
-    TRY(store_batch_folder(project, path ? path : "", &a->batches[a->n]));
-    return store_batch_look(&a->batches[a->n++]);
-}
-
-/* New images in the folders that were added without a manifest. */
+/* Lists the new images of the folders that were added without a manifest. */
 #define FOLDERS " FROM sources WHERE kind = " SQL_FILES " AND manifest IS NULL"
 static scant_status gather_folders(scant_project *project, scant__arena *arena,
                                    adding *out) {
-    int64_t n;
-    TRY(store_one(project, "SELECT count(DISTINCT path)" FOLDERS, STORE_NONE, 0, &n));
+    int64_t n = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
     if (n <= 0)
         return scant__fail(project->ctx, SCANT_EUSAGE,
                            "the project has no folder to look through for new images");
-    out->batches = scant__arena_zalloc(arena, (size_t)n, sizeof *out->batches);
-    if (!out->batches) return SCANT_ENOMEM;
-    return store_each(project,
-                      "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)",
-                      STORE_NONE, gather_folder, &(gathering){out, (size_t)n});
+    out->batches = TRY_ZERO(arena, store_batch, (size_t)n);
+    STORE_EACH(row, project,
+               "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)") {
+        if (out->n == (size_t)n) break;
+        TRY(store_batch_folder(project, store_name(row, 0), &out->batches[out->n]));
+        TRY(store_batch_look(&out->batches[out->n++]));
+    }
+    return SCANT_OK;
 }
 
 scant_status scant_project_add(scant_project *project, const scant_source *source,
                                size_t *added) {
-    adding a = {0};
-    scant__arena arena;
-    scant__arena_init(&arena, project->ctx);
-    scant_status status = source ? gather_source(project, source, &arena, &a)
-                                 : gather_folders(project, &arena, &a);
-    if (status == SCANT_OK) status = store_write(project, put_batches, &a);
-    for (size_t i = 0; i < a.n; i++) store_batch_end(&a.batches[i]);
-    scant__arena_end(&arena);
-    if (status == SCANT_OK && added) *added = a.added;
-    return status;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
+    AUTO(adding_end) adding a = {0};
+    TRY(source ? gather_source(project, source, &arena, &a)
+               : gather_folders(project, &arena, &a));
+    return put_batches(project, &a, added);
 }

@@ -8,6 +8,11 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
+const char *scant_answer_name(scant_answer_kind kind) {
+    static const char *const names[] = {"", "label", "skip", "unsure", "undo"};
+    return kind <= SCANT_ANSWER_UNDO ? names[kind] : "";
+}
+
 const char *scant_role_name(scant_role role) {
     static const char *const names[] = {"",     "pick",  "audit", "overlap",
                                         "fill", "alike", "import"};
@@ -26,23 +31,18 @@ typedef struct known {
 /* The entry that was stored with the same `once`. */
 static scant_status find_once(scant_project *project, size_t person, const char *once,
                               known *out) {
-    sqlite3_stmt *s;
-    bool row;
     *out = (known){0};
     if (!once) return SCANT_OK;
     if (strlen(once) > STORE_ONCE)
         return scant__fail(project->ctx, SCANT_EUSAGE,
                            "'once' has %zu bytes; at most %d are allowed", strlen(once),
                            STORE_ONCE);
-    TRY(store_first(project,
-                    "SELECT entry, item, kind, class, undoes FROM labels"
-                    " WHERE person = ?1 AND once = ?2",
-                    STORE_VALUES(store_size(person), store_text(once)), &s, &row));
-    if (!row) return SCANT_OK;
-    *out =
-        (known){sqlite3_column_int64(s, 0), store_count(s, 1), sqlite3_column_int64(s, 2),
-                sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4)};
-    store_end(s);
+    STORE_EACH(row, project,
+               "SELECT entry, item, kind, class, undoes FROM labels"
+               " WHERE person = ?1 AND once = ?2",
+               store_size(person), store_text(once))
+        *out = (known){store_integer(row, 0), store_count(row, 1), store_integer(row, 2),
+                       store_integer(row, 3), store_integer(row, 4)};
     return SCANT_OK;
 }
 
@@ -52,61 +52,47 @@ static scant_status once_differs(scant_project *project, const char *once) {
                        once);
 }
 
-/* Why an item was handed out: from its lease, or from the person's earlier answer to it.
- * role 0: neither. */
+/* Why an item was handed out, from its lease or from the person's earlier answer to it.
+ * role 0: there is neither. */
 typedef struct reason {
     int64_t role;
     size_t round, model;
 } reason;
 
-static scant_status read_reason(scant_project *project, const char *sql,
-                                const store_value *values, size_t n, reason *out) {
-    sqlite3_stmt *s;
-    bool row;
+static reason reason_of(store_cursor row) {
+    return (reason){store_integer(row, 0), store_count(row, 1), store_count(row, 2)};
+}
+
+/* Finds the kind and reason of the person's current answer; *kind 0: none. */
+static scant_status answered(scant_project *project, size_t person, size_t item,
+                             int64_t *kind, reason *out) {
+    *kind = 0;
     *out = (reason){0};
-    TRY(store_first(project, sql, values, n, &s, &row));
-    if (!row) return SCANT_OK;
-    *out = (reason){sqlite3_column_int64(s, 0), store_count(s, 1), store_count(s, 2)};
-    store_end(s);
+    STORE_EACH(row, project,
+               "SELECT l.role, l.round, l.model, a.kind FROM answers a JOIN labels l"
+               " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
+               store_size(item), store_size(person)) {
+        *out = reason_of(row);
+        *kind = store_integer(row, 3);
+    }
     return SCANT_OK;
 }
 
-static scant_status leased(scant_project *project, size_t person, size_t item,
-                           uint64_t key, reason *out) {
-    return read_reason(
-        project,
-        "SELECT role, round, model FROM leases"
-        " WHERE key = ?1 AND item = ?2 AND person = ?3",
-        STORE_VALUES(store_int((int64_t)key), store_size(item), store_size(person)), out);
-}
-
-static scant_status answered(scant_project *project, size_t person, size_t item,
-                             int64_t *kind, reason *out) {
-    const store_value who[] = {store_size(item), store_size(person)};
-    TRY(store_one(project, "SELECT kind FROM answers WHERE item = ?1 AND person = ?2",
-                  who, 2, 0, kind));
-    return read_reason(project,
-                       "SELECT l.role, l.round, l.model FROM answers a JOIN labels l"
-                       " USING (entry) WHERE a.item = ?1 AND a.person = ?2",
-                       who, 2, out);
-}
-
-/* ---- is it allowed? ---------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------ */
 
 /* Fails if somebody else holds the item, or enough people have answered it. */
 static scant_status check_others(scant_project *project, size_t person, size_t item) {
     size_t holder;
-    int64_t others;
     double overlap;
     TRY(store_lease_holder(project, item, &holder));
     if (holder && holder != person)
         return scant__fail(project->ctx, SCANT_ECONFLICT,
                            "item %zu: is leased to somebody else now", item);
-    TRY(store_one(project,
-                  "SELECT count(*) FROM answers"
-                  " WHERE item = ?1 AND person <> ?2 AND kind <> " SQL_SKIP,
-                  STORE_VALUES(store_size(item), store_size(person)), 0, &others));
-    TRY(store_setting(project, "overlap", &overlap, NULL));
+    int64_t others = TRY_ONE(project, 0,
+                             "SELECT count(*) FROM answers"
+                             " WHERE item = ?1 AND person <> ?2 AND kind <> " SQL_SKIP,
+                             store_size(item), store_size(person));
+    TRY(store_setting(project, "overlap", &overlap));
     if ((double)others >= overlap)
         return scant__fail(project->ctx, SCANT_ECONFLICT,
                            "item %zu: somebody else has answered it in the meantime",
@@ -120,8 +106,13 @@ static scant_status find_reason(scant_project *project, size_t person, size_t it
     reason before;
     *out = (reason){0};
     TRY(answered(project, person, item, &kind, &before));
-    if (lease) TRY(leased(project, person, item, lease, out));
-    /* A skipped item is left to others. */
+    if (lease)
+        STORE_EACH(row, project,
+                   "SELECT role, round, model FROM leases"
+                   " WHERE key = ?1 AND item = ?2 AND person = ?3",
+                   store_int((int64_t)lease), store_size(item), store_size(person))
+            *out = reason_of(row);
+    /* A skip gives no claim to the item: others may hold or answer it. */
     if (!kind || kind == SCANT_ANSWER_SKIP) TRY(check_others(project, person, item));
     if (!out->role) *out = before;
     if (out->role) return SCANT_OK;
@@ -146,13 +137,6 @@ static scant_status check_answer(scant_project *project, const scant_answer *ans
 }
 
 /* ---- answers ----------------------------------------------------------------------- */
-
-typedef struct answering {
-    size_t person;
-    const scant_answer *answers;
-    size_t n;
-    scant_receipt *receipts;
-} answering;
 
 static scant_status take_answer(scant_project *project, size_t person,
                                 const scant_answer *answer, scant_receipt *receipt) {
@@ -182,142 +166,125 @@ static scant_status take_answer(scant_project *project, size_t person,
                          .once = answer->once};
     TRY(store_entry_add(project, &entry, &receipt->entry));
     return store_do(project, "DELETE FROM leases WHERE item = ?1 AND person = ?2",
-                    STORE_VALUES(store_size(item), store_size(person)));
-}
-
-static scant_status take_answers(scant_project *project, void *arg) {
-    const answering *a = arg;
-    scant_receipt receipt;
-    TRY(store_person_known(project, a->person));
-    for (size_t i = 0; i < a->n; i++)
-        TRY(take_answer(project, a->person, &a->answers[i],
-                        a->receipts ? &a->receipts[i] : &receipt));
-    return SCANT_OK;
+                    store_size(item), store_size(person));
 }
 
 scant_status scant_project_answer(scant_project *project, size_t person,
                                   const scant_answer *answers, size_t n,
                                   scant_receipt *receipts) {
-    answering a = {person, answers, n, receipts};
-    return store_write(project, take_answers, &a);
+    scant_receipt unseen;
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    TRY(store_person_known(project, person));
+    for (size_t i = 0; i < n; i++)
+        TRY(take_answer(project, person, &answers[i], receipts ? &receipts[i] : &unseen));
+    return store_commit(&tx);
 }
 
 /* ---- undo -------------------------------------------------------------------------- */
 
-typedef struct undoing {
-    size_t person;
-    int64_t which; /* entry; 0: the last */
-    const char *once;
-    int64_t entry;
-    scant_lease lease;
-} undoing;
-
 /* Leases the item to the same person again, unless somebody else holds it or it needs no
  * answer from this person. */
-static scant_status lease_again(scant_project *project, undoing *u, size_t item,
-                                const reason *why) {
+static scant_status lease_again(scant_project *project, size_t person, size_t item,
+                                const reason *why, scant_lease *lease) {
     size_t holder;
-    int64_t wanted;
-    u->lease = (scant_lease){.item = item};
+    *lease = (scant_lease){.item = item};
     TRY(store_lease_holder(project, item, &holder));
-    TRY(store_one(project,
-                  "SELECT 1 FROM queue q WHERE q.item = ?1 AND NOT EXISTS"
-                  " (SELECT 1 FROM answers a WHERE a.item = q.item AND a.person = ?2)",
-                  STORE_VALUES(store_size(item), store_size(u->person)), 0, &wanted));
-    if ((holder && holder != u->person) || !wanted) return SCANT_OK;
-    return store_lease_give(project, u->person, item, (scant_role)why->role, why->round,
-                            why->model, &u->lease);
+    bool wanted =
+        TRY_ONE(project, 0,
+                "SELECT 1 FROM queue q WHERE q.item = ?1 AND NOT EXISTS"
+                " (SELECT 1 FROM answers a WHERE a.item = q.item AND a.person = ?2)",
+                store_size(item), store_size(person));
+    if ((holder && holder != person) || !wanted) return SCANT_OK;
+    return store_lease_give(project, person, item, (scant_role)why->role, why->round,
+                            why->model, lease);
 }
 
-/* Finds the entry to undo (u->entry) and its item. */
-static scant_status find_entry(scant_project *project, undoing *u, size_t *item) {
-    sqlite3_stmt *s;
-    bool row;
-    TRY(store_first(project,
-                    "SELECT entry, item FROM answers WHERE person = ?1"
-                    " AND (?2 = 0 OR entry = ?2) ORDER BY entry DESC LIMIT 1",
-                    STORE_VALUES(store_size(u->person), store_int(u->which)), &s, &row));
-    if (!row)
-        return u->which ? scant__fail(project->ctx, SCANT_ENOTFOUND,
-                                      "entry %lld: is not a current answer of this "
-                                      "person",
-                                      (long long)u->which)
-                        : scant__fail(project->ctx, SCANT_ENOTFOUND,
-                                      "there is nothing to undo");
-    u->entry = sqlite3_column_int64(s, 0);
-    *item = store_count(s, 1);
-    store_end(s);
-    return SCANT_OK;
+/* Finds the entry to undo (which 0: the last current answer) and its item. */
+static scant_status find_entry(scant_project *project, size_t person, int64_t which,
+                               int64_t *entry, size_t *item) {
+    STORE_EACH(row, project,
+               "SELECT entry, item FROM answers WHERE person = ?1"
+               " AND (?2 = 0 OR entry = ?2) ORDER BY entry DESC LIMIT 1",
+               store_size(person), store_int(which)) {
+        *entry = store_integer(row, 0);
+        *item = store_count(row, 1);
+        return SCANT_OK;
+    }
+    if (!which)
+        return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is nothing to undo");
+    return scant__fail(project->ctx, SCANT_ENOTFOUND,
+                       "entry %lld: is not a current answer of this person",
+                       (long long)which);
 }
 
-/* A repeated undo returns its lease, or a new one if that was released. */
-static scant_status undo_again(scant_project *project, undoing *u, const known *before) {
-    reason why;
-    TRY(store_lease_find(project, u->person, before->item, &u->lease));
-    if (u->lease.key) return SCANT_OK;
-    TRY(read_reason(project, "SELECT role, round, model FROM labels WHERE entry = ?1",
-                    STORE_VALUES(store_int(before->entry)), &why));
-    return lease_again(project, u, before->item, &why);
+/* Repeats an undo with the same `once`: returns its lease, or a new one if it ended. */
+static scant_status undo_again(scant_project *project, size_t person, const known *before,
+                               scant_lease *lease) {
+    reason why = {0};
+    TRY(store_lease_find(project, person, before->item, lease));
+    if (lease->key) return SCANT_OK;
+    STORE_EACH(row, project, "SELECT role, round, model FROM labels WHERE entry = ?1",
+               store_int(before->entry))
+        why = reason_of(row);
+    return lease_again(project, person, before->item, &why, lease);
 }
 
-static scant_status undo(scant_project *project, void *arg) {
-    undoing *u = arg;
+static scant_status undo(scant_project *project, size_t person, int64_t which,
+                         const char *once, int64_t *undone, scant_lease *lease) {
     known before;
     reason why;
     size_t item = 0;
     int64_t number, kind;
-    TRY(store_person_known(project, u->person));
-    TRY(find_once(project, u->person, u->once, &before));
-    u->entry = before.undoes;
+    TRY(store_person_known(project, person));
+    TRY(find_once(project, person, once, &before));
+    *undone = before.undoes;
     if (before.entry &&
-        (before.kind != SCANT_ANSWER_UNDO || (u->which && u->which != before.undoes)))
-        return once_differs(project, u->once);
-    if (before.entry) return undo_again(project, u, &before);
-    TRY(find_entry(project, u, &item));
-    TRY(answered(project, u->person, item, &kind, &why));
+        (before.kind != SCANT_ANSWER_UNDO || (which && which != before.undoes)))
+        return once_differs(project, once);
+    if (before.entry) return undo_again(project, person, &before, lease);
+    TRY(find_entry(project, person, which, undone, &item));
+    TRY(answered(project, person, item, &kind, &why));
     store_entry entry = {.item = item,
-                         .person = u->person,
+                         .person = person,
                          .kind = SCANT_ANSWER_UNDO,
                          .at = -1,
                          .spent = -1,
                          .role = (scant_role)why.role,
                          .round = why.round,
                          .model = why.model,
-                         .undoes = u->entry,
-                         .once = u->once};
+                         .undoes = *undone,
+                         .once = once};
     TRY(store_entry_add(project, &entry, &number));
-    return lease_again(project, u, item, &why);
+    return lease_again(project, person, item, &why, lease);
 }
 
 scant_status scant_project_undo(scant_project *project, size_t person, int64_t which,
                                 const char *once, int64_t *entry, scant_lease *lease) {
-    undoing u = {.person = person, .which = which, .once = once};
-    TRY(store_write(project, undo, &u));
-    if (entry) *entry = u.entry;
-    if (lease) *lease = u.lease;
+    int64_t undone;
+    scant_lease again = {0};
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    TRY(undo(project, person, which, once, &undone, &again));
+    TRY(store_commit(&tx));
+    if (entry) *entry = undone;
+    if (lease) *lease = again;
     return SCANT_OK;
 }
 
-/* ---- the current answer
- * ------------------------------------------------------------------ */
+/* ---- the current answer ------------------------------------------------------------ */
 
 scant_status scant_project_said(scant_project *project, size_t person, size_t item,
                                 int64_t *entry, scant_answer_kind *kind, int64_t *label) {
-    sqlite3_stmt *s;
     size_t original;
-    bool row;
     *entry = 0, *label = -1;
     TRY(store_original(project, item, &original));
-    TRY(store_first(project,
-                    "SELECT entry, kind, coalesce(class, -1) FROM answers"
-                    " WHERE item = ?1 AND person = ?2",
-                    STORE_VALUES(store_size(original), store_size(person)), &s, &row));
-    if (!row) return SCANT_OK;
-    *entry = sqlite3_column_int64(s, 0);
-    *kind = (scant_answer_kind)sqlite3_column_int(s, 1);
-    *label = sqlite3_column_int64(s, 2);
-    store_end(s);
-    if (*kind < SCANT_ANSWER_LABEL || *kind > SCANT_ANSWER_UNSURE)
-        return store_damaged(project, "an answer's kind");
+    STORE_EACH(row, project,
+               "SELECT entry, kind, class FROM answers WHERE item = ?1 AND person = ?2",
+               store_size(original), store_size(person)) {
+        *entry = store_integer(row, 0);
+        *kind = (scant_answer_kind)store_integer(row, 1);
+        *label = store_integer_or(row, 2, -1);
+        if (*kind < SCANT_ANSWER_LABEL || *kind > SCANT_ANSWER_UNSURE)
+            return store_damaged(project, "an answer's kind");
+    }
     return SCANT_OK;
 }

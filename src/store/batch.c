@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lists the items of a folder, an array or a manifest that are about to be added. No
- * transaction is open meanwhile: hashing two hundred thousand files takes a while, and
- * people go on labelling.
+ * transaction is open meanwhile: hashing many files takes long, and people keep
+ * labelling.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,38 +24,32 @@ const char *store_batch_string(const store_batch *batch, size_t place) {
 void store_batch_end(store_batch *batch) {
     if (!batch->ctx) return;
     store_content_close(&batch->content);
-    scant__names_end(batch->ctx, &batch->strings);
+    scant__names_end(&batch->strings);
     scant__free(batch->ctx, batch->items);
-    scant__free(batch->ctx, batch->manifest);
+    scant__arena_end(&batch->arena);
     *batch = (store_batch){0};
 }
 
-static scant_status add_string(store_batch *batch, const char *text, size_t *place) {
-    *place = SIZE_MAX;
-    if (!text) return SCANT_OK;
-    TRY(scant__names_add(batch->ctx, &batch->strings, text, strlen(text)));
-    *place = batch->strings.count - 1;
-    return SCANT_OK;
+static scant_status add_bytes(store_batch *batch, const char *text, size_t length,
+                              size_t *place) {
+    *place = batch->strings.count;
+    return scant__names_add(batch->ctx, &batch->strings, text, length);
 }
 
-/* Trims blanks, which names do not have around them; an empty name is none. */
+static scant_status add_string(store_batch *batch, const char *text, size_t *place) {
+    return text ? add_bytes(batch, text, strlen(text), place) : SCANT_OK;
+}
+
+/* Adds a name without blanks at its ends; *place stays unchanged if it is empty. */
 static scant_status add_name(store_batch *batch, const char *text, size_t *place) {
     size_t length = 0;
-    *place = SIZE_MAX;
     if (text) text = store_trim(text, &length);
-    if (!length) return SCANT_OK;
-    TRY(scant__names_add(batch->ctx, &batch->strings, text, length));
-    *place = batch->strings.count - 1;
-    return SCANT_OK;
+    return length ? add_bytes(batch, text, length, place) : SCANT_OK;
 }
 
 static scant_status add_item(store_batch *batch, const store_new *item) {
-    void *block = batch->items;
-    scant_status status =
-        scant__grow(batch->ctx, &block, &batch->room, batch->n + 1, sizeof *item);
-    batch->items = block;
-    if (status == SCANT_OK) batch->items[batch->n++] = *item;
-    return status;
+    TRY_PUSH(batch->ctx, batch->items, batch->n, batch->room, *item);
+    return SCANT_OK;
 }
 
 static const store_new nothing = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
@@ -63,37 +57,25 @@ static const store_new nothing = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
 
 /* ---- paths ------------------------------------------------------------------------- */
 
-/* The absolute path. FILE.npz:KEY keeps its key; a name that is not a file is left as it
- * is. *out is new. */
-static scant_status absolute(scant_ctx *ctx, const char *spec, char **out) {
+/* Makes a path absolute. FILE.npz:KEY keeps its key; a name that is not a file stays
+ * unchanged. NULL: no memory. */
+static const char *absolute(scant__arena *arena, const char *spec) {
     char real[PATH_MAX], file[PATH_MAX];
     const char *key = NULL;
     for (const char *at = spec; (at = strstr(at, ".npz:")); at += 4) key = at + 4;
-    size_t length = key ? (size_t)(key - spec) : 0;
-    *out = NULL;
-    if (key && length < sizeof file) {
-        memcpy(file, spec, length);
-        file[length] = 0;
-        if (realpath(file, real)) {
-            scant__text text;
-            size_t size;
-            scant__text_init(&text, ctx);
-            scant__text_add(&text, real);
-            scant__text_add(&text, key);
-            return scant__text_take(&text, out, &size);
-        }
+    if (key && key - spec < PATH_MAX) {
+        snprintf(file, sizeof file, "%.*s", (int)(key - spec), spec);
+        if (realpath(file, real)) return scant__arena_format(arena, "%s%s", real, key);
     }
-    *out = store_strdup(ctx, realpath(spec, real) ? real : spec);
-    return *out ? SCANT_OK : SCANT_ENOMEM;
+    return scant__arena_strdup(arena, realpath(spec, real) ? real : spec);
 }
 
-/* The folder of a path. *out is new. */
-static scant_status folder_of(scant_ctx *ctx, const char *path, char **out) {
+/* The folder of a path. NULL: no memory. */
+static const char *folder_of(scant__arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
-    *out = store_strdup(ctx, slash ? path : ".");
-    if (!*out) return SCANT_ENOMEM;
-    if (slash) (*out)[slash == path ? 1 : slash - path] = 0;
-    return SCANT_OK;
+    if (!slash) return ".";
+    return scant__arena_format(arena, "%.*s", slash == path ? 1 : (int)(slash - path),
+                               path);
 }
 
 static scant_status kind_of_images(scant_ctx *ctx, const char *images, store_kind *kind) {
@@ -108,42 +90,26 @@ static scant_status kind_of_images(scant_ctx *ctx, const char *images, store_kin
 }
 
 static scant_status open_source(store_batch *batch, const scant_source *source) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = batch->ctx};
+    const char *spec = source->images ? source->images : source->features;
     store_kind kind = STORE_FEATURES;
-    char *path = NULL;
     if (source->images && source->features)
         return scant__fail(batch->ctx, SCANT_EUSAGE,
                            "items are either images or feature rows, not both");
-    if (!source->images && !source->features && !source->manifest)
+    if (!spec && !source->manifest)
         return scant__fail(
             batch->ctx, SCANT_EUSAGE,
             "no items: images, features or a manifest with paths are needed");
     if (source->images) TRY(kind_of_images(batch->ctx, source->images, &kind));
-    if (!source->images && !source->features) {
-        kind = STORE_FILES;
-        TRY(folder_of(batch->ctx, batch->manifest, &path));
-    } else {
-        const char *spec = source->images ? source->images : source->features;
-        TRY(absolute(batch->ctx, spec, &path));
-    }
-    scant_status status = store_content_open(batch->ctx, kind, path, &batch->content);
-    scant__free(batch->ctx, path);
-    return status;
+    if (!spec) kind = STORE_FILES;
+    const char *path = spec ? absolute(&arena, spec) : folder_of(&arena, batch->manifest);
+    if (!path) return SCANT_ENOMEM;
+    return store_content_open(batch->ctx, kind, path, &batch->content);
 }
 
 /* ---- without a manifest ------------------------------------------------------------ */
 
-static scant_status known_path(scant_project *project, const char *folder,
-                               const char *path, bool *known) {
-    int64_t item;
-    TRY(store_one(project,
-                  "SELECT item FROM items JOIN sources USING (source)"
-                  " WHERE items.path = ?1 AND sources.path = ?2 LIMIT 1",
-                  STORE_VALUES(store_text(path), store_text(folder)), -1, &item));
-    *known = item >= 0;
-    return SCANT_OK;
-}
-
-/* Whether a path below a folder is in the project's own folder: a thumbnail, say. */
+/* Whether a path below a folder is in the project's own folder, like thumbnails. */
 static bool within(const scant_project *project, const char *folder, const char *path) {
     size_t length = strlen(folder), size;
     const char *dir = project->dir;
@@ -153,14 +119,19 @@ static bool within(const scant_project *project, const char *folder, const char 
     return strncmp(path, dir, size) == 0 && path[size] == '/';
 }
 
-static scant_status add_listed(store_batch *batch, scant_project *project,
-                               const scant__names *names) {
-    for (size_t i = 0; i < names->count; i++) {
-        const char *path = scant__names_get(names, i);
+static scant_status list_folder(store_batch *batch, scant_project *project) {
+    AUTO(scant__names_end) scant__names names = {0};
+    const char *folder = batch->content.path;
+    TRY(scant__images_list(batch->ctx, folder, &names));
+    for (size_t i = 0; i < names.count; i++) {
+        const char *path = scant__names_get(&names, i);
         store_new item = nothing;
-        bool known = false;
-        if (project) TRY(known_path(project, batch->content.path, path, &known));
-        if (known || (project && within(project, batch->content.path, path))) continue;
+        if (project && (within(project, folder, path) ||
+                        TRY_ONE(project, -1,
+                                "SELECT item FROM items JOIN sources USING (source)"
+                                " WHERE items.path = ?1 AND sources.path = ?2 LIMIT 1",
+                                store_text(path), store_text(folder)) >= 0))
+            continue;
         TRY(add_string(batch, path, &item.path));
         item.id = item.path;
         TRY(add_item(batch, &item));
@@ -168,23 +139,14 @@ static scant_status add_listed(store_batch *batch, scant_project *project,
     return SCANT_OK;
 }
 
-static scant_status list_folder(store_batch *batch, scant_project *project) {
-    scant__names names = {0};
-    scant_status status = scant__images_list(batch->ctx, batch->content.path, &names);
-    if (status == SCANT_OK) status = add_listed(batch, project, &names);
-    scant__names_end(batch->ctx, &names);
-    return status;
-}
-
-/* The number of rows that the project has from the same file, which may have grown. */
+/* The number of rows that the project already has from an array that may have grown. */
 static scant_status known_rows(scant_project *project, const char *path, size_t *rows) {
-    int64_t last;
-    TRY(store_one(project,
-                  "SELECT max(row) FROM sources JOIN items ON item BETWEEN"
-                  " CASE WHEN manifest IS NULL THEN first + count - 1 ELSE first END"
-                  " AND first + count - 1 WHERE sources.path = ?1",
-                  STORE_VALUES(store_text(path)), -1, &last));
-    *rows = (size_t)(last + 1);
+    *rows = (size_t)(1 + TRY_ONE(project, -1,
+                                 "SELECT max(row) FROM sources JOIN items ON item BETWEEN"
+                                 " CASE WHEN manifest IS NULL THEN first + count - 1"
+                                 " ELSE first END"
+                                 " AND first + count - 1 WHERE sources.path = ?1",
+                                 store_text(path)));
     return SCANT_OK;
 }
 
@@ -203,7 +165,7 @@ static scant_status list_rows(store_batch *batch, scant_project *project) {
 
 typedef struct reading {
     store_batch *batch;
-    const char *name; /* of the manifest, as given */
+    const char *name; /* the manifest's path as given, for messages */
 } reading;
 
 static scant_status take_line(void *user, const scant__manifest_row *row) {
@@ -227,15 +189,7 @@ static scant_status wrong_line(const reading *r, const store_new *item,
                        item->line, what);
 }
 
-/* The id of a line without one: the number of its row. */
-static scant_status number_id(store_batch *batch, store_new *item) {
-    char text[32];
-    if (item->id != SIZE_MAX) return SCANT_OK;
-    snprintf(text, sizeof text, "%zu", item->row);
-    return add_string(batch, text, &item->id);
-}
-
-/* Lines without rows and paths are in the order of the source. */
+/* Numbers the items of a manifest without rows or paths in the order of the source. */
 static scant_status by_order(const reading *r, size_t rows) {
     store_batch *batch = r->batch;
     bool files = batch->content.kind == STORE_FILES;
@@ -277,32 +231,35 @@ static scant_status match_rows(const reading *r) {
     if (!named) TRY(by_order(r, batch->content.rows));
     TRY(check_rows(r, batch->content.rows));
     for (size_t i = 0; i < batch->n; i++) {
-        batch->items[i].path = SIZE_MAX; /* arrays have no paths */
-        TRY(number_id(batch, &batch->items[i]));
+        store_new *item = &batch->items[i];
+        char number[32];
+        item->path = SIZE_MAX; /* arrays have no paths */
+        if (item->id != SIZE_MAX) continue;
+        snprintf(number, sizeof number, "%zu", item->row);
+        TRY(add_string(batch, number, &item->id));
     }
     return SCANT_OK;
 }
 
-/* Finds the images of lines that have a row, or are in the order of the folder. */
+/* Sets the paths of lines without one, by row or by order, from the folder's images. */
 static scant_status match_listed(const reading *r) {
+    AUTO(scant__names_end) scant__names names = {0};
     store_batch *batch = r->batch;
-    scant__names names = {0};
     bool rows = false;
     for (size_t i = 0; i < batch->n; i++) rows |= batch->items[i].row != SIZE_MAX;
-    scant_status status = scant__images_list(batch->ctx, batch->content.path, &names);
-    if (status == SCANT_OK && !rows) status = by_order(r, names.count);
-    if (status == SCANT_OK) status = check_rows(r, names.count);
-    for (size_t i = 0; status == SCANT_OK && i < batch->n; i++) {
+    TRY(scant__images_list(batch->ctx, batch->content.path, &names));
+    if (!rows) TRY(by_order(r, names.count));
+    TRY(check_rows(r, names.count));
+    for (size_t i = 0; i < batch->n; i++) {
         store_new *item = &batch->items[i];
         if (item->row != SIZE_MAX && item->path == SIZE_MAX)
-            status = add_string(batch, scant__names_get(&names, item->row), &item->path);
-        if (status == SCANT_OK && item->path == SIZE_MAX)
-            status = wrong_line(r, item, "has neither a path nor a row");
+            TRY(add_string(batch, scant__names_get(&names, item->row), &item->path));
+        if (item->path == SIZE_MAX)
+            return wrong_line(r, item, "has neither a path nor a row");
         if (item->id == SIZE_MAX) item->id = item->path;
         item->row = SIZE_MAX;
     }
-    scant__names_end(batch->ctx, &names);
-    return status;
+    return SCANT_OK;
 }
 
 static scant_status match_files(const reading *r, bool folder) {
@@ -332,11 +289,14 @@ static scant_status read_manifest(store_batch *batch, const scant_source *source
                                               : match_rows(&r);
 }
 
-/* ---- batches ----------------------------------------------------------------------- */
+/* ---- reading and hashing a batch --------------------------------------------------- */
 
 static scant_status read_batch(store_batch *batch, scant_project *project,
                                const scant_source *source) {
-    if (source->manifest) TRY(absolute(batch->ctx, source->manifest, &batch->manifest));
+    if (source->manifest) {
+        batch->manifest = absolute(&batch->arena, source->manifest);
+        if (!batch->manifest) return SCANT_ENOMEM;
+    }
     TRY(open_source(batch, source));
     if (source->manifest) return read_manifest(batch, source);
     if (batch->content.kind == STORE_FILES) return list_folder(batch, project);
@@ -345,7 +305,7 @@ static scant_status read_batch(store_batch *batch, scant_project *project,
 
 scant_status store_batch_read(scant_ctx *ctx, scant_project *project,
                               const scant_source *source, store_batch *out) {
-    *out = (store_batch){.ctx = ctx};
+    *out = (store_batch){.ctx = ctx, .arena = {.ctx = ctx}};
     scant_status status = read_batch(out, project, source);
     if (status != SCANT_OK) store_batch_end(out);
     return status;

@@ -42,7 +42,7 @@ _Static_assert(DB_PICK == SCANT_ROLE_PICK && DB_AUDIT == SCANT_ROLE_AUDIT &&
                    DB_OVERLAP == SCANT_ROLE_OVERLAP && DB_FILL == SCANT_ROLE_FILL &&
                    DB_ALIKE == SCANT_ROLE_ALIKE && DB_IMPORT == SCANT_ROLE_IMPORT,
                "the database stores scant_role");
-/* Roles that count towards audit_every: neither second opinions nor imported labels. */
+/* Roles that count towards audit_every: all but second opinions and imports. */
 #define DB_ROLE_IS_ASKED "role NOT IN (" SQL_OVERLAP ", " SQL_IMPORT ")"
 
 /* sources.kind: store_kind */
@@ -60,29 +60,29 @@ _Static_assert(DB_FILES == (int)STORE_FILES && DB_ARRAY == (int)STORE_ARRAY &&
 #define SQL_NOT_WITHHELD SQL(DB_NOT_WITHHELD)
 #define DB_WITHHELD 1 /* in the audit set: neither picked nor trained on */
 #define SQL_WITHHELD SQL(DB_WITHHELD)
-#define DB_BESIDE 2 /* its group has an item of the audit set: likewise */
+#define DB_BESIDE 2 /* shares a group with the audit set: neither as well */
 #define SQL_BESIDE SQL(DB_BESIDE)
 
 /* queue.kind: why an item is in the queue. Copies, items with DB_BESIDE and answered
  * items are not in it. */
-#define DB_FRESH 0 /* not seen by anybody; ordered by store_fill_key() */
+#define DB_FRESH 0 /* without answers; ordered by store_fill_key() */
 #define SQL_FRESH SQL(DB_FRESH)
-#define DB_SKIPPED 1 /* skipped by somebody; likewise */
+#define DB_SKIPPED 1 /* only skips; ordered by store_fill_key() */
 #define SQL_SKIPPED SQL(DB_SKIPPED)
-#define DB_AUDIT_FRESH 2 /* withheld, not seen; in the audit order */
+#define DB_AUDIT_FRESH 2 /* in the audit set, without answers; in the audit order */
 #define SQL_AUDIT_FRESH SQL(DB_AUDIT_FRESH)
-#define DB_AUDIT_SKIPPED 3 /* withheld, skipped; likewise */
+#define DB_AUDIT_SKIPPED 3 /* in the audit set, only skips; in the audit order */
 #define SQL_AUDIT_SKIPPED SQL(DB_AUDIT_SKIPPED)
-#define DB_OPINION 4 /* fewer answers than `overlap`; by their last entry */
+#define DB_OPINION 4 /* fewer answers than `overlap`; ordered by last entry */
 #define SQL_OPINION SQL(DB_OPINION)
 _Static_assert(DB_SKIPPED == DB_FRESH + 1 && DB_AUDIT_SKIPPED == DB_AUDIT_FRESH + 1,
                "store_open_place() adds one for a skipped item");
 #define DB_MAY_PICK "kind IN (" SQL_FRESH ", " SQL_SKIPPED ")"
 #define DB_AUDIT_OPEN "kind IN (" SQL_AUDIT_FRESH ", " SQL_AUDIT_SKIPPED ")"
 
-/* The state of an item that models are trained on. */
+/* Condition: models are trained on the item. */
 #define DB_IN_TRAINING "label >= 0 AND withheld = " SQL_NOT_WITHHELD
-/* The last entry that the last model has seen. */
+/* The last entry that the last model was trained on. */
 #define DB_LAST_TRAINED                                                                  \
     "coalesce((SELECT entry FROM models ORDER BY model DESC LIMIT 1), 0)"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether two items are the same, byte for byte.
+ * Compares the content of items, byte for byte.
  *
- * An item's print is a hash of its numbers, or of its file's size, beginning and end, so
- * that large images are not read whole. Items with the same print are compared.
+ * An item's print is a hash of its numbers, or of its file's size, first and last PIECE
+ * bytes: large images are not read whole. Items with equal prints are compared in full.
  */
 #include "store/content.h"
 
@@ -16,7 +16,6 @@
 #include "core/hash.h"
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/paths.h"
 #include "scant/train.h"
 
 enum { PIECE = 32 << 10 };
@@ -46,18 +45,19 @@ static scant_status open_array(store_content *c) {
     return SCANT_OK;
 }
 
+static scant_status open_content(store_content *c, const char *path) {
+    c->path = store_strdup(c->ctx, path);
+    if (!c->path) return SCANT_ENOMEM;
+    if (c->kind == STORE_FILES) return SCANT_OK;
+    TRY(c->kind == STORE_FEATURES ? open_features(c) : open_array(c));
+    c->row = scant__alloc(c->ctx, size_mul(2, c->width), sizeof *c->row);
+    return c->row ? SCANT_OK : SCANT_ENOMEM;
+}
+
 scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *path,
                                 store_content *out) {
-    scant_status status = SCANT_OK;
     *out = (store_content){.ctx = ctx, .kind = kind};
-    out->path = store_strdup(ctx, path);
-    if (!out->path) return SCANT_ENOMEM;
-    if (kind == STORE_FEATURES) status = open_features(out);
-    if (kind == STORE_ARRAY) status = open_array(out);
-    if (status == SCANT_OK && kind != STORE_FILES) {
-        out->row = scant__alloc(ctx, size_mul(2, out->width), sizeof *out->row);
-        if (!out->row) status = SCANT_ENOMEM;
-    }
+    scant_status status = open_content(out, path);
     if (status != SCANT_OK) store_content_close(out);
     return status;
 }
@@ -87,27 +87,30 @@ static scant_status cannot(store_content *c, const char *path, int number) {
                        scant__errno_text(number, why));
 }
 
-/* Opens a file below the source, or an absolute path. */
-static scant_status open_file(store_content *c, const char *path, int *fd, size_t *size) {
-    struct stat st;
-    scant_status status = SCANT_OK;
-    char *joined = *path == '/' ? store_strdup(c->ctx, path)
-                                : scant__path_join(c->ctx, c->path, path);
-    if (!joined) return SCANT_ENOMEM;
-    *fd = open(joined, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not wait for a pipe */
-    if (*fd < 0 || fstat(*fd, &st) != 0)
-        status = cannot(c, joined, errno);
-    else if (!S_ISREG(st.st_mode))
-        status = scant__fail(c->ctx, SCANT_EINPUT, "%s: is not a file", joined);
-    else
-        *size = (size_t)st.st_size;
-    if (status != SCANT_OK && *fd >= 0) close(*fd);
-    scant__free(c->ctx, joined);
-    return status;
+typedef struct open_file {
+    int fd; /* 0: none */
+    size_t size;
+} open_file;
+
+static void file_close(open_file *file) {
+    if (file->fd > 0) close(file->fd);
 }
 
-/* Reads up to size bytes; returns how many, or -1 with errno. */
-static ssize_t read_piece(int fd, unsigned char *out, size_t size, size_t at) {
+/* Opens a file below the source, or an absolute path. */
+static scant_status file_open(store_content *c, const char *path, open_file *out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = c->ctx};
+    struct stat st;
+    if (*path != '/') path = scant__arena_format(&arena, "%s/%s", c->path, path);
+    if (!path) return SCANT_ENOMEM;
+    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+    if (out->fd < 0 || fstat(out->fd, &st) != 0) return cannot(c, path, errno);
+    if (!S_ISREG(st.st_mode))
+        return scant__fail(c->ctx, SCANT_EINPUT, "%s: is not a file", path);
+    out->size = (size_t)st.st_size;
+    return SCANT_OK;
+}
+
+ssize_t store_read_at(int fd, unsigned char *out, size_t size, size_t at) {
     size_t got = 0;
     while (got < size) {
         ssize_t n = pread(fd, out + got, size - got, (off_t)(at + got));
@@ -120,29 +123,26 @@ static ssize_t read_piece(int fd, unsigned char *out, size_t size, size_t at) {
 }
 
 static scant_status print_file(store_content *c, const char *path, uint64_t *hash) {
+    AUTO(file_close) open_file file = {0};
     unsigned char piece[PIECE];
-    int fd;
-    size_t size;
-    TRY(open_file(c, path, &fd, &size));
-    *hash = scant__hash(*hash, &size, sizeof size);
-    ssize_t n = read_piece(fd, piece, sizeof piece, 0);
+    TRY(file_open(c, path, &file));
+    *hash = scant__hash(*hash, &file.size, sizeof file.size);
+    ssize_t n = store_read_at(file.fd, piece, sizeof piece, 0);
     if (n > 0) *hash = scant__hash(*hash, piece, (size_t)n);
-    if (n >= 0 && size > PIECE) {
-        size_t rest = size_min(size - PIECE, PIECE);
-        n = read_piece(fd, piece, rest, size - rest);
+    if (n >= 0 && file.size > PIECE) {
+        size_t rest = size_min(file.size - PIECE, PIECE);
+        n = store_read_at(file.fd, piece, rest, file.size - rest);
         if (n > 0) *hash = scant__hash(*hash, piece, (size_t)n);
     }
-    int number = errno;
-    close(fd);
-    return n < 0 ? cannot(c, path, number) : SCANT_OK;
+    return n < 0 ? cannot(c, path, errno) : SCANT_OK;
 }
 
 static bool same_bytes(int a, int b, size_t size) {
     unsigned char x[PIECE], y[PIECE];
     for (size_t at = 0; at < size; at += PIECE) {
         size_t want = size_min(PIECE, size - at);
-        if (read_piece(a, x, want, at) != (ssize_t)want ||
-            read_piece(b, y, want, at) != (ssize_t)want || memcmp(x, y, want) != 0)
+        if (store_read_at(a, x, want, at) != (ssize_t)want ||
+            store_read_at(b, y, want, at) != (ssize_t)want || memcmp(x, y, want) != 0)
             return false;
     }
     return true;
@@ -150,17 +150,12 @@ static bool same_bytes(int a, int b, size_t size) {
 
 static scant_status same_files(store_content *a, const char *path_a, store_content *b,
                                const char *path_b, bool *same) {
-    int x, y;
-    size_t size_x, size_y;
-    if (open_file(a, path_a, &x, &size_x) != SCANT_OK)
+    AUTO(file_close) open_file x = {0}, y = {0};
+    if (file_open(a, path_a, &x) != SCANT_OK)
         return SCANT_OK; /* the file is gone: not the same */
-    scant_status status = open_file(b, path_b, &y, &size_y);
-    if (status == SCANT_OK) {
-        *same = size_x == size_y && same_bytes(x, y, size_x);
-        close(y);
-    }
-    close(x);
-    return status;
+    TRY(file_open(b, path_b, &y));
+    *same = x.size == y.size && same_bytes(x.fd, y.fd, x.size);
+    return SCANT_OK;
 }
 
 /* ---- prints ------------------------------------------------------------------------ */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The content of items, to find copies; and items about to be added to a project.
+ * Hashes and comparison of items' content, to find copies; items about to be added.
  */
 #ifndef SCANT_STORE_CONTENT_H
 #define SCANT_STORE_CONTENT_H
+
+#include <sys/types.h>
 
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -13,25 +15,28 @@
 typedef struct store_content {
     scant_ctx *ctx;
     store_kind kind;
-    char *path;         /* of the source; ours */
-    scant_array *array; /* of features */
-    scant_data *data;   /* of an array of images */
-    size_t rows, width; /* 0 for files */
-    float *row;         /* room for two rows */
+    char *path;         /* the source's; owned */
+    scant_array *array; /* features; else NULL */
+    scant_data *data;   /* images in an array; else NULL */
+    size_t rows, width; /* of the array; 0 for files */
+    float *row;         /* buffer of two rows */
 } store_content;
 
-/* All zero: closed. */
+/* A zeroed store_content is closed. On failure *out is closed. */
 scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *path,
                                 store_content *out);
 void store_content_close(store_content *content);
-/* A 63-bit hash of an item. path: of a file, below the source; row: of an array. text may
- * be NULL. */
+/* A 63-bit hash of an item: its file's path (absolute or below the source) or its row of
+ * the array, and its text, which may be NULL. */
 scant_status store_content_print(store_content *content, size_t row, const char *path,
                                  const char *text, int64_t *print);
-/* Whether two items are the same, byte for byte. */
+/* Whether the images or rows of two items are equal, byte for byte. */
 scant_status store_content_same(store_content *a, size_t row_a, const char *path_a,
                                 store_content *b, size_t row_b, const char *path_b,
                                 bool *same);
+
+/* Reads up to size bytes at offset `at`; returns their number, or -1 and sets errno. */
+ssize_t store_read_at(int fd, unsigned char *out, size_t size, size_t at);
 
 /* ---- batch.c ---- */
 
@@ -39,14 +44,15 @@ scant_status store_content_same(store_content *a, size_t row_a, const char *path
 typedef struct store_new {
     size_t id, path, text, group, label;
     size_t row;  /* SIZE_MAX: none */
-    size_t line; /* of the manifest; 0: none */
+    size_t line; /* line of the manifest; 0: none */
     int64_t print;
 } store_new;
 
 typedef struct store_batch {
     scant_ctx *ctx;
     store_content content;
-    char *manifest; /* absolute; NULL: none */
+    scant__arena arena;
+    const char *manifest; /* absolute, in the arena; NULL: none */
     scant__names strings;
     store_new *items;
     size_t n, room;
@@ -60,14 +66,14 @@ scant_status store_batch_read(scant_ctx *ctx, scant_project *project,
 /* The images of a folder that are not in the project. */
 scant_status store_batch_folder(scant_project *project, const char *folder,
                                 store_batch *out);
-/* Hashes all items: this reads every file. */
+/* Hashes all items, which reads every file. */
 scant_status store_batch_look(store_batch *batch);
 const char *store_batch_string(const store_batch *batch, size_t place); /* or NULL */
 void store_batch_end(store_batch *batch);
 
-/* ---- add.c: within store_write() ---- */
+/* ---- add.c: within a transaction ---- */
 
-/* new_classes: an unknown label becomes a new class. */
+/* Stores a batch. new_classes: unknown labels become new classes, else SCANT_EINPUT. */
 scant_status store_batch_put(scant_project *project, store_batch *batch,
                              bool new_classes);
 

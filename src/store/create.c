@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Creates a project, whole or not at all: it is built in a temporary folder beside its
- * place (or inside it, if that is an empty folder), synced to disk, and then renamed.
+ * Creates a project atomically: builds it in a temporary folder beside dir (inside dir,
+ * if that is an empty folder), syncs it to disk and renames it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* renameat2 */
@@ -19,7 +19,6 @@
 #include "core/json.h"
 #include "core/near.h"
 #include "data/file.h"
-#include "data/paths.h"
 #include "scant/project.h"
 #include "store/content.h"
 
@@ -28,28 +27,26 @@ typedef struct creating {
     const char *dir;
     const scant_project_opts *opts;
     store_batch batch;
-    char *weights; /* absolute */
-    bool inside;   /* dir exists and is empty */
+    scant__arena arena;
+    const char *weights; /* absolute */
+    bool inside;         /* dir exists and is empty */
     char temp[PATH_MAX];
 } creating;
 
 /* ---- checks ------------------------------------------------------------------------ */
 
 static scant_status check_classes(scant_ctx *ctx, const scant_project_opts *o) {
-    scant__names names = {0};
-    scant_status status = SCANT_OK;
-    for (size_t i = 0; status == SCANT_OK && i < o->n_classes; i++) {
-        status = store_class_check(ctx, o->classes[i]);
-        if (status == SCANT_OK)
-            status = scant__names_add(ctx, &names, o->classes[i], strlen(o->classes[i]));
+    AUTO(scant__names_end) scant__names names = {0};
+    for (size_t i = 0; i < o->n_classes; i++) {
+        TRY(store_class_check(ctx, o->classes[i]));
+        TRY(scant__names_add(ctx, &names, o->classes[i], strlen(o->classes[i])));
     }
     scant__names_sort(&names);
-    for (size_t i = 1; status == SCANT_OK && i < names.count; i++)
+    for (size_t i = 1; i < names.count; i++)
         if (strcmp(scant__names_get(&names, i - 1), scant__names_get(&names, i)) == 0)
-            status = scant__fail(ctx, SCANT_EUSAGE, "there are two classes '%s'",
-                                 scant__names_get(&names, i));
-    scant__names_end(ctx, &names);
-    return status;
+            return scant__fail(ctx, SCANT_EUSAGE, "there are two classes '%s'",
+                               scant__names_get(&names, i));
+    return SCANT_OK;
 }
 
 static const char *model_name(const void *list, size_t i) {
@@ -66,17 +63,10 @@ scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *w
     return status;
 }
 
-/* Fails early if the weights are not the backbone's. */
-static scant_status check_weights(creating *c) {
-    scant_net *net;
-    TRY(store_backbone_open(c->ctx, c->opts->backbone, c->weights, &net));
-    scant_net_free(net);
-    return SCANT_OK;
-}
-
 static scant_status check_backbone(creating *c) {
     const scant_project_opts *o = c->opts;
     char real[PATH_MAX], why[SCANT__ERRNO_TEXT];
+    scant_net *net;
     size_t count, i = 0;
     if (!o->backbone && !o->weights) return SCANT_OK;
     if (!o->backbone || !o->weights)
@@ -96,8 +86,12 @@ static scant_status check_backbone(creating *c) {
     if (!realpath(o->weights, real))
         return scant__fail(c->ctx, SCANT_EINPUT, "%s: cannot be read: %s", o->weights,
                            scant__errno_text(errno, why));
-    c->weights = store_strdup(c->ctx, real);
-    return c->weights ? check_weights(c) : SCANT_ENOMEM;
+    c->weights = scant__arena_strdup(&c->arena, real);
+    if (!c->weights) return SCANT_ENOMEM;
+    /* Fails before anything is created if the weights do not fit the backbone. */
+    TRY(store_backbone_open(c->ctx, o->backbone, c->weights, &net));
+    scant_net_free(net);
+    return SCANT_OK;
 }
 
 static scant_status check(creating *c) {
@@ -194,7 +188,7 @@ static scant_status sync_path(creating *c, const char *path) {
     return status;
 }
 
-/* rename() that replaces nothing, as far as the file system supports it. */
+/* rename() that fails if `to` exists; checked first if the file system cannot do it. */
 static int move(const char *from, const char *to) {
     struct stat st;
     int code = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
@@ -230,39 +224,26 @@ static scant_status settle(creating *c) {
 /* ---- content ----------------------------------------------------------------------- */
 
 static scant_status put_facts(scant_project *project, const creating *c) {
-    char text[32];
     const store_batch *b = &c->batch;
     const char *kind = b->content.kind != STORE_FEATURES ? "pictures"
                        : b->texts                        ? "texts"
                                                          : "features";
-    snprintf(text, sizeof text, "%lld", (long long)c->opts->seed);
-    TRY(store_meta_set(project, "seed", text));
-    snprintf(text, sizeof text, "%lld", (long long)store_now(project));
-    TRY(store_meta_set(project, "created", text));
-    TRY(store_meta_set(project, "kind", kind));
-    TRY(store_do(project,
-                 "INSERT INTO meta (key, value)"
-                 " VALUES ('key', lower(hex(randomblob(16))))",
-                 STORE_NONE));
-    TRY(store_meta_set(project, "scant", scant_version()));
+    TRY(store_meta_set(project, "seed", store_int((int64_t)c->opts->seed)));
+    TRY(store_meta_set(project, "created", store_int(store_now(project))));
+    TRY(store_meta_set(project, "kind", store_text(kind)));
+    TRY(store_do(project, "INSERT INTO meta (key, value)"
+                          " VALUES ('key', lower(hex(randomblob(16))))"));
+    TRY(store_meta_set(project, "scant", store_text(scant_version())));
     if (c->opts->backbone) {
-        TRY(store_meta_set(project, "backbone", c->opts->backbone));
-        TRY(store_meta_set(project, "weights", c->weights));
+        TRY(store_meta_set(project, "backbone", store_text(c->opts->backbone)));
+        TRY(store_meta_set(project, "weights", store_text(c->weights)));
     }
     return store_facts_read(project);
 }
 
-static scant_status put_event(scant_project *project, const creating *c) {
-    scant__text text;
-    scant__text_init(&text, project->ctx);
-    scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
-    scant__text_json(&text, c->batch.content.path);
-    scant__text_addf(&text, ", \"seed\": %llu}", (unsigned long long)c->opts->seed);
-    return store_event_take(project, "created", &text);
-}
-
-static scant_status fill(scant_project *project, void *arg) {
-    creating *c = arg;
+static scant_status fill(scant_project *project, creating *c) {
+    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     const scant_project_opts *o = c->opts;
     size_t label;
     TRY(put_facts(project, c));
@@ -272,39 +253,46 @@ static scant_status fill(scant_project *project, void *arg) {
         TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
     TRY(store_settings_fit(project, o->settings, o->n_settings));
     TRY(store_batch_put(project, &c->batch, !o->n_classes));
-    return put_event(project, c);
+    scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
+    scant__text_json(&text, c->batch.content.path);
+    scant__text_addf(&text, ", \"seed\": %llu}", (unsigned long long)o->seed);
+    TRY(store_event_add(project, "created", &text));
+    return store_commit(&tx);
 }
 
-static scant_status write_database(creating *c, scant_project *project) {
-    /* Nobody sees the file before it is complete and synced. */
+static scant_status write_database(creating *c) {
+    AUTO(scant_project_auto) scant_project *project = NULL;
+    TRY(store_handle_open(c->ctx, c->temp, true, &project));
+    /* No durability is needed: the file is synced before it is renamed into place. */
     TRY(store_script(project, "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;"
                               "PRAGMA locking_mode = EXCLUSIVE;"));
     TRY(store_schema_create(project));
-    TRY(store_write(project, fill, c));
+    TRY(fill(project, c));
     return store_script(project,
                         "PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
                         "PRAGMA wal_checkpoint(TRUNCATE);");
 }
 
 static scant_status build(creating *c) {
-    scant_project *project;
     TRY(check(c));
     TRY(store_batch_read(c->ctx, NULL, &c->opts->source, &c->batch));
     TRY(store_batch_look(&c->batch));
     TRY(make_temp(c));
-    TRY(store_handle_open(c->ctx, c->temp, true, &project));
-    scant_status status = write_database(c, project);
-    scant_project_free(project);
-    return status == SCANT_OK ? settle(c) : status;
+    TRY(write_database(c));
+    return settle(c);
+}
+
+static void creating_end(creating *c) {
+    remove_temp(c);
+    store_batch_end(&c->batch);
+    scant__arena_end(&c->arena);
 }
 
 scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                   const scant_project_opts *opts, scant_project **out) {
-    creating c = {.ctx = ctx, .dir = dir, .opts = opts};
+    AUTO(creating_end)
+    creating c = {.ctx = ctx, .dir = dir, .opts = opts, .arena = {.ctx = ctx}};
     *out = NULL;
-    scant_status status = build(&c);
-    if (status != SCANT_OK) remove_temp(&c);
-    store_batch_end(&c.batch);
-    scant__free(ctx, c.weights);
-    return status == SCANT_OK ? scant_project_open(ctx, dir, out) : status;
+    TRY(build(&c));
+    return scant_project_open(ctx, dir, out);
 }

@@ -21,59 +21,36 @@
 
 /* ---- events ------------------------------------------------------------------------ */
 
-scant_status store_event_add(scant_project *project, const char *kind, const char *json) {
-    return store_do(
-        project, "INSERT INTO events (at, kind, text) VALUES (?1, ?2, ?3)",
-        STORE_VALUES(store_int(store_now(project)), store_text(kind), store_text(json)));
+static scant_status put_event(scant_project *project, const char *kind,
+                              const char *json) {
+    return store_do(project, "INSERT INTO events (at, kind, text) VALUES (?1, ?2, ?3)",
+                    store_int(store_now(project)), store_text(kind), store_text(json));
 }
 
-scant_status store_event_take(scant_project *project, const char *kind,
-                              scant__text *text) {
-    char *json;
-    size_t size;
-    TRY(scant__text_take(text, &json, &size));
-    scant_status status = store_event_add(project, kind, json);
-    scant__free(project->ctx, json);
-    return status;
-}
-
-typedef struct happening {
-    const char *kind, *json;
-} happening;
-
-static scant_status put_event(scant_project *project, void *arg) {
-    const happening *h = arg;
-    return store_event_add(project, h->kind, h->json);
+scant_status store_event_add(scant_project *project, const char *kind,
+                             const scant__text *json) {
+    return json->failed ? SCANT_ENOMEM : put_event(project, kind, json->data);
 }
 
 scant_status scant_project_event(scant_project *project, const char *kind,
                                  const char *json) {
-    return store_write(project, put_event, &(happening){kind, json ? json : "{}"});
-}
-
-typedef struct listening {
-    scant_status (*fn)(void *user, const scant_event *event);
-    void *user;
-} listening;
-
-static scant_status give_event(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const listening *l = arg;
-    const char *kind = store_string(row, 2), *text = store_string(row, 3);
-    (void)project;
-    return l->fn(l->user, &(scant_event){.event = sqlite3_column_int64(row, 0),
-                                         .at = sqlite3_column_int64(row, 1),
-                                         .kind = kind ? kind : "",
-                                         .text = text ? text : ""});
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    TRY(put_event(project, kind, json ? json : "{}"));
+    return store_commit(&tx);
 }
 
 scant_status scant_project_events(scant_project *project, int64_t after,
                                   scant_status (*fn)(void *user,
                                                      const scant_event *event),
                                   void *user) {
-    return store_each(project,
-                      "SELECT event, at, kind, text FROM events WHERE event > ?1"
-                      " ORDER BY event",
-                      STORE_VALUES(store_int(after)), give_event, &(listening){fn, user});
+    STORE_EACH(row, project,
+               "SELECT event, at, kind, text FROM events WHERE event > ?1 ORDER BY event",
+               store_int(after))
+        TRY(fn(user, &(scant_event){.event = store_integer(row, 0),
+                                    .at = store_integer(row, 1),
+                                    .kind = store_name(row, 2),
+                                    .text = store_name(row, 3)}));
+    return SCANT_OK;
 }
 
 /* ---- locks ------------------------------------------------------------------------- */
@@ -112,26 +89,14 @@ static scant_status take_lock(scant_project *project, const char *path, const ch
     return SCANT_OK;
 }
 
-static scant_status open_lock(scant_project *project, const char *path, const char *lock,
-                              const char *who, scant_hold **out) {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return cannot(project->ctx, path, errno);
-    scant_status status = take_lock(project, path, lock, who, fd);
-    scant_hold *hold =
-        status == SCANT_OK ? scant__zalloc(project->ctx, 1, sizeof *hold) : NULL;
-    if (!hold) {
-        close(fd);
-        return status == SCANT_OK ? SCANT_ENOMEM : status;
-    }
-    *hold = (scant_hold){project->ctx, fd};
-    *out = hold;
-    return SCANT_OK;
+static void close_file(const int *fd) {
+    if (*fd >= 0) close(*fd);
 }
 
 scant_status scant_project_hold(scant_project *project, const char *lock, const char *who,
                                 scant_hold **out) {
     static const char *const locks[] = {"serve", "train", "cache", "predict"};
-    char name[32];
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     bool known = false;
     *out = NULL;
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
@@ -140,12 +105,17 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
         return scant__fail(
             project->ctx, SCANT_EUSAGE,
             "there is no lock '%s': expected serve, train, cache or predict", lock);
-    snprintf(name, sizeof name, "%s.lock", lock);
-    char *path = store_path(project, name);
+    const char *path = scant__arena_format(&arena, "%s/%s.lock", project->dir, lock);
     if (!path) return SCANT_ENOMEM;
-    scant_status status = open_lock(project, path, lock, who, out);
-    scant__free(project->ctx, path);
-    return status;
+    AUTO(close_file) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) return cannot(project->ctx, path, errno);
+    TRY(take_lock(project, path, lock, who, fd));
+    scant_hold *hold = scant__zalloc(project->ctx, 1, sizeof *hold);
+    if (!hold) return SCANT_ENOMEM;
+    *hold = (scant_hold){project->ctx, fd};
+    *out = hold;
+    fd = -1;
+    return SCANT_OK;
 }
 
 void scant_hold_free(scant_hold *hold) {

@@ -2,30 +2,29 @@
  *
  * Imports answers from a file, all or none.
  *
- * Ids and classes are looked up before the write transaction begins, so that a file with
- * unknown ones blocks nobody. Of several answers of one person to one item, or to copies
- * of it, the last in the file counts: importing a file is idempotent. An answer that is
- * older than the person's current answer or undo is not stored: last week's export does
- * not revert corrections.
+ * Ids and classes are looked up before the write transaction begins, so a file with
+ * unknown ones does not block other writers. If a person has several answers to an item
+ * or its copies, the last in the file counts: importing is idempotent. Answers older than
+ * the person's current answer or undo are not stored: old exports revert nothing.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
-#include "data/filetype.h"
 #include "data/labelfile.h"
+#include "data/source.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 
 enum { SHOWN = 80, SHOWN_IDS = 5, TICK = 1024 };
 
 typedef struct given {
-    /* indices into strings; SIZE_MAX: no label, no person */
+    /* indices into strings; SIZE_MAX: none */
     size_t id, label, person;
     scant_answer_kind answer;
     size_t line;
     int64_t at;
-    bool known; /* the id is known, and the class is known or is to be added */
+    bool known; /* to be stored: id and class are known, or the class is added */
     size_t item, class, who;
 } given;
 
@@ -44,12 +43,7 @@ typedef struct importing {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static scant_status keep_string(importing *m, const char *text, size_t *place) {
-    *place = m->strings.count;
-    return scant__names_add(m->ctx, &m->strings, text, strlen(text));
-}
-
-/* Trims blanks, which names do not have around them; *place stays if nothing is left. */
+/* Adds a name without blanks at its ends; *place stays unchanged if it is empty. */
 static scant_status keep_name(importing *m, const char *text, size_t *place) {
     size_t length;
     if (!text) return SCANT_OK;
@@ -65,16 +59,15 @@ static scant_status keep_line(void *user, const scant__label_line *line) {
                .person = SIZE_MAX,
                .answer = line->answer,
                .line = line->line,
-               .at = line->at};
-    void *block = m->lines;
-    TRY(keep_string(m, line->id, &g.id));
+               .at = line->at,
+               .id = m->strings.count};
+    TRY(scant__names_add(m->ctx, &m->strings, line->id, strlen(line->id)));
     TRY(keep_name(m, line->label, &g.label));
     TRY(keep_name(m, line->person, &g.person));
-    if (g.answer == SCANT_ANSWER_LABEL && g.label == SIZE_MAX) return SCANT_OK; /* none */
-    scant_status status = scant__grow(m->ctx, &block, &m->room, m->n + 1, sizeof g);
-    m->lines = block;
-    if (status == SCANT_OK) m->lines[m->n++] = g;
-    return status;
+    if (g.answer == SCANT_ANSWER_LABEL && g.label == SIZE_MAX)
+        return SCANT_OK; /* no answer */
+    TRY_PUSH(m->ctx, m->lines, m->n, m->room, g);
+    return SCANT_OK;
 }
 
 static const char *string(const importing *m, size_t place) {
@@ -104,14 +97,13 @@ static scant_status look_up_line(importing *m, given *g) {
     return SCANT_OK;
 }
 
-static scant_status look_up(scant_project *project, void *arg) {
-    importing *m = arg;
-    (void)project;
+static scant_status look_up(importing *m) {
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(m->project, STORE_READ);
     for (size_t i = 0; i < m->n; i++) {
         if (i % TICK == 0) TRY(scant__tick(m->ctx, "looking up ids", i, m->n));
         TRY(look_up_line(m, &m->lines[i]));
     }
-    return SCANT_OK;
+    return store_commit(&tx);
 }
 
 /* Lists each unknown id once, sorted by bytes, for the caller. */
@@ -134,32 +126,29 @@ static scant_status list_unknown(importing *m) {
 }
 
 static void forget_unknown(scant_project *project) {
-    scant__names_end(project->ctx, &project->unknown_ids);
+    scant__names_end(&project->unknown_ids);
     scant__free(project->ctx, (void *)project->unknown_list);
     project->unknown_list = NULL;
 }
 
-/* ---- refusals ---------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 static const char *shown(const char *text, char out[SHOWN]) {
     return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
 }
 
 static scant_status refuse_ids(const importing *m) {
-    scant__text list;
-    char *text, id[SHOWN];
-    size_t size, n = m->out->unknown;
-    scant__text_init(&list, m->ctx);
+    AUTO(scant__text_end) scant__text list = {.ctx = m->ctx};
+    char id[SHOWN];
+    size_t n = m->out->unknown;
     for (size_t i = 0; i < n && i < SHOWN_IDS; i++)
         scant__text_addf(&list, "%s'%s'", i ? ", " : "",
                          shown(m->out->unknown_ids[i], id));
     if (n > SHOWN_IDS) scant__text_addf(&list, " and %zu more", n - SHOWN_IDS);
-    TRY(scant__text_take(&list, &text, &size));
-    scant_status status = scant__fail(
-        m->ctx, SCANT_EINPUT, "%s: nothing was imported: %zu id%s not in the project: %s",
-        m->file, n, n == 1 ? " is" : "s are", text);
-    scant__free(m->ctx, text);
-    return status;
+    if (list.failed) return SCANT_ENOMEM;
+    return scant__fail(m->ctx, SCANT_EINPUT,
+                       "%s: nothing was imported: %zu id%s not in the project: %s",
+                       m->file, n, n == 1 ? " is" : "s are", list.data);
 }
 
 static scant_status refuse_class(const importing *m) {
@@ -175,7 +164,7 @@ static scant_status refuse_class(const importing *m) {
         m->bad_classes == 1 ? "" : "s");
 }
 
-/* ---- storing ----------------------------------------------------------------------- */
+/* ---- people and classes ------------------------------------------------------------ */
 
 static scant_status name_line(importing *m, given *g) {
     const char *label, *person = person_of(m, g);
@@ -183,7 +172,7 @@ static scant_status name_line(importing *m, given *g) {
     TRY(store_original(m->project, g->item, &g->item));
     scant_status status = store_person_put(m->project, person, &g->who);
     if (status != SCANT_OK && g->person == SIZE_MAX)
-        return status; /* the name is the caller's */
+        return status; /* the name is the caller's, not in a line */
     if (status != SCANT_OK)
         return store_name_line(m->ctx, m->file, g->line, "the annotator", status);
     if (g->label == SIZE_MAX) return SCANT_OK;
@@ -209,9 +198,9 @@ static int by_answer(const void *a, const void *b) {
 
 /* Drops lines that a later line of the file replaces. */
 static scant_status drop_replaced(importing *m) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = m->ctx};
     size_t n = 0;
-    answer_key *keys = scant__alloc(m->ctx, size_max(m->n, 1), sizeof *keys);
-    if (!keys) return SCANT_ENOMEM;
+    answer_key *keys = TRY_NEW(&arena, answer_key, size_max(m->n, 1));
     for (size_t i = 0; i < m->n; i++)
         if (m->lines[i].known)
             keys[n++] = (answer_key){m->lines[i].item, m->lines[i].who, i};
@@ -219,15 +208,13 @@ static scant_status drop_replaced(importing *m) {
     for (size_t i = 1; i < n; i++)
         if (keys[i].item == keys[i - 1].item && keys[i].who == keys[i - 1].who)
             m->lines[keys[i - 1].place].known = false;
-    scant__free(m->ctx, keys);
     return SCANT_OK;
 }
 
-/* ---- the transaction --------------------------------------------------------------- */
+/* ---- storing ----------------------------------------------------------------------- */
 
 static scant_status add_event(const importing *m) {
-    scant__text text;
-    scant__text_init(&text, m->ctx);
+    AUTO(scant__text_end) scant__text text = {.ctx = m->ctx};
     scant__text_add(&text, "{\"file\": ");
     scant__text_json(&text, m->file);
     scant__text_addf(&text,
@@ -235,11 +222,11 @@ static scant_status add_event(const importing *m) {
                      "\"older\": %zu, \"unknown\": %zu}",
                      m->out->lines, m->out->stored, m->out->repeated, m->out->older,
                      m->out->unknown);
-    return store_event_take(m->project, "imported", &text);
+    return store_event_add(m->project, "imported", &text);
 }
 
-static scant_status store_all(scant_project *project, void *arg) {
-    importing *m = arg;
+static scant_status store_all(importing *m) {
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(m->project, STORE_WRITE);
     for (size_t i = 0; i < m->n; i++)
         if (m->lines[i].known) TRY(name_line(m, &m->lines[i]));
     TRY(drop_replaced(m));
@@ -248,31 +235,39 @@ static scant_status store_all(scant_project *project, void *arg) {
         store_imported how;
         if (i % TICK == 0) TRY(scant__tick(m->ctx, "importing", i, m->n));
         if (!g->known) continue;
-        TRY(store_import_put(project, g->item, g->who, g->answer, g->class, g->at, &how));
+        TRY(store_import_put(m->project, g->item, g->who, g->answer, g->class, g->at,
+                             &how));
         *(how == STORE_OLDER      ? &m->out->older
           : how == STORE_REPEATED ? &m->out->repeated
                                   : &m->out->stored) += 1;
         if (how == STORE_IMPORTED && g->answer != SCANT_ANSWER_LABEL) m->out->others++;
     }
-    return m->out->stored ? add_event(m) : SCANT_OK;
+    if (m->out->stored) TRY(add_event(m));
+    return store_commit(&tx);
 }
 
 static scant_status import(importing *m) {
     TRY(scant__labelfile_read(m->ctx, m->file, keep_line, m));
     m->out->lines = m->n;
-    TRY(store_read(m->project, look_up, m));
+    TRY(look_up(m));
     TRY(list_unknown(m));
     if (!m->opts.partial && m->out->unknown) return refuse_ids(m);
     if (!m->opts.partial && m->bad) return refuse_class(m);
-    scant_status status = store_write(m->project, store_all, m);
+    scant_status status = store_all(m);
     if (status != SCANT_OK)
         m->out->stored = m->out->repeated = m->out->older = m->out->others = 0;
     return status;
 }
 
+static void importing_end(importing *m) {
+    scant__names_end(&m->strings);
+    scant__free(m->ctx, m->lines);
+}
+
 scant_status scant_project_import(scant_project *project, const char *path,
                                   const scant_import_opts *opts, scant_import *out) {
     scant_import unseen;
+    AUTO(importing_end)
     importing m = {.project = project,
                    .ctx = project->ctx,
                    .file = path,
@@ -281,8 +276,5 @@ scant_status scant_project_import(scant_project *project, const char *path,
     *m.out = (scant_import){0};
     forget_unknown(project);
     if (m.opts.person) TRY(store_person_check(project->ctx, m.opts.person));
-    scant_status status = import(&m);
-    scant__names_end(m.ctx, &m.strings);
-    scant__free(m.ctx, m.lines);
-    return status;
+    return import(&m);
 }

@@ -2,8 +2,6 @@
  *
  * Reading items and their labels. A copy has the answers and label of its original.
  */
-#include <string.h>
-
 #include "scant/project.h"
 #include "store/store_int.h"
 
@@ -16,56 +14,48 @@ static const char items_sql[] =
     " LEFT JOIN states s ON s.item = o.item"
     " WHERE i.item >= ?1 AND i.item < ?2 ORDER BY i.item";
 
-/* The kind of answer that its current answers amount to; 0: none, or disputed. */
-static scant_answer_kind answer_of(sqlite3_stmt *s, const scant_item *item) {
+/* scant_item.answer. */
+static scant_answer_kind answer_of(store_cursor row, const scant_item *item) {
     if (item->label >= 0) return SCANT_ANSWER_LABEL;
-    if (item->answers) return 0; /* they differ */
-    if (store_count(s, 11)) return SCANT_ANSWER_UNSURE;
-    return store_count(s, 10) ? SCANT_ANSWER_SKIP : 0;
+    if (item->answers) return 0; /* disputed */
+    if (store_count(row, 11)) return SCANT_ANSWER_UNSURE;
+    return store_count(row, 10) ? SCANT_ANSWER_SKIP : 0;
 }
 
-typedef struct reading {
-    scant_status (*fn)(void *user, const scant_item *item);
-    void *user;
-    size_t items, classes;
-} reading;
-
-static scant_status give_item(scant_project *project, sqlite3_stmt *s, void *arg) {
-    reading *r = arg;
-    scant_item item = {.id = store_string(s, 1),
-                       .path = store_string(s, 2),
-                       .text = store_string(s, 3),
-                       .group = store_string(s, 4),
-                       .audit = sqlite3_column_int64(s, 6) == DB_WITHHELD,
-                       .label = store_number_or(s, 7, -1),
-                       .answers = store_count(s, 8),
-                       .disputed = sqlite3_column_int64(s, 9) != 0};
-    item.answer = answer_of(s, &item);
-    TRY(store_index(project, s, 0, r->items, &item.item));
-    TRY(store_index(project, s, 5, r->items, &item.copy_of));
-    /* a class may have been added since they were counted */
-    if (item.label >= (int64_t)r->classes) TRY(store_classes(project, &r->classes));
-    if (!item.id || item.label < -1 || item.label >= (int64_t)r->classes)
-        return store_damaged(project, "an item's id or label");
-    return r->fn(r->user, &item);
+/* *classes: number of classes, read again if the label is not below it. */
+static scant_status read_item(store_cursor row, size_t items, size_t *classes,
+                              scant_item *out) {
+    *out = (scant_item){.id = store_string(row, 1),
+                        .path = store_string(row, 2),
+                        .text = store_string(row, 3),
+                        .group = store_string(row, 4),
+                        .audit = store_integer(row, 6) == DB_WITHHELD,
+                        .label = store_integer_or(row, 7, -1),
+                        .answers = store_count(row, 8),
+                        .disputed = store_integer(row, 9) != 0};
+    out->answer = answer_of(row, out);
+    TRY(store_index(row, 0, items, &out->item));
+    TRY(store_index(row, 5, items, &out->copy_of));
+    if (out->label >= (int64_t)*classes) TRY(store_classes(row.project, classes));
+    if (!out->id || out->label < -1 || out->label >= (int64_t)*classes)
+        return store_damaged(row.project, "an item's id or label");
+    return SCANT_OK;
 }
 
 scant_status scant_project_items(scant_project *project, size_t first, size_t count,
                                  scant_status (*fn)(void *user, const scant_item *item),
                                  void *user) {
-    reading r = {.fn = fn, .user = user};
-    TRY(store_items(project, &r.items));
-    TRY(store_classes(project, &r.classes));
-    if (first >= r.items) return SCANT_OK;
-    size_t end = first + size_min(count, r.items - first);
-    return store_each(project, items_sql,
-                      STORE_VALUES(store_size(first), store_size(end)), give_item, &r);
-}
-
-/* Copies a string into the handle's buffer; *at: its offset, SIZE_MAX for NULL. */
-static void keep(scant__text *lines, const char *text, size_t *at) {
-    *at = text ? lines->size : SIZE_MAX;
-    if (text) scant__text_bytes(lines, text, strlen(text) + 1);
+    size_t items, classes;
+    TRY(store_items(project, &items));
+    TRY(store_classes(project, &classes));
+    if (first >= items) return SCANT_OK;
+    size_t end = first + size_min(count, items - first);
+    STORE_EACH(row, project, items_sql, store_size(first), store_size(end)) {
+        scant_item item;
+        TRY(read_item(row, items, &classes, &item));
+        TRY(fn(user, &item));
+    }
+    return SCANT_OK;
 }
 
 typedef struct keeping {
@@ -74,26 +64,25 @@ typedef struct keeping {
     bool found;
 } keeping;
 
+/* Copies the item's strings to the handle. */
 static scant_status keep_item(void *user, const scant_item *item) {
     keeping *k = user;
-    scant__text *lines = &k->project->lines;
     const char *const from[] = {item->id, item->path, item->text, item->group};
-    size_t at[4];
+    const char **to[] = {&k->out->id, &k->out->path, &k->out->text, &k->out->group};
     *k->out = *item;
     k->found = true;
-    for (size_t i = 0; i < 4; i++) keep(lines, from[i], &at[i]);
-    if (lines->failed) return SCANT_ENOMEM;
-    const char **to[] = {&k->out->id, &k->out->path, &k->out->text, &k->out->group};
     for (size_t i = 0; i < 4; i++)
-        *to[i] = at[i] == SIZE_MAX ? NULL : lines->data + at[i];
+        if (from[i]) {
+            *to[i] = scant__arena_strdup(&k->project->item, from[i]);
+            if (!*to[i]) return SCANT_ENOMEM;
+        }
     return SCANT_OK;
 }
 
 scant_status scant_project_item(scant_project *project, size_t item, scant_item *out) {
     keeping k = {project, out, false};
     *out = (scant_item){.label = -1};
-    scant__text_end(&project->lines);
-    scant__text_init(&project->lines, project->ctx);
+    scant__arena_end(&project->item);
     if (item < INT64_MAX / 2) TRY(scant_project_items(project, item, 1, keep_item, &k));
     if (!k.found)
         return scant__fail(project->ctx, SCANT_ENOTFOUND, "there is no item %zu", item);
@@ -102,42 +91,24 @@ scant_status scant_project_item(scant_project *project, size_t item, scant_item 
 
 /* ---- labels ------------------------------------------------------------------------ */
 
-typedef struct labelling {
-    int64_t *labels;
-    size_t n, classes;
-} labelling;
-
-static scant_status take_label(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const labelling *l = arg;
-    int64_t item = sqlite3_column_int64(row, 0), label = sqlite3_column_int64(row, 1);
-    if (item < 0 || label >= (int64_t)l->classes)
-        return store_damaged(project, "an item's label");
-    if ((uint64_t)item < l->n) l->labels[item] = label;
-    return SCANT_OK;
-}
-
-static scant_status copy_label(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const labelling *l = arg;
-    uint64_t item = (uint64_t)sqlite3_column_int64(row, 0);
-    uint64_t original = (uint64_t)sqlite3_column_int64(row, 1);
-    (void)project;
-    if (item < l->n && original < l->n) l->labels[item] = l->labels[original];
-    return SCANT_OK;
-}
-
-static scant_status read_labels(scant_project *project, void *arg) {
-    labelling *l = arg;
-    TRY(store_classes(project, &l->classes));
-    for (size_t i = 0; i < l->n; i++) l->labels[i] = -1;
-    TRY(store_each(project,
-                   "SELECT item, label FROM states JOIN items USING (item)"
-                   " WHERE label >= 0 AND withheld <> " SQL_WITHHELD,
-                   STORE_NONE, take_label, l));
-    return store_each(project,
-                      "SELECT item, copy_of FROM items WHERE copy_of IS NOT NULL",
-                      STORE_NONE, copy_label, l);
-}
-
 scant_status scant_project_labels(scant_project *project, int64_t *labels, size_t n) {
-    return store_read(project, read_labels, &(labelling){.labels = labels, .n = n});
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_READ);
+    size_t classes;
+    TRY(store_classes(project, &classes));
+    for (size_t i = 0; i < n; i++) labels[i] = -1;
+    STORE_EACH(row, project,
+               "SELECT item, label FROM states JOIN items USING (item)"
+               " WHERE label >= 0 AND withheld <> " SQL_WITHHELD) {
+        int64_t item = store_integer(row, 0), label = store_integer(row, 1);
+        if (item < 0 || label >= (int64_t)classes)
+            return store_damaged(project, "an item's label");
+        if ((uint64_t)item < n) labels[item] = label;
+    }
+    STORE_EACH(row, project,
+               "SELECT item, copy_of FROM items WHERE copy_of IS NOT NULL") {
+        uint64_t item = (uint64_t)store_integer(row, 0);
+        uint64_t original = (uint64_t)store_integer(row, 1);
+        if (item < n && original < n) labels[item] = labels[original];
+    }
+    return store_commit(&tx);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The handle of a project: opening, basic facts, closing.
+ * The handle of a project: opening, constant members, closing.
  *
- * Opening reads a few rows, however many items there are. The file is untrusted input:
- * its schema can only call SQLite's harmless functions, and numbers are checked before
- * they are used as indices.
+ * Opening reads a few rows, independent of the number of items. The file is untrusted
+ * input: its schema may only call functions that SQLite marks innocuous, and numbers are
+ * checked before they are used as indices.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "data/file.h"
-#include "data/paths.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 
@@ -38,10 +37,6 @@ scant_ctx *store_ctx(const scant_project *project) { return project->ctx; }
 const char *store_dir(const scant_project *project) { return project->dir; }
 uint64_t store_seed(const scant_project *project) { return project->seed; }
 
-char *store_path(scant_project *project, const char *name) {
-    return scant__path_join(project->ctx, project->dir, name);
-}
-
 void **store_attached(scant_project *project, store_slot slot,
                       void (*detach)(void *attached)) {
     project->detach[slot] = detach;
@@ -53,50 +48,48 @@ const char *store_backbone(scant_project *project, const char **weights) {
     return project->backbone;
 }
 
-scant_status store_items(scant_project *project, size_t *n) {
-    int64_t last;
-    TRY(store_one(project, "SELECT max(item) FROM items", STORE_NONE, -1, &last));
-    if (last < -1 || last >= INT64_MAX / 2)
-        return store_damaged(project, "an item's number");
+/* The number of rows numbered 0 to last (-1: none); fails unless last < limit. */
+static scant_status count_rows(scant_project *project, int64_t last, int64_t limit,
+                               const char *what, size_t *n) {
+    if (last < -1 || last >= limit) return store_damaged(project, what);
     *n = (size_t)(last + 1);
     return SCANT_OK;
 }
 
+scant_status store_items(scant_project *project, size_t *n) {
+    int64_t last = TRY_ONE(project, -1, "SELECT max(item) FROM items");
+    return count_rows(project, last, INT64_MAX / 2, "an item's number", n);
+}
+
 scant_status store_classes(scant_project *project, size_t *n) {
-    int64_t last;
-    TRY(store_one(project, "SELECT max(class) FROM classes", STORE_NONE, -1, &last));
-    if (last < -1 || last >= INT32_MAX) return store_damaged(project, "a class's number");
-    *n = (size_t)(last + 1);
-    return SCANT_OK;
+    int64_t last = TRY_ONE(project, -1, "SELECT max(class) FROM classes");
+    return count_rows(project, last, INT32_MAX, "a class's number", n);
 }
 
 /* ---- meta -------------------------------------------------------------------------- */
 
-scant_status store_meta_set(scant_project *project, const char *key, const char *value) {
+scant_status store_meta_set(scant_project *project, const char *key, store_value value) {
     return store_do(project,
                     "INSERT INTO meta (key, value) VALUES (?1, ?2)"
                     " ON CONFLICT (key) DO UPDATE SET value = ?2",
-                    STORE_VALUES(store_text(key), store_text(value)));
+                    store_text(key), value);
 }
 
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
                                int64_t *out) {
-    return store_one(project, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1",
-                     STORE_VALUES(store_text(key)), otherwise, out);
+    *out = TRY_ONE(project, otherwise,
+                   "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1",
+                   store_text(key));
+    return SCANT_OK;
 }
 
-/* *out is new; NULL if there is no such key. */
-static scant_status meta_text(scant_project *project, const char *key, char **out) {
-    sqlite3_stmt *statement;
-    bool row;
-    *out = NULL;
-    TRY(store_first(project, "SELECT value FROM meta WHERE key = ?1",
-                    STORE_VALUES(store_text(key)), &statement, &row));
-    if (!row) return SCANT_OK;
-    const char *text = store_string(statement, 0);
-    *out = store_strdup(project->ctx, text ? text : "");
-    store_end(statement);
-    return *out ? SCANT_OK : SCANT_ENOMEM;
+/* *out stays unchanged if there is no such key. */
+static scant_status meta_text(scant_project *project, const char *key, const char **out) {
+    STORE_EACH(row, project, "SELECT value FROM meta WHERE key = ?1", store_text(key)) {
+        *out = scant__arena_strdup(&project->arena, store_name(row, 0));
+        if (!*out) return SCANT_ENOMEM;
+    }
+    return SCANT_OK;
 }
 
 scant_status store_facts_read(scant_project *project) {
@@ -120,13 +113,13 @@ static int wait_for_others(void *arg, int tries) {
     const long least = 200000, most = 4000000; /* nanoseconds */
     long nap = least * (1 + tries);
     (void)arg;
-    if (tries >= STORE_WAIT_SECONDS * 250) return 0; /* ignores the short first naps */
+    if (tries >= STORE_WAIT_SECONDS * 250) return 0; /* at 4 ms each */
     nanosleep(&(struct timespec){.tv_nsec = nap < most ? nap : most}, NULL);
     return 1;
 }
 
 static scant_status configure(scant_project *project) {
-    project->sync = STORE_SYNC_FULL;
+    project->sync = STORE_WRITE;
     sqlite3_busy_handler(project->db, wait_for_others, NULL);
     sqlite3_extended_result_codes(project->db, 1);
     sqlite3_db_config(project->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -159,9 +152,9 @@ static scant_status open_database(scant_project *project, const char *dir, bool 
     char real[PATH_MAX];
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     if (create) flags |= SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE;
-    project->dir = store_strdup(project->ctx, realpath(dir, real) ? real : dir);
+    project->dir = scant__arena_strdup(&project->arena, realpath(dir, real) ? real : dir);
     if (!project->dir) return SCANT_ENOMEM;
-    project->file = store_path(project, "project.db");
+    project->file = scant__arena_format(&project->arena, "%s/project.db", project->dir);
     if (!project->file) return SCANT_ENOMEM;
     if (!create) TRY(no_project(project->ctx, dir, project->file));
     int code = sqlite3_open_v2(project->file, &project->db, flags, NULL);
@@ -175,32 +168,27 @@ static scant_status open_database(scant_project *project, const char *dir, bool 
 
 scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
                                scant_project **out) {
-    *out = NULL;
+    AUTO(scant_project_auto)
     scant_project *project = scant__zalloc(ctx, 1, sizeof *project);
+    *out = NULL;
     if (!project) return SCANT_ENOMEM;
-    project->ctx = ctx;
-    scant__text_init(&project->lines, ctx);
-    scant_status status = open_database(project, dir, create);
-    if (status == SCANT_OK)
-        *out = project;
-    else
-        scant_project_free(project);
-    return status;
-}
-
-static scant_status check_file(scant_project *project) {
-    TRY(store_schema_check(project)); /* before anything is written */
-    TRY(store_script(project, "PRAGMA journal_mode = WAL"));
-    return store_facts_read(project);
+    project->ctx = project->arena.ctx = project->item.ctx = ctx;
+    TRY(open_database(project, dir, create));
+    *out = project;
+    project = NULL;
+    return SCANT_OK;
 }
 
 scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project **out) {
-    TRY(store_handle_open(ctx, dir, false, out));
-    scant_status status = check_file(*out);
-    if (status == SCANT_OK) return SCANT_OK;
-    scant_project_free(*out);
+    AUTO(scant_project_auto) scant_project *project = NULL;
     *out = NULL;
-    return status;
+    TRY(store_handle_open(ctx, dir, false, &project));
+    TRY(store_schema_check(project)); /* before anything is written */
+    TRY(store_script(project, "PRAGMA journal_mode = WAL"));
+    TRY(store_facts_read(project));
+    *out = project;
+    project = NULL;
+    return SCANT_OK;
 }
 
 void scant_project_free(scant_project *project) {
@@ -212,17 +200,11 @@ void scant_project_free(scant_project *project) {
         sqlite3_finalize(project->cached[i].statement);
     sqlite3_close_v2(project->db);
     for (size_t i = 0; i < STORE_KEYS; i++) scant__free(ctx, project->values[i]);
-    for (size_t i = 0; i < project->n_classes; i++) scant__free(ctx, project->classes[i]);
     scant__free(ctx, project->classes);
     scant__free(ctx, project->person);
-    scant__text_end(&project->lines);
-    scant__names_end(ctx, &project->unknown_ids);
+    scant__arena_end(&project->item);
+    scant__names_end(&project->unknown_ids);
     scant__free(ctx, (void *)project->unknown_list);
-    scant__free(ctx, project->kind);
-    scant__free(ctx, project->key);
-    scant__free(ctx, project->backbone);
-    scant__free(ctx, project->weights);
-    scant__free(ctx, project->dir);
-    scant__free(ctx, project->file);
+    scant__arena_end(&project->arena);
     scant__free(ctx, project);
 }

@@ -21,8 +21,8 @@ static bool is_in(uint32_t code, const range *ranges, size_t n) {
     return false;
 }
 
-/* Characters that are invisible at the end of a name: Unicode's White_Space, and those
- * without width or shape. Between others some have a meaning. */
+/* Characters that are invisible at the ends of a name: Unicode's White_Space, and those
+ * without width or shape. Inside a name some have a meaning. */
 static bool is_blank(uint32_t code) {
     static const range blanks[] = {{0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},
                                    {0xa0, 0xa0},     {0xad, 0xad},     {0x34f, 0x34f},
@@ -33,14 +33,14 @@ static bool is_blank(uint32_t code) {
     return is_in(code, blanks, sizeof blanks / sizeof *blanks);
 }
 
-/* Unicode's Bidi_Control: changes the direction of the text that follows. */
+/* Unicode's Bidi_Control: changes the writing direction of the following text. */
 static bool is_bidi(uint32_t code) {
     static const range bidi[] = {
         {0x61c, 0x61c}, {0x200e, 0x200f}, {0x202a, 0x202e}, {0x2066, 0x2069}};
     return is_in(code, bidi, sizeof bidi / sizeof *bidi);
 }
 
-/* Of ASCII and Latin 1, and Unicode's line and paragraph separators. */
+/* Control characters of ASCII and Latin 1, and Unicode's line and paragraph ends. */
 static bool is_control(uint32_t code) {
     static const range controls[] = {{0, 0x1f}, {0x7f, 0x9f}, {0x2028, 0x2029}};
     return is_in(code, controls, sizeof controls / sizeof *controls);
@@ -105,85 +105,56 @@ scant_status store_person_check(scant_ctx *ctx, const char *name) {
     return check_text(ctx, "a person's name", STORE_PERSON, name);
 }
 
+/* Finds a person by name; 0: there is none. */
 static scant_status find_person(scant_project *project, const char *name,
-                                int64_t *person) {
-    return store_one(project, "SELECT person FROM people WHERE name = ?1",
-                     STORE_VALUES(store_text(name)), 0, person);
-}
-
-scant_status store_person_put(scant_project *project, const char *name, size_t *person) {
-    int64_t number;
-    TRY(store_person_check(project->ctx, name));
-    TRY(find_person(project, name, &number));
-    if (!number) {
-        TRY(store_do(project, "INSERT INTO people (name) VALUES (?1)",
-                     STORE_VALUES(store_text(name))));
-        number = sqlite3_last_insert_rowid(project->db);
-    }
-    *person = (size_t)number;
+                                size_t *person) {
+    *person = (size_t)TRY_ONE(project, 0, "SELECT person FROM people WHERE name = ?1",
+                              store_text(name));
     return SCANT_OK;
 }
 
-typedef struct naming {
-    const char *name;
-    size_t number;
-} naming;
-
-static scant_status put_person(scant_project *project, void *arg) {
-    naming *n = arg;
-    return store_person_put(project, n->name, &n->number);
+scant_status store_person_put(scant_project *project, const char *name, size_t *person) {
+    TRY(store_person_check(project->ctx, name));
+    TRY(find_person(project, name, person));
+    if (*person) return SCANT_OK;
+    TRY(store_do(project, "INSERT INTO people (name) VALUES (?1)", store_text(name)));
+    *person = (size_t)sqlite3_last_insert_rowid(project->db);
+    return SCANT_OK;
 }
 
 scant_status scant_project_person(scant_project *project, const char *name,
                                   size_t *person) {
-    naming n = {name, 0};
-    int64_t known;
     TRY(store_person_check(project->ctx, name));
-    TRY(find_person(project, name, &known)); /* the usual case needs no lock */
-    if (known)
-        n.number = (size_t)known;
-    else
-        TRY(store_write(project, put_person, &n));
-    *person = n.number;
+    TRY(find_person(project, name, person));
+    if (*person) return SCANT_OK; /* the usual case needs no lock */
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    TRY(store_person_put(project, name, person));
+    return store_commit(&tx);
+}
+
+static scant_status read_name(scant_project *project, size_t person) {
+    STORE_EACH(row, project, "SELECT name FROM people WHERE person = ?1",
+               store_size(person))
+        project->person = store_strdup(project->ctx, store_name(row, 0));
     return SCANT_OK;
 }
 
 const char *scant_project_person_name(scant_project *project, size_t person) {
-    sqlite3_stmt *statement;
-    bool row;
     scant__free(project->ctx, project->person);
     project->person = NULL;
-    if (person > INT64_MAX ||
-        store_ask(project, "SELECT name FROM people WHERE person = ?1",
-                  STORE_VALUES(store_size(person)), &statement) != SCANT_OK ||
-        store_row(project, statement, &row) != SCANT_OK || !row)
-        return NULL;
-    const char *name = store_string(statement, 0);
-    if (name) project->person = store_strdup(project->ctx, name);
-    store_end(statement);
+    if (person <= INT64_MAX) (void)read_name(project, person);
     return project->person;
-}
-
-typedef struct listening {
-    scant_status (*fn)(void *user, const scant_person *person);
-    void *user;
-} listening;
-
-static scant_status give_person(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const listening *l = arg;
-    const char *name = store_string(row, 1);
-    (void)project;
-    return l->fn(l->user, &(scant_person){.person = store_count(row, 0),
-                                          .name = name ? name : "",
-                                          .answers = store_count(row, 2)});
 }
 
 scant_status scant_project_people(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_person *person),
                                   void *user) {
-    return store_each(project, "SELECT person, name, answers FROM people ORDER BY 1",
-                      STORE_NONE, give_person, &(listening){fn, user});
+    STORE_EACH(row, project, "SELECT person, name, answers FROM people ORDER BY 1")
+        TRY(fn(user, &(scant_person){.person = store_count(row, 0),
+                                     .name = store_name(row, 1),
+                                     .answers = store_count(row, 2)}));
+    return SCANT_OK;
 }
 
 /* ---- classes ----------------------------------------------------------------------- */
@@ -194,9 +165,8 @@ scant_status store_class_check(scant_ctx *ctx, const char *name) {
 
 scant_status store_class_find(scant_project *project, const char *name, bool *there,
                               size_t *label) {
-    int64_t number;
-    TRY(store_one(project, "SELECT class FROM classes WHERE name = ?1",
-                  STORE_VALUES(store_text(name)), -1, &number));
+    int64_t number = TRY_ONE(project, -1, "SELECT class FROM classes WHERE name = ?1",
+                             store_text(name));
     *there = number >= 0;
     *label = *there ? (size_t)number : 0;
     return SCANT_OK;
@@ -222,47 +192,34 @@ scant_status store_class_put(scant_project *project, const char *name, size_t *l
                            name);
     TRY(store_classes(project, label));
     return store_do(project, "INSERT INTO classes (class, name) VALUES (?1, ?2)",
-                    STORE_VALUES(store_size(*label), store_text(name)));
-}
-
-static scant_status put_class(scant_project *project, void *arg) {
-    naming *n = arg;
-    scant__text text;
-    TRY(store_class_put(project, n->name, &n->number));
-    scant__text_init(&text, project->ctx);
-    scant__text_addf(&text, "{\"label\": %zu, \"name\": ", n->number);
-    scant__text_json(&text, n->name);
-    scant__text_add(&text, "}");
-    return store_event_take(project, "class", &text);
+                    store_size(*label), store_text(name));
 }
 
 scant_status scant_project_class_add(scant_project *project, const char *name,
                                      size_t *label) {
-    naming n = {name, 0};
-    TRY(store_write(project, put_class, &n));
-    if (label) *label = n.number;
-    return SCANT_OK;
-}
-
-static scant_status read_class(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const char *name = store_string(row, 0);
-    void *block = project->classes;
-    (void)arg;
-    scant_status status = scant__grow(project->ctx, &block, &project->class_room,
-                                      project->n_classes + 1, sizeof *project->classes);
-    project->classes = block;
-    if (status != SCANT_OK) return status;
-    char *copy = store_strdup(project->ctx, name ? name : "");
-    if (!copy) return SCANT_ENOMEM;
-    project->classes[project->n_classes++] = copy;
+    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    size_t number;
+    TRY(store_class_put(project, name, &number));
+    scant__text_addf(&text, "{\"label\": %zu, \"name\": ", number);
+    scant__text_json(&text, name);
+    scant__text_add(&text, "}");
+    TRY(store_event_add(project, "class", &text));
+    TRY(store_commit(&tx));
+    if (label) *label = number;
     return SCANT_OK;
 }
 
 /* Classes are only ever added, so cached names stay valid. */
 static scant_status read_classes(scant_project *project) {
-    return store_each(project,
-                      "SELECT name FROM classes WHERE class >= ?1 ORDER BY class",
-                      STORE_VALUES(store_size(project->n_classes)), read_class, NULL);
+    STORE_EACH(row, project, "SELECT name FROM classes WHERE class >= ?1 ORDER BY class",
+               store_size(project->n_classes)) {
+        const char *name = scant__arena_strdup(&project->arena, store_name(row, 0));
+        if (!name) return SCANT_ENOMEM;
+        TRY_PUSH(project->ctx, project->classes, project->n_classes, project->class_room,
+                 name);
+    }
+    return SCANT_OK;
 }
 
 const char *scant_project_class(scant_project *project, size_t label) {
@@ -274,9 +231,8 @@ const char *scant_project_class(scant_project *project, size_t label) {
 
 scant_status store_item_find(scant_project *project, const char *id, bool *there,
                              size_t *item) {
-    int64_t number;
-    TRY(store_one(project, "SELECT item FROM items WHERE id = ?1",
-                  STORE_VALUES(store_text(id)), -1, &number));
+    int64_t number =
+        TRY_ONE(project, -1, "SELECT item FROM items WHERE id = ?1", store_text(id));
     *there = number >= 0;
     *item = *there ? (size_t)number : 0;
     return SCANT_OK;

@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An item's image for browsers. Images of files are cached in cache/pictures by item and
- * size, as decoding a photograph takes long; a newer file is decoded again. The folder
- * can be deleted at any time. A cache that cannot be read or written only costs time.
+ * Encodes an item's image for browsers. Images from files are cached in cache/pictures by
+ * item and size, because decoding photographs is slow; a file newer than its cached image
+ * is decoded again. The folder can be deleted at any time; errors of it are ignored.
  */
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/dataset.h"
 #include "data/file.h"
-#include "data/paths.h"
 #include "scant/project.h"
-#include "store/samples.h"
-#include "store/store_int.h"
+#include "store/content.h"
 
-enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* items whose images share a folder */
+enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* bytes of a file; items per folder */
 
 typedef struct asked {
     scant_project *project;
+    scant__arena arena;
     size_t item, most;
     store_kind kind;
-    scant__names source; /* its path, and the item's below it */
+    const char *source, *path; /* the source's path; the file's, below it or absolute */
     size_t row;
+    const char *cache_folder, *cache;
     void **bytes;
     size_t *size;
     const char **type;
@@ -33,65 +31,52 @@ typedef struct asked {
 
 /* ---- the item ---------------------------------------------------------------------- */
 
-static scant_status no_picture(const asked *a, const char *why) {
-    return scant__fail(a->project->ctx, SCANT_EINPUT, "item %zu has no image%s", a->item,
-                       why);
-}
-
-static scant_status keep_row(asked *a, sqlite3_stmt *s) {
-    scant_ctx *ctx = a->project->ctx;
-    const char *source = store_string(s, 1), *path = store_string(s, 2);
-    int64_t kind = sqlite3_column_int64(s, 0);
-    a->kind = (store_kind)kind;
-    a->row = store_count(s, 3);
-    if (kind == STORE_FEATURES) return no_picture(a, ": it is a feature row");
-    if (!source || (kind != STORE_FILES && kind != STORE_ARRAY))
+static scant_status read_row(asked *a, store_cursor row) {
+    const char *source = store_string(row, 1), *path = store_string(row, 2);
+    a->kind = (store_kind)store_integer(row, 0);
+    a->row = store_count(row, 3);
+    if (a->kind == STORE_FEATURES)
+        return scant__fail(a->project->ctx, SCANT_EINPUT,
+                           "item %zu has no image: it is a feature row", a->item);
+    if (!source || (a->kind != STORE_FILES && a->kind != STORE_ARRAY))
         return store_damaged(a->project, "an item's source");
-    TRY(scant__names_add(ctx, &a->source, source, strlen(source)));
-    if (kind == STORE_ARRAY) return SCANT_OK;
-    if (!path || scant__path_goes_up(path))
+    if (a->kind == STORE_FILES && (!path || scant__path_goes_up(path)))
         return store_damaged(a->project, "an item's path");
-    return scant__names_add(ctx, &a->source, path, strlen(path));
+    a->source = scant__arena_strdup(&a->arena, source);
+    a->path = scant__arena_strdup(&a->arena, path ? path : "");
+    return a->source && a->path ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status find_item(asked *a) {
-    sqlite3_stmt *s;
-    bool row = false;
-    if (a->item <= INT64_MAX) {
-        TRY(store_first(a->project,
-                        "SELECT kind, sources.path, items.path, row"
-                        " FROM items JOIN sources USING (source) WHERE item = ?1",
-                        STORE_VALUES(store_size(a->item)), &s, &row));
-    }
-    if (!row)
-        return scant__fail(a->project->ctx, SCANT_ENOTFOUND, "there is no item %zu",
-                           a->item);
-    scant_status status = keep_row(a, s);
-    store_end(s);
-    return status;
+    if (a->item <= INT64_MAX)
+        STORE_EACH(row, a->project,
+                   "SELECT kind, sources.path, items.path, row"
+                   " FROM items JOIN sources USING (source) WHERE item = ?1",
+                   store_size(a->item))
+            return read_row(a, row);
+    return scant__fail(a->project->ctx, SCANT_ENOTFOUND, "there is no item %zu", a->item);
 }
 
 /* ---- the cache --------------------------------------------------------------------- */
 
 /* File names have no extension, so that a folder of images that contains the project
  * does not list them as new images. */
-static bool cache_path(const asked *a, char folder[PATH_MAX], char path[PATH_MAX]) {
-    int n = snprintf(folder, PATH_MAX, "%s/cache/pictures/%zu", a->project->dir,
-                     a->item / A_FOLDER);
-    if (n < 0 || n >= PATH_MAX) return false;
-    n = snprintf(path, PATH_MAX, "%s/%zu-%zu", folder, a->item, a->most);
-    return n > 0 && n < PATH_MAX;
+static scant_status name_cache(asked *a) {
+    a->cache_folder = scant__arena_format(&a->arena, "%s/cache/pictures/%zu",
+                                          a->project->dir, a->item / A_FOLDER);
+    if (!a->cache_folder) return SCANT_ENOMEM;
+    a->cache =
+        scant__arena_format(&a->arena, "%s/%zu-%zu", a->cache_folder, a->item, a->most);
+    return a->cache ? SCANT_OK : SCANT_ENOMEM;
 }
 
 /* Whether the cached image is not older than the file. */
-static bool is_fresh(const asked *a, const struct stat *cached) {
-    char file[PATH_MAX];
+static bool is_fresh(asked *a, const struct stat *cached) {
     struct stat st;
-    const char *folder = scant__names_get(&a->source, 0);
-    const char *path = scant__names_get(&a->source, 1);
-    int n = *path == '/' ? snprintf(file, sizeof file, "%s", path)
-                         : snprintf(file, sizeof file, "%s/%s", folder, path);
-    if (n < 0 || (size_t)n >= sizeof file) return false;
+    const char *file = *a->path == '/'
+                           ? a->path
+                           : scant__arena_format(&a->arena, "%s/%s", a->source, a->path);
+    if (!file) return false;
     if (stat(file, &st) != 0) return true; /* the file is gone: show the cached image */
     if (st.st_mtim.tv_sec != cached->st_mtim.tv_sec)
         return st.st_mtim.tv_sec < cached->st_mtim.tv_sec;
@@ -104,16 +89,7 @@ static const char *type_of(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-static bool read_whole(int fd, unsigned char *out, size_t size) {
-    for (size_t got = 0; got < size;) {
-        ssize_t n = read(fd, out + got, size - got);
-        if (n <= 0) return false;
-        got += (size_t)n;
-    }
-    return true;
-}
-
-static bool take_open(const asked *a, int fd) {
+static bool take_open(asked *a, int fd) {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
         st.st_size > LARGEST || !is_fresh(a, &st))
@@ -121,7 +97,8 @@ static bool take_open(const asked *a, int fd) {
     size_t size = (size_t)st.st_size;
     unsigned char *bytes = scant__alloc(a->project->ctx, size, 1);
     if (!bytes) return false;
-    *a->type = read_whole(fd, bytes, size) ? type_of(bytes, size) : NULL;
+    bool whole = store_read_at(fd, bytes, size, 0) == (ssize_t)size;
+    *a->type = whole ? type_of(bytes, size) : NULL;
     if (!*a->type) {
         scant__free(a->project->ctx, bytes);
         return false;
@@ -131,10 +108,8 @@ static bool take_open(const asked *a, int fd) {
     return true;
 }
 
-static bool take_cached(const asked *a) {
-    char folder[PATH_MAX], path[PATH_MAX];
-    if (!cache_path(a, folder, path)) return false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+static bool take_cached(asked *a) {
+    int fd = open(a->cache, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     bool taken = take_open(a, fd);
     close(fd);
@@ -142,12 +117,11 @@ static bool take_cached(const asked *a) {
 }
 
 static void keep(const asked *a) {
-    char folder[PATH_MAX], path[PATH_MAX];
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;
-    if (*a->size > LARGEST || !cache_path(a, folder, path)) return;
-    if (scant__folder_make(ctx, folder) != SCANT_OK) return;
-    if (scant__outfile_open(ctx, path, &file) != SCANT_OK) return;
+    if (*a->size > LARGEST) return;
+    if (scant__folder_make(ctx, a->cache_folder) != SCANT_OK) return;
+    if (scant__outfile_open(ctx, a->cache, &file) != SCANT_OK) return;
     file.passing = true;
     if (scant__outfile_write(&file, *a->bytes, *a->size) != SCANT_OK)
         scant__outfile_abandon(&file);
@@ -155,39 +129,42 @@ static void keep(const asked *a) {
         (void)scant__outfile_commit(&file);
 }
 
-/* ---- making it --------------------------------------------------------------------- */
+/* ---- decoding and encoding --------------------------------------------------------- */
 
 static scant_status make_file(const asked *a) {
+    AUTO(scant__names_end) scant__names one = {0};
+    AUTO(scant_data_auto) scant_data *data = NULL;
     scant_ctx *ctx = a->project->ctx;
-    const char *path = scant__names_get(&a->source, 1);
-    scant__names one = {0};
-    scant_data *data = NULL;
-    scant_status status = scant__names_add(ctx, &one, path, strlen(path));
-    if (status == SCANT_OK)
-        status =
-            scant__data_open_files(ctx, scant__names_get(&a->source, 0), &one, 0, &data);
-    if (status == SCANT_OK)
-        status = scant__data_image_file(data, 0, a->most, a->bytes, a->size, a->type);
-    scant_data_free(data);
-    scant__names_end(ctx, &one);
-    return status;
+    TRY(scant__names_add(ctx, &one, a->path, strlen(a->path)));
+    TRY(scant__data_open_files(ctx, a->source, &one, 0, &data));
+    return scant__data_image_file(data, 0, a->most, a->bytes, a->size, a->type);
 }
 
 static scant_status make_row(const asked *a) {
     const scant_data *data;
-    const char *path = scant__names_get(&a->source, 0);
-    TRY(store_open_pictures(a->project, path, &data));
+    TRY(store_open_pictures(a->project, a->source, &data));
     if (a->row >= scant_data_count(data))
         return scant__fail(
             a->project->ctx, SCANT_EINPUT,
             "%s: item %zu is its row %zu (counted from 0), but it has only %zu rows",
-            path, a->item, a->row, scant_data_count(data));
+            a->source, a->item, a->row, scant_data_count(data));
     return scant__data_image_file(data, a->row, a->most, a->bytes, a->size, a->type);
+}
+
+static scant_status make(asked *a) {
+    TRY(find_item(a));
+    if (a->kind == STORE_ARRAY) return make_row(a);
+    TRY(name_cache(a));
+    if (take_cached(a)) return SCANT_OK;
+    TRY(make_file(a));
+    keep(a);
+    return SCANT_OK;
 }
 
 scant_status scant_project_picture(scant_project *project, size_t item, size_t most,
                                    void **bytes, size_t *size, const char **type) {
     asked a = {.project = project,
+               .arena = {.ctx = project->ctx},
                .item = item,
                .most = most,
                .bytes = bytes,
@@ -195,13 +172,7 @@ scant_status scant_project_picture(scant_project *project, size_t item, size_t m
                .type = type};
     *bytes = NULL;
     *size = 0;
-    scant_status status = find_item(&a);
-    if (status == SCANT_OK && a.kind == STORE_ARRAY) {
-        status = make_row(&a);
-    } else if (status == SCANT_OK && !take_cached(&a)) {
-        status = make_file(&a);
-        if (status == SCANT_OK) keep(&a);
-    }
-    scant__names_end(project->ctx, &a.source);
+    scant_status status = make(&a);
+    scant__arena_end(&a.arena);
     return status;
 }

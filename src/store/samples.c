@@ -1,27 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources as samples and as feature rows. Images stay in their files; arrays are mapped
- * where possible. The last array stays open with the handle: callers read many rows, and
- * opening may unpack it.
+ * Reads sources of items as samples and as feature rows. Images stay in their files;
+ * arrays are memory-mapped where possible. The last array stays open with the handle,
+ * because callers read many rows and opening may decompress it.
  *
- * Files may have changed since they were added: missing rows are SCANT_EINPUT.
+ * Files may have changed since they were added: SCANT_EINPUT if rows are missing.
  */
-#include "store/samples.h"
-
 #include <string.h>
 #include <sys/stat.h>
 
 #include "data/dataset.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "scant/project.h"
 #include "store/store_int.h"
+
+/* ---- sources ------------------------------------------------------------------------
+ */
+
+scant_status store_sources(scant_project *project, scant__arena *arena,
+                           store_source **out, size_t *n) {
+    size_t items, next = 0; /* next: the first item not covered by a source so far */
+    TRY(store_items(project, &items));
+    int64_t room = TRY_ONE(project, 0, "SELECT count(*) FROM sources");
+    *out = TRY_NEW(arena, store_source, (size_t)room);
+    *n = 0;
+    STORE_EACH(row, project,
+               "SELECT source, kind, path, first, count FROM sources"
+               " ORDER BY first, source") {
+        store_source source = {.number = store_count(row, 0),
+                               .kind = (store_kind)store_integer(row, 1),
+                               .path = store_string(row, 2),
+                               .first = store_count(row, 3),
+                               .count = store_count(row, 4)};
+        /* Sources that were added after the items were counted are left out. */
+        if (source.first >= items && next == items) continue;
+        /* Callers index arrays with these numbers. */
+        if (source.first != next || source.count > items - next || !source.path ||
+            *n == (size_t)room || source.kind < STORE_FILES ||
+            source.kind > STORE_FEATURES)
+            return store_damaged(project, "sources and items do not agree");
+        next += source.count;
+        source.path = scant__arena_strdup(arena, source.path);
+        if (!source.path) return SCANT_ENOMEM;
+        (*out)[(*n)++] = source;
+    }
+    return SCANT_OK;
+}
+
+scant_status store_rows(scant_project *project, size_t first, size_t count,
+                        size_t *rows) {
+    size_t n = 0;
+    STORE_EACH(row, project,
+               "SELECT item, row FROM items WHERE item >= ?1 AND item < ?2 ORDER BY item",
+               store_size(first), store_size(first + count)) {
+        if (n >= count || store_count(row, 0) != first + n ||
+            store_integer_or(row, 1, -1) < 0)
+            return store_damaged(project, "an item has no row");
+        rows[n++] = store_count(row, 1);
+    }
+    return n == count ? SCANT_OK : store_damaged(project, "items are missing");
+}
 
 /* ---- the open array ---------------------------------------------------------------- */
 
 typedef struct opened {
     scant_ctx *ctx;
     char *path;
-    struct stat as;     /* the file when it was opened */
+    struct stat as;     /* the file's status when it was opened */
     scant_data *data;   /* images, or NULL */
     scant_array *array; /* features, or NULL */
 } opened;
@@ -39,7 +84,7 @@ static void detach(void *attached) {
     scant__free(o->ctx, o);
 }
 
-/* Whether another file has replaced it. A deleted file is still open. */
+/* Whether the file was replaced or modified. A deleted one is still open: false. */
 static bool is_replaced(const opened *o, const struct stat *now) {
     return now->st_ino && (o->as.st_ino != now->st_ino || o->as.st_dev != now->st_dev ||
                            o->as.st_size != now->st_size ||
@@ -47,7 +92,7 @@ static bool is_replaced(const opened *o, const struct stat *now) {
                            o->as.st_mtim.tv_nsec != now->st_mtim.tv_nsec);
 }
 
-/* The slot for a source; closes another source that it holds. */
+/* The handle's slot, empty or with this source; closes any other source in it. */
 static scant_status slot_for(scant_project *project, const char *path, opened **out) {
     void **slot = store_attached(project, STORE_OPENED, detach);
     if (!*slot) {
@@ -99,156 +144,96 @@ static scant_status row_gone(scant_project *project, const char *path, size_t it
         path, item, row, rows);
 }
 
-/* ---- sources ----------------------------------------------------------------------- */
-
-typedef struct listed {
-    scant__arena *arena;
-    store_source *sources;
-    size_t n, room;
-} listed;
-
-static scant_status keep_source(void *user, const store_source *source) {
-    listed *l = user;
-    if (l->n == l->room) {
-        size_t room = size_max(8, 2 * l->room);
-        store_source *more = scant__arena_alloc(l->arena, room, sizeof *more);
-        if (!more) return SCANT_ENOMEM;
-        if (l->n) memcpy(more, l->sources, l->n * sizeof *more);
-        l->sources = more;
-        l->room = room;
-    }
-    l->sources[l->n] = *source;
-    l->sources[l->n].path = scant__arena_strdup(l->arena, source->path);
-    return l->sources[l->n++].path ? SCANT_OK : SCANT_ENOMEM;
-}
-
 static scant_status list_sources(scant_project *project, scant__arena *arena,
-                                 listed *out) {
-    *out = (listed){.arena = arena};
-    TRY(store_sources(project, keep_source, out));
-    if (out->n) return SCANT_OK;
+                                 store_source **out, size_t *n) {
+    TRY(store_sources(project, arena, out, n));
+    if (*n) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_EUSAGE, "%s: has no items", project->dir);
 }
 
 /* ---- images ------------------------------------------------------------------------ */
 
-static scant_status take_path(scant_project *project, sqlite3_stmt *row, void *arg) {
-    const char *path = store_string(row, 0);
-    if (!path || scant__path_goes_up(path))
-        return store_damaged(project, "an item's path");
-    return scant__names_add(project->ctx, arg, path, strlen(path));
-}
-
-static scant_status list_paths(scant_project *project, const store_source *source,
-                               scant__names *names) {
-    TRY(store_each(project,
-                   "SELECT path FROM items WHERE item >= ?1 AND item < ?2 ORDER BY item",
-                   STORE_VALUES(store_size(source->first),
-                                store_size(source->first + source->count)),
-                   take_path, names));
-    if (names->count == source->count) return SCANT_OK;
-    return store_damaged(project, "items are missing");
-}
-
 static scant_status open_files(scant_project *project, const store_source *source,
                                size_t side, scant_data **out) {
-    scant__names names = {0};
-    scant_status status = list_paths(project, source, &names);
-    if (status == SCANT_OK)
-        status = scant__data_open_files(project->ctx, source->path, &names, side, out);
-    scant__names_end(project->ctx, &names);
-    return status;
-}
-
-/* Takes ownership of data, also on failure. */
-static scant_status take_rows(scant_project *project, const store_source *source,
-                              scant_data *data, size_t *rows, scant_data **out) {
-    size_t n = scant_data_count(data);
-    bool all = n == source->count;
-    scant_status status = store_rows(project, source, rows);
-    for (size_t i = 0; i < source->count && status == SCANT_OK; i++) {
-        all = all && rows[i] == i;
-        if (rows[i] >= n)
-            status = row_gone(project, source->path, source->first + i, rows[i], n);
+    AUTO(scant__names_end) scant__names names = {0};
+    STORE_EACH(row, project,
+               "SELECT path FROM items WHERE item >= ?1 AND item < ?2 ORDER BY item",
+               store_size(source->first), store_size(source->first + source->count)) {
+        const char *path = store_string(row, 0);
+        if (!path || scant__path_goes_up(path))
+            return store_damaged(project, "an item's path");
+        TRY(scant__names_add(project->ctx, &names, path, strlen(path)));
     }
-    if (status == SCANT_OK && !all)
-        return scant__data_subset(project->ctx, data, rows, source->count, out);
-    if (status == SCANT_OK)
-        *out = data;
-    else
-        scant_data_free(data);
-    return status;
+    if (names.count != source->count) return store_damaged(project, "items are missing");
+    return scant__data_open_files(project->ctx, source->path, &names, side, out);
 }
 
 static scant_status open_array(scant_project *project, const store_source *source,
                                size_t side, scant_data **out) {
-    scant_data *data;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
+    AUTO(scant_data_auto) scant_data *data = NULL;
     TRY(scant_data_open(project->ctx, source->path,
                         &(scant_data_opts){.unlabelled = 1, .side = side}, &data));
-    size_t *rows = scant__alloc(project->ctx, source->count, sizeof *rows);
-    if (!rows) {
-        scant_data_free(data);
-        return SCANT_ENOMEM;
+    size_t *rows = TRY_NEW(&arena, size_t, source->count);
+    TRY(store_rows(project, source->first, source->count, rows));
+    size_t n = scant_data_count(data);
+    bool all = n == source->count;
+    for (size_t i = 0; i < source->count; i++) {
+        all = all && rows[i] == i;
+        if (rows[i] >= n)
+            return row_gone(project, source->path, source->first + i, rows[i], n);
     }
-    scant_status status = take_rows(project, source, data, rows, out);
-    scant__free(project->ctx, rows);
-    return status;
+    scant_data *whole = data;
+    data = NULL;
+    *out = whole;
+    return all ? SCANT_OK
+               : scant__data_subset(project->ctx, whole, rows, source->count, out);
 }
 
-static scant_status open_source(scant_project *project, const store_source *source,
-                                size_t side, scant_data **out) {
-    *out = NULL;
-    switch (source->kind) {
-    case STORE_FILES:
-        return open_files(project, source, side, out);
-    case STORE_ARRAY:
-        return open_array(project, source, side, out);
-    default:
-        return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "%s: its items are feature rows, not images", project->dir);
-    }
+typedef struct part_list {
+    scant_data **all;
+    size_t n;
+} part_list;
+
+static void parts_end(part_list *parts) {
+    for (size_t i = 0; i < parts->n; i++) scant_data_free(parts->all[i]);
 }
 
 scant_status store_samples(scant_project *project, size_t side, scant_data **out) {
-    scant__arena arena;
-    listed sources;
-    scant_data **parts = NULL;
-    size_t n = 0;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
+    AUTO(parts_end) part_list parts = {0};
+    store_source *sources;
+    size_t n;
     *out = NULL;
-    scant__arena_init(&arena, project->ctx);
-    scant_status status = list_sources(project, &arena, &sources);
-    if (status == SCANT_OK) {
-        parts = scant__arena_alloc(&arena, sources.n, sizeof(scant_data *));
-        if (!parts) status = SCANT_ENOMEM;
+    TRY(list_sources(project, &arena, &sources, &n));
+    parts.all = TRY_ZERO(&arena, scant_data *, n);
+    for (size_t i = 0; i < n; i++) {
+        if (sources[i].kind == STORE_FEATURES)
+            return scant__fail(project->ctx, SCANT_EUSAGE,
+                               "%s: its items are feature rows, not images",
+                               project->dir);
+        TRY((sources[i].kind == STORE_FILES ? open_files : open_array)(
+            project, &sources[i], side, &parts.all[i]));
+        parts.n++;
     }
-    while (status == SCANT_OK && n < sources.n) {
-        status = open_source(project, &sources.sources[n], side, &parts[n]);
-        if (status == SCANT_OK) n++;
-    }
-    if (status == SCANT_OK)
-        status = scant__data_join(project->ctx, parts, n, out);
-    else
-        for (size_t i = 0; i < n; i++) scant_data_free(parts[i]);
-    scant__arena_end(&arena);
-    return status;
+    parts.n = 0;
+    return scant__data_join(project->ctx, parts.all, n, out);
 }
 
 /* ---- features ---------------------------------------------------------------------- */
 
 scant_status store_features_width(scant_project *project, size_t *width) {
-    scant__arena arena;
-    listed sources;
-    const scant_array *array = NULL;
-    scant__arena_init(&arena, project->ctx);
-    scant_status status = list_sources(project, &arena, &sources);
-    if (status == SCANT_OK && sources.sources[0].kind != STORE_FEATURES)
-        status = scant__fail(project->ctx, SCANT_EUSAGE,
-                             "%s: its items are images, not feature rows", project->dir);
-    if (status == SCANT_OK)
-        status = open_features(project, sources.sources[0].path, &array);
-    if (status == SCANT_OK) *width = scant_array_shape(array)[1];
-    scant__arena_end(&arena);
-    return status;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
+    store_source *sources;
+    size_t n;
+    const scant_array *array;
+    TRY(list_sources(project, &arena, &sources, &n));
+    if (sources[0].kind != STORE_FEATURES)
+        return scant__fail(project->ctx, SCANT_EUSAGE,
+                           "%s: its items are images, not feature rows", project->dir);
+    TRY(open_features(project, sources[0].path, &array));
+    *width = scant_array_shape(array)[1];
+    return SCANT_OK;
 }
 
 /* Reads features of items first .. first + count - 1, all of one source. */
@@ -256,8 +241,7 @@ static scant_status read_source(scant_project *project, const store_source *sour
                                 size_t first, size_t count, size_t width, size_t *rows,
                                 float *out) {
     const scant_array *array;
-    const store_source part = {.first = first, .count = count};
-    TRY(store_rows(project, &part, rows));
+    TRY(store_rows(project, first, count, rows));
     TRY(open_features(project, source->path, &array));
     const size_t *shape = scant_array_shape(array);
     if (shape[1] != width)
@@ -274,16 +258,16 @@ static scant_status read_source(scant_project *project, const store_source *sour
     return SCANT_OK;
 }
 
-static scant_status read_features(scant_project *project, scant__arena *arena,
-                                  size_t first, size_t count, float *out) {
-    listed sources;
-    size_t width, done = 0;
+scant_status store_features_read(scant_project *project, size_t first, size_t count,
+                                 float *out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
+    store_source *sources;
+    size_t n_sources, width, done = 0;
     TRY(store_features_width(project, &width));
-    TRY(list_sources(project, arena, &sources));
-    size_t *rows = scant__arena_alloc(arena, size_max(count, 1), sizeof *rows);
-    if (!rows) return SCANT_ENOMEM;
-    for (size_t i = 0; i < sources.n && done < count; i++) {
-        const store_source *s = &sources.sources[i];
+    TRY(list_sources(project, &arena, &sources, &n_sources));
+    size_t *rows = TRY_NEW(&arena, size_t, size_max(count, 1));
+    for (size_t i = 0; i < n_sources && done < count; i++) {
+        const store_source *s = &sources[i];
         size_t at = first + done;
         if (at >= s->first + s->count) continue;
         size_t n = size_min(count - done, s->first + s->count - at);
@@ -293,13 +277,4 @@ static scant_status read_features(scant_project *project, scant__arena *arena,
     if (done == count) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_ENOTFOUND, "%s: there is no item %zu",
                        project->dir, first + done);
-}
-
-scant_status store_features_read(scant_project *project, size_t first, size_t count,
-                                 float *out) {
-    scant__arena arena;
-    scant__arena_init(&arena, project->ctx);
-    scant_status status = read_features(project, &arena, first, count, out);
-    scant__arena_end(&arena);
-    return status;
 }

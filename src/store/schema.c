@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The schema; docs/store.md explains its tables. PRAGMA user_version is STORE_VERSION:
- * a change of the schema needs a new number, and code that brings databases of the number
- * before up to date.
+ * The schema; docs/store.md explains its tables. PRAGMA user_version is STORE_VERSION: a
+ * change of the schema needs a new number, and code that migrates databases of the
+ * previous number.
  */
 #include <stdio.h>
 
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* Items and what describes them. */
+/* Settings, classes, people, sources and items. */
 static const char items_sql[] =
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
     "  STRICT, WITHOUT ROWID;"
@@ -110,14 +110,12 @@ scant_status store_schema_create(scant_project *project) {
 }
 
 scant_status store_schema_check(scant_project *project) {
-    int64_t version, application;
-    TRY(store_one(project, "PRAGMA application_id", STORE_NONE, 0, &application));
-    if (application != STORE_APPLICATION)
+    if (TRY_ONE(project, 0, "PRAGMA application_id") != STORE_APPLICATION)
         return scant__fail(
             project->ctx, SCANT_EINPUT,
             "%s: is not the database of a scant project, but of another program",
             project->file);
-    TRY(store_one(project, "PRAGMA user_version", STORE_NONE, 0, &version));
+    int64_t version = TRY_ONE(project, 0, "PRAGMA user_version");
     if (version == STORE_VERSION) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_EINPUT,
                        version > STORE_VERSION

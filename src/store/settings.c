@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be set, in one table: its default, what it may be, what it is for. Only what
- * was set is stored.
+ * The settings of a project: one table of defaults, ranges and help. Only values that
+ * were set are stored.
  */
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/json.h"
@@ -91,12 +91,12 @@ static bool is_name(const scant_option *row) { return row == options; }
 
 /* ---- values ------------------------------------------------------------------------ */
 
-/* Names are shown on pages and in terminals. */
+/* Names are shown on web pages and in terminals. */
 static scant_status check_name(scant_ctx *ctx, const char *value) {
     for (const char *at = value; *at; at++)
         if ((unsigned char)*at < 32 || *at == 127)
             return scant__fail(ctx, SCANT_EUSAGE,
-                               "name has a control character, which it must not");
+                               "name must not contain a control character");
     if (strlen(value) > 200)
         return scant__fail(ctx, SCANT_EUSAGE, "name is longer than 200 bytes");
     return SCANT_OK;
@@ -131,78 +131,56 @@ scant_status store_setting_put(scant_project *project, const char *key,
     return store_do(project,
                     "INSERT INTO settings (key, value) VALUES (?1, ?2)"
                     " ON CONFLICT (key) DO UPDATE SET value = ?2",
-                    STORE_VALUES(store_text(key), store_text(value)));
+                    store_text(key), store_text(value));
 }
 
-/* Second opinions that are due follow from the setting. */
-static scant_status requeue(scant_project *project) {
-    sqlite3_stmt *rows;
-    bool row = true;
-    scant_status status = SCANT_OK;
-    TRY(store_open_rows(project, "SELECT DISTINCT item FROM answers", STORE_NONE, &rows));
-    while (status == SCANT_OK && row) {
-        status = store_row(project, rows, &row);
-        if (status == SCANT_OK && row)
-            status = store_refresh(project, store_count(rows, 0), 0);
-    }
-    store_close_rows(rows);
-    return status;
-}
+/* The settings that decide which items are in the audit set: audit_most, and whether
+ * audit_every is not 0 (`some`). */
+typedef struct audit_size {
+    double most; /* NaN: auto */
+    bool some;
+} audit_size;
 
-/* What the settings say of which items are withheld. How often they come up is no part of
- * it. */
-typedef struct withholding {
-    double most;
-    bool automatic, some;
-} withholding;
-
-static scant_status read_withholding(scant_project *project, withholding *out) {
+static scant_status read_audit_size(scant_project *project, audit_size *out) {
     double every;
-    TRY(store_setting(project, "audit_every", &every, NULL));
+    TRY(store_setting(project, "audit_every", &every));
     out->some = every >= 1;
-    return store_setting(project, "audit_most", &out->most, &out->automatic);
+    return store_setting(project, "audit_most", &out->most);
 }
 
-/* An item that was learned from, or picked for what a model did not know, is no part of a
- * fair sample any more. */
-static scant_status rewithhold(scant_project *project, const scant_setting *s,
-                               const withholding *before) {
-    withholding now;
-    int64_t answered;
-    TRY(read_withholding(project, &now));
-    if (now.some == before->some && now.automatic == before->automatic &&
-        now.most == before->most)
+/* Redraws the audit set. Fails once there are answers: items that were trained on or
+ * picked by a model must not join it, or it would not be a random sample. */
+static scant_status redraw_audit(scant_project *project, const scant_setting *s,
+                                 const audit_size *before) {
+    audit_size now;
+    TRY(read_audit_size(project, &now));
+    if (now.some == before->some &&
+        (now.most == before->most || (isnan(now.most) && isnan(before->most))))
         return SCANT_OK;
-    TRY(store_one(project, "SELECT EXISTS (SELECT 1 FROM labels)", STORE_NONE, 0,
-                  &answered));
-    if (answered)
+    if (TRY_ONE(project, 0, "SELECT EXISTS (SELECT 1 FROM labels)"))
         return scant__fail(project->ctx, SCANT_EUSAGE,
-                           "%s is to be '%s', but which items are withheld for the audit "
-                           "is decided before the first answer; a new project may have "
-                           "it otherwise, and import the labels of this one",
+                           "%s cannot be set to '%s': the audit set is drawn before the "
+                           "first answer; create a new project with this value and "
+                           "import the labels of this one",
                            s->key, s->value);
     return store_audit_apply(project);
 }
 
 static scant_status put_setting(scant_project *project, const scant_setting *s) {
-    scant__text text;
-    char *json;
-    size_t size;
-    withholding before;
-    TRY(read_withholding(project, &before));
+    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    audit_size before;
+    TRY(read_audit_size(project, &before));
     TRY(store_setting_put(project, s->key, s->value));
-    TRY(rewithhold(project, s, &before));
-    if (strcmp(s->key, "overlap") == 0) TRY(requeue(project));
-    scant__text_init(&text, project->ctx);
+    TRY(redraw_audit(project, s, &before));
+    if (strcmp(s->key, "overlap") == 0) /* updates which items need second opinions */
+        STORE_EACH(row, project, "SELECT DISTINCT item FROM answers")
+            TRY(store_refresh(project, store_count(row, 0), 0));
     scant__text_add(&text, "{\"key\": ");
     scant__text_json(&text, s->key);
     scant__text_add(&text, ", \"value\": ");
     scant__text_json(&text, s->value);
     scant__text_add(&text, "}");
-    TRY(scant__text_take(&text, &json, &size));
-    scant_status status = store_event_add(project, "set", json);
-    scant__free(project->ctx, json);
-    return status;
+    return store_event_add(project, "set", &text);
 }
 
 scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
@@ -219,25 +197,17 @@ scant_status store_settings_fit(scant_project *project, const scant_setting *cha
     bool draws = info->needs & SCANT_SAMPLES;
     if (!draws || (info->or_needs && !(info->or_needs & SCANT_SAMPLES))) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_EUSAGE,
-                       "strategy %s asks where draws of a model disagree, and bayes is "
-                       "none: set bayes to dropout or variational with it",
+                       "strategy %s needs posterior draws, and bayes is none: set bayes "
+                       "to dropout or variational as well",
                        strategy);
-}
-
-typedef struct several {
-    const scant_setting *settings;
-    size_t n;
-} several;
-
-static scant_status put_settings(scant_project *project, void *arg) {
-    const several *all = arg;
-    for (size_t i = 0; i < all->n; i++) TRY(put_setting(project, &all->settings[i]));
-    return store_settings_fit(project, all->settings, all->n);
 }
 
 scant_status scant_project_set_all(scant_project *project, const scant_setting *settings,
                                    size_t n) {
-    return store_write(project, put_settings, &(several){settings, n});
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+    for (size_t i = 0; i < n; i++) TRY(put_setting(project, &settings[i]));
+    TRY(store_settings_fit(project, settings, n));
+    return store_commit(&tx);
 }
 
 scant_status scant_project_set(scant_project *project, const char *key,
@@ -251,29 +221,26 @@ static const char *default_of(const scant_project *project, const scant_option *
     return slash && slash[1] ? slash + 1 : project->dir;
 }
 
-/* What is stored, where it is good for something: another version may have put it there.
- * The handle's copy is changed only where the value has, so that it stays borrowed. */
+/* *out: the value, owned by the handle and valid until it changes. A stored value that is
+ * invalid (from another version) counts as not set. */
 static scant_status look_up(scant_project *project, const scant_option *k,
                             const char **out) {
     char **slot = &project->values[k - options];
-    sqlite3_stmt *statement;
-    bool row;
-    *out = NULL;
-    TRY(store_ask(project, "SELECT value FROM settings WHERE key = ?1",
-                  STORE_VALUES(store_text(k->key)), &statement));
-    TRY(store_row(project, statement, &row));
-    const char *value = row ? store_string(statement, 0) : NULL;
+    AUTO(store_end)
+    store_cursor row =
+        TRY_ASK(project, "SELECT value FROM settings WHERE key = ?1", store_text(k->key));
+    const char *value = TRY_ROW(row) ? store_string(row, 0) : NULL;
     if (!value || check_value(project->ctx, k, value) != SCANT_OK ||
         (is_name(k) && !*value))
         value = default_of(project, k);
     if (!*slot || strcmp(*slot, value) != 0) {
         char *copy = store_strdup(project->ctx, value);
-        if (copy) scant__free(project->ctx, *slot);
-        *slot = copy ? copy : *slot;
+        if (!copy) return SCANT_ENOMEM;
+        scant__free(project->ctx, *slot);
+        *slot = copy;
     }
-    if (row) store_end(statement);
     *out = *slot;
-    return *slot ? SCANT_OK : SCANT_ENOMEM;
+    return SCANT_OK;
 }
 
 const char *scant_project_get(scant_project *project, const char *key) {
@@ -283,32 +250,23 @@ const char *scant_project_get(scant_project *project, const char *key) {
     return look_up(project, k, &value) == SCANT_OK ? value : default_of(project, k);
 }
 
-static double number_of(const char *value) {
-    double number;
-    if (strcmp(value, "yes") == 0) return 1;
-    return scant__number_parse(value, &number) ? number : 0;
-}
-
-scant_status store_setting(scant_project *project, const char *key, double *number,
-                           bool *automatic) {
+scant_status store_setting(scant_project *project, const char *key, double *number) {
     const scant_option *k = find_key(key);
-    sqlite3_stmt *statement;
-    bool row;
+    const char *value;
     *number = 0;
-    if (automatic) *automatic = false;
     if (!k) return SCANT_OK;
-    TRY(store_ask(project, "SELECT value FROM settings WHERE key = ?1",
-                  STORE_VALUES(store_text(key)), &statement));
-    TRY(store_row(project, statement, &row));
-    const char *value = row ? store_string(statement, 0) : NULL;
-    if (!value || check_value(project->ctx, k, value) != SCANT_OK) value = k->value;
-    *number = number_of(value);
-    if (automatic) *automatic = strcmp(value, "auto") == 0;
-    if (row) store_end(statement);
+    TRY(look_up(project, k, &value));
+    if (strcmp(value, "auto") == 0)
+        *number = NAN;
+    else if (strcmp(value, "yes") == 0)
+        *number = 1;
+    else if (!scant__number_parse(value, number))
+        *number = 0;
     return SCANT_OK;
 }
 
 double store_number(scant_project *project, const char *key) {
     double number;
-    return store_setting(project, key, &number, NULL) == SCANT_OK ? number : 0;
+    return store_setting(project, key, &number) == SCANT_OK && !isnan(number) ? number
+                                                                              : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statements, their failures, and transactions.
+ * Statements, errors and transactions.
  *
  * Disk errors (full, gone, read-only) are SCANT_EIO. All others are SCANT_EINPUT: our
  * statements are fixed and tested, so one that does not fit the schema means that the
@@ -12,44 +12,30 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* ---- failures ---------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
-static scant_status kind_of_failure(int code) {
+scant_status store_failed(scant_project *project, int code) {
+    scant_ctx *ctx = project->ctx;
+    const char *file = project->file, *why = sqlite3_errmsg(project->db);
     switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return scant__fail(ctx, SCANT_EIO,
+                           "%s: another program has been writing to it for %d seconds",
+                           file, STORE_WAIT_SECONDS);
+    case SQLITE_NOTADB:
+        return scant__fail(ctx, SCANT_EINPUT,
+                           "%s: is not the database of a project, or is damaged", file);
     case SQLITE_NOMEM:
-        return SCANT_ENOMEM;
+        return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory: %s", file, why);
     case SQLITE_FULL:
     case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return SCANT_EIO;
+        return scant__fail(ctx, SCANT_EIO, "%s: cannot be written: %s", file, why);
     default:
-        return SCANT_EINPUT;
-    }
-}
-
-scant_status store_failed(scant_project *project, int code) {
-    scant_status status = kind_of_failure(code);
-    const char *why = sqlite3_errmsg(project->db);
-    switch (code & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return scant__fail(project->ctx, status,
-                           "%s: another program has been writing to it for %d seconds",
-                           project->file, STORE_WAIT_SECONDS);
-    case SQLITE_NOTADB:
-        return scant__fail(project->ctx, status,
-                           "%s: is not the database of a project, or is damaged",
-                           project->file);
-    default:
-        return scant__fail(project->ctx, status, "%s: %s: %s", project->file,
-                           status == SCANT_EIO      ? "cannot be written"
-                           : status == SCANT_ENOMEM ? "out of memory"
-                                                    : "is damaged",
-                           why);
+        return scant__fail(ctx, SCANT_EINPUT, "%s: is damaged: %s", file, why);
     }
 }
 
@@ -77,10 +63,10 @@ static store_cached *find_cached(scant_project *project, const char *sql) {
 }
 
 static scant_status bind(scant_project *project, sqlite3_stmt *statement,
-                         const store_value *values, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const store_value *v = &values[i];
-        int at = (int)i + 1, code = SQLITE_OK;
+                         const store_value *values) {
+    for (int at = 1; values[at].type; at++) {
+        const store_value *v = &values[at];
+        int code;
         if (v->type == SQLITE_INTEGER)
             code = sqlite3_bind_int64(statement, at, v->integer);
         else if (v->type == SQLITE_FLOAT)
@@ -94,86 +80,55 @@ static scant_status bind(scant_project *project, sqlite3_stmt *statement,
     return SCANT_OK;
 }
 
-scant_status store_ask(scant_project *project, const char *sql, const store_value *values,
-                       size_t n, sqlite3_stmt **out) {
-    store_cached *cached = find_cached(project, sql);
-    *out = NULL;
+scant_status store_ask(scant_project *project, const store_value *sql,
+                       store_cursor *out) {
+    store_cached *cached = find_cached(project, sql[0].text);
+    AUTO(store_end) store_cursor cursor = {.project = project};
+    *out = cursor;
     if (!cached)
         return scant__fail(project->ctx, SCANT_EINTERNAL, "too many cached statements");
     if (!cached->sql) {
-        TRY(compile(project, sql, SQLITE_PREPARE_PERSISTENT, &cached->statement));
-        cached->sql = sql;
+        TRY(compile(project, sql[0].text, SQLITE_PREPARE_PERSISTENT, &cached->statement));
+        cached->sql = sql[0].text;
     }
-    sqlite3_reset(cached->statement);
-    TRY(bind(project, cached->statement, values, n));
-    *out = cached->statement;
+    cursor.is_own = sqlite3_stmt_busy(cached->statement); /* in use by an outer loop */
+    if (cursor.is_own)
+        TRY(compile(project, sql[0].text, 0, &cursor.statement));
+    else
+        cursor.statement = cached->statement;
+    TRY(bind(project, cursor.statement, sql));
+    *out = cursor;
+    cursor.statement = NULL;
     return SCANT_OK;
 }
 
-scant_status store_row(scant_project *project, sqlite3_stmt *statement, bool *row) {
-    int code = sqlite3_step(statement);
-    *row = code == SQLITE_ROW;
-    if (*row) return SCANT_OK;
-    scant_status status = code == SQLITE_DONE ? SCANT_OK : store_failed(project, code);
-    sqlite3_reset(statement);
-    return status;
+scant_status store_row(store_cursor cursor, bool *there) {
+    int code = sqlite3_step(cursor.statement);
+    *there = code == SQLITE_ROW;
+    return *there || code == SQLITE_DONE ? SCANT_OK : store_failed(cursor.project, code);
 }
 
-void store_end(sqlite3_stmt *statement) { sqlite3_reset(statement); }
-
-scant_status store_open_rows(scant_project *project, const char *sql,
-                             const store_value *values, size_t n, sqlite3_stmt **out) {
-    TRY(compile(project, sql, 0, out));
-    scant_status status = bind(project, *out, values, n);
-    if (status == SCANT_OK) return SCANT_OK;
-    store_close_rows(*out);
-    *out = NULL;
-    return status;
+void store_end(store_cursor *cursor) {
+    if (cursor->is_own)
+        sqlite3_finalize(cursor->statement);
+    else
+        sqlite3_reset(cursor->statement);
 }
 
-void store_close_rows(sqlite3_stmt *statement) { sqlite3_finalize(statement); }
-
-scant_status store_each(scant_project *project, const char *sql,
-                        const store_value *values, size_t n, store_row_fn *fn,
-                        void *arg) {
-    sqlite3_stmt *rows;
+scant_status store_run(scant_project *project, const store_value *sql) {
+    AUTO(store_end) store_cursor cursor = {0};
     bool row = true;
-    TRY(store_open_rows(project, sql, values, n, &rows));
-    scant_status status = SCANT_OK;
-    while (status == SCANT_OK && row) {
-        status = store_row(project, rows, &row);
-        if (status == SCANT_OK && row) status = fn(project, rows, arg);
-    }
-    store_close_rows(rows);
-    return status;
-}
-
-scant_status store_first(scant_project *project, const char *sql,
-                         const store_value *values, size_t n, sqlite3_stmt **out,
-                         bool *row) {
-    TRY(store_ask(project, sql, values, n, out));
-    return store_row(project, *out, row);
-}
-
-scant_status store_do(scant_project *project, const char *sql, const store_value *values,
-                      size_t n) {
-    sqlite3_stmt *statement;
-    bool row = true;
-    TRY(store_ask(project, sql, values, n, &statement));
-    while (row) TRY(store_row(project, statement, &row));
+    TRY(store_ask(project, sql, &cursor));
+    while (row) TRY(store_row(cursor, &row));
     return SCANT_OK;
 }
 
-scant_status store_one(scant_project *project, const char *sql, const store_value *values,
-                       size_t n, int64_t otherwise, int64_t *out) {
-    sqlite3_stmt *statement;
+scant_status store_one(scant_project *project, const store_value *sql, int64_t *out) {
+    AUTO(store_end) store_cursor cursor = {0};
     bool row;
-    *out = otherwise;
-    TRY(store_first(project, sql, values, n, &statement, &row));
-    if (!row) return SCANT_OK;
-    if (sqlite3_column_type(statement, 0) != SQLITE_NULL)
-        *out = sqlite3_column_int64(statement, 0);
-    store_end(statement);
+    TRY(store_ask(project, sql, &cursor));
+    TRY(store_row(cursor, &row));
+    if (row) *out = store_integer_or(cursor, 0, *out);
     return SCANT_OK;
 }
 
@@ -182,65 +137,51 @@ scant_status store_script(scant_project *project, const char *sql) {
     return code == SQLITE_OK ? SCANT_OK : store_failed(project, code);
 }
 
-scant_status store_index(scant_project *project, sqlite3_stmt *statement, int column,
-                         size_t limit, size_t *out) {
-    int64_t value = sqlite3_column_int64(statement, column);
+scant_status store_index(store_cursor row, int column, size_t limit, size_t *out) {
+    int64_t value = store_integer(row, column);
     if (value < 0 || (uint64_t)value >= limit)
-        return store_damaged(project, "a number is out of its range");
+        return store_damaged(row.project, "a number is out of its range");
     *out = (size_t)value;
     return SCANT_OK;
 }
 
 /* ---- transactions ------------------------------------------------------------------ */
 
-/* Ends a failed transaction; the context keeps its error message. */
-static void roll_back(scant_project *project) {
-    for (size_t i = 0; i < STORE_STATEMENTS;
-         i++) /* an open one would block the rollback */
-        if (project->cached[i].sql) sqlite3_reset(project->cached[i].statement);
-    if (!sqlite3_get_autocommit(project->db))
-        sqlite3_exec(project->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
-static scant_status transact(scant_project *project, const char *begin, store_work *fn,
-                             void *arg) {
-    TRY(store_do(project, begin, STORE_NONE));
-    scant_status status = fn(project, arg);
-    if (status == SCANT_OK) status = store_do(project, "COMMIT", STORE_NONE);
-    if (status != SCANT_OK) roll_back(project);
-    return status;
-}
-
-/* Whether commits are fsynced. Not a cached statement: this PRAGMA takes effect when it
- * is compiled. */
-static scant_status set_sync(scant_project *project, store_sync sync) {
-    if (project->sync == sync) return SCANT_OK;
-    project->sync = STORE_SYNC_UNKNOWN;
-    TRY(store_script(project, sync == STORE_SYNC_FULL ? "PRAGMA synchronous = FULL"
-                                                      : "PRAGMA synchronous = NORMAL"));
-    project->sync = sync;
+/* Sets whether commits are fsynced. Not a cached statement: this PRAGMA takes effect when
+ * it is compiled. */
+static scant_status set_sync(scant_project *project, store_mode mode) {
+    if (project->sync == mode) return SCANT_OK;
+    project->sync = STORE_READ;
+    TRY(store_script(project, mode == STORE_WRITE ? "PRAGMA synchronous = FULL"
+                                                  : "PRAGMA synchronous = NORMAL"));
+    project->sync = mode;
     return SCANT_OK;
 }
 
-static scant_status write_by(scant_project *project, store_sync sync, store_work *fn,
-                             void *arg) {
-    if (project->writing) return fn(project, arg);
-    TRY(set_sync(project, sync));
-    project->writing = true;
-    scant_status status = transact(project, "BEGIN IMMEDIATE", fn, arg);
-    project->writing = false;
-    return status;
+scant_status store_begin(scant_project *project, store_mode mode, store_tx *out) {
+    bool writes = mode != STORE_READ;
+    *out = (store_tx){0};
+    if (writes ? project->writing : !sqlite3_get_autocommit(project->db)) return SCANT_OK;
+    if (writes) TRY(set_sync(project, mode));
+    TRY(store_do(project, writes ? "BEGIN IMMEDIATE" : "BEGIN"));
+    project->writing = writes;
+    *out = (store_tx){project};
+    return SCANT_OK;
 }
 
-scant_status store_write(scant_project *project, store_work *fn, void *arg) {
-    return write_by(project, STORE_SYNC_FULL, fn, arg);
+scant_status store_commit(store_tx *tx) {
+    if (!tx->project) return SCANT_OK;
+    TRY(store_do(tx->project, "COMMIT"));
+    tx->project->writing = false;
+    tx->project = NULL;
+    return SCANT_OK;
 }
 
-scant_status store_write_unsynced(scant_project *project, store_work *fn, void *arg) {
-    return write_by(project, STORE_SYNC_NORMAL, fn, arg);
-}
-
-scant_status store_read(scant_project *project, store_work *fn, void *arg) {
-    if (!sqlite3_get_autocommit(project->db)) return fn(project, arg);
-    return transact(project, "BEGIN", fn, arg);
+/* Rolls back unless committed. The context keeps the error message of the failed call.
+ * Statements that write were reset: their cursors end before the transaction does. */
+void store_tx_end(store_tx *tx) {
+    if (!tx->project) return;
+    tx->project->writing = false;
+    if (!sqlite3_get_autocommit(tx->project->db))
+        sqlite3_exec(tx->project->db, "ROLLBACK", NULL, NULL, NULL);
 }

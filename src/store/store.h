@@ -5,8 +5,8 @@
  *
  * Every call is one transaction, durable when it returns. A handle serves one thread at a
  * time; other handles, of this process or another, may use the project at the same time.
- * A writer waits for another for at most STORE_WAIT_SECONDS, then the call fails with
- * SCANT_EIO and changes nothing.
+ * A writer waits at most STORE_WAIT_SECONDS for another, then fails with SCANT_EIO and
+ * changes nothing.
  */
 #ifndef SCANT_STORE_STORE_H
 #define SCANT_STORE_STORE_H
@@ -19,21 +19,40 @@
 
 enum { STORE_WAIT_SECONDS = 30 };
 
+DEFINE_AUTO(scant_hold, scant_hold)
+
 scant_ctx *store_ctx(const scant_project *project);
 const char *store_dir(const scant_project *project); /* borrowed */
 uint64_t store_seed(const scant_project *project);
-/* "DIR/name", new: scant__free(); NULL with the error message set. */
-char *store_path(scant_project *project, const char *name);
 /* A setting as a number: "yes" is 1; "auto", "no" and words are 0. */
 double store_number(scant_project *project, const char *key);
 /* The number of items; cheap. */
 scant_status store_items(scant_project *project, size_t *n);
 scant_status store_classes(scant_project *project, size_t *n);
 
-/* Runs fn, which must not write, on a consistent snapshot of the project. Nested calls
- * join the outer transaction. */
-typedef scant_status store_work(scant_project *project, void *arg);
-scant_status store_read(scant_project *project, store_work *fn, void *arg);
+/* A transaction in the scope of the caller, rolled back unless it is committed:
+ *     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
+ *     TRY(...);
+ *     return store_commit(&tx);
+ * Within another transaction it joins that one. */
+typedef enum store_mode {
+    STORE_READ,          /* a consistent snapshot; nothing may be written */
+    STORE_WRITE,         /* the commit is fsynced */
+    STORE_WRITE_UNSYNCED /* for leases: a power failure may lose it, a crash of the
+                          * program does not */
+} store_mode;
+typedef struct store_tx {
+    scant_project *project; /* NULL: committed, or part of another */
+} store_tx;
+#define TRY_BEGIN(project, mode)                                                         \
+    __extension__({                                                                      \
+        store_tx try_begin_;                                                             \
+        TRY(store_begin(project, mode, &try_begin_));                                    \
+        try_begin_;                                                                      \
+    })
+scant_status store_begin(scant_project *project, store_mode mode, store_tx *out);
+scant_status store_commit(store_tx *tx);
+void store_tx_end(store_tx *tx);
 
 /* A pointer that another module keeps with the handle, at first NULL. detach frees it
  * when the project is closed. */
@@ -61,12 +80,19 @@ typedef struct store_source {
     size_t first, count; /* items first .. first + count - 1, in the order of rows */
 } store_source;
 
-/* In the order of their items. store_rows() tells which row of an array an item is. */
-scant_status store_sources(scant_project *project,
-                           scant_status (*fn)(void *user, const store_source *source),
-                           void *user);
-/* rows (count): the row of each item of a source that is an array. */
-scant_status store_rows(scant_project *project, const store_source *source, size_t *rows);
+/* All sources in the order of their items; *out is in the arena. */
+scant_status store_sources(scant_project *project, scant__arena *arena,
+                           store_source **out, size_t *n);
+/* rows (count): row numbers of items first .. first + count - 1 in their array. */
+scant_status store_rows(scant_project *project, size_t first, size_t count, size_t *rows);
+/* All items as samples; item i is sample i. Images of files are scaled to side x side.
+ * SCANT_EUSAGE for a project of features. *out is new: scant_data_free(). */
+scant_status store_samples(scant_project *project, size_t side, scant_data **out);
+/* Features of items first .. first + count - 1, as stored in the files: out
+ * (count, width). */
+scant_status store_features_width(scant_project *project, size_t *width);
+scant_status store_features_read(scant_project *project, size_t first, size_t count,
+                                 float *out);
 /* The backbone's name, and the path of its weights (weights may be NULL); NULL: the
  * project has none. Borrowed until close. */
 const char *store_backbone(scant_project *project, const char **weights);
@@ -78,8 +104,8 @@ scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *w
 
 /* ---- training and evaluation ---- */
 
-/* Labelled items in the order of labelling, without disputed items, copies, the audit set
- * and items that share a group with it. Arrays are in the arena. *entry: the last entry
+/* The items to train on, in the order of labelling: labelled, no copies, neither in the
+ * audit set nor sharing a group with it. Arrays are in the arena. *entry: the last entry
  * of the history. */
 scant_status store_training(scant_project *project, scant__arena *arena, size_t **items,
                             int32_t **labels, size_t *n, int64_t *entry);
@@ -88,24 +114,24 @@ scant_status store_training(scant_project *project, scant__arena *arena, size_t 
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
                          int32_t **labels, size_t *n);
 /* Items of the audit set without a label or an unsure, in the audit order: first those
- * that nobody has seen, then skipped ones. *seen: the number of answered or skipped
- * items. */
+ * without any answer, then skipped ones. *seen: number of answered or skipped items. */
 scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
                               size_t *n, size_t *seen);
 /* *n: items of the audit set whose label does not count yet; *before: the first item they
  * wait for. */
 scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before);
-/* Items that may be picked, ascending: without answers, copies, the audit set and items
- * that share a group with it. */
+/* Items that may be picked, ascending: without answers, no copies, neither in the audit
+ * set nor sharing a group with it. */
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
 
 /* How an item came to be labelled. */
 typedef enum store_origin {
-    STORE_BY_OTHERS = 0, /* imported, a similar item in a grid, further down a ranking */
-    STORE_BY_CHANCE,     /* in a round of `random`, or before the first round */
-    STORE_BY_STRATEGY    /* in the batch of a round of another strategy, however its label
-                          * was given */
+    STORE_BY_OTHERS =
+        0,            /* imported, similar in a grid, or below the batch in a ranking */
+    STORE_BY_CHANCE,  /* in a round of `random`, or before the first round */
+    STORE_BY_STRATEGY /* in the batch of a round of another strategy, even if its
+                       * label was imported */
 } store_origin;
 
 /* store_training(), store_audit() and store_candidates() in one transaction, so that no
@@ -132,24 +158,23 @@ typedef struct store_model {
     int64_t at;    /* likewise */
     int64_t entry; /* the last entry of the history that it was trained on */
     uint64_t seed;
-    size_t labels, classes, items; /* trained on; known; predicted */
+    size_t labels, classes, items; /* labels trained on; classes; items predicted */
     const char *file;              /* below the project's folder */
     double seconds;
-    double agreement; /* NaN: unknown; also below */
+    double agreement; /* NaN: unknown, as for over_random */
     double over_random, over_random_low, over_random_high;
     size_t over_random_labels;
 } store_model;
 
-/* verdicts: the model's class of each of n items of the audit set. */
+/* verdicts: the classes that the model predicts for n items of the audit set. */
 scant_status store_model_add(scant_project *project, const store_model *model,
                              const size_t *items, const int32_t *verdicts, size_t n,
                              size_t *number);
-/* The last model; *there false: there is none. file is in the arena. */
-scant_status store_model_last(scant_project *project, scant__arena *arena, bool *there,
+/* The last model; number 0: there is none. file is in the arena. */
+scant_status store_model_last(scant_project *project, scant__arena *arena,
                               store_model *out);
-scant_status store_models(scant_project *project,
-                          scant_status (*fn)(void *user, const store_model *model),
-                          void *user);
+scant_status store_models(scant_project *project, scant__arena *arena, store_model **out,
+                          size_t *n); /* all, in order; files in the arena */
 /* A model's verdicts on labelled items of the audit set, in the audit order; in the
  * arena. Only items that existed when it was trained (and, if items is not 0, only the
  * first `items` of them), up to the first that nobody has answered: a random sample of
@@ -158,7 +183,7 @@ typedef struct store_judged {
     size_t *items;
     int32_t *verdicts, *labels;
     size_t n;
-    size_t left_out; /* of the same sample without a label: unsure, skipped or disputed */
+    size_t left_out; /* items of the sample without a label: unsure, skipped, disputed */
 } store_judged;
 scant_status store_verdicts(scant_project *project, size_t model, size_t items,
                             scant__arena *arena, store_judged *out);
@@ -171,7 +196,7 @@ typedef struct store_round {
     const char *strategy;
     uint64_t seed;
     size_t model;        /* 0: none */
-    size_t batch;        /* so many picks are the batch; the others are spare */
+    size_t batch;        /* the first picks; the others are spare */
     const char *options; /* JSON */
 } store_round;
 

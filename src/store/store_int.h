@@ -3,8 +3,7 @@
  * A project's handle and its database; internal to this layer.
  *
  * Compiled statements are cached by the address of their text, so SQL must be a literal
- * or static. store_write() and store_read() run a function in one transaction, which is
- * rolled back if the function fails.
+ * or static.
  */
 #ifndef SCANT_STORE_INT_H
 #define SCANT_STORE_INT_H
@@ -21,10 +20,10 @@ enum {
     STORE_APPLICATION = 0x5363616e, /* "Scan": PRAGMA application_id */
     STORE_VERSION = 2,              /* PRAGMA user_version */
     STORE_STATEMENTS = 256,         /* slots of the cache; a power of two */
-    STORE_KEYS = 24,                /* most settings */
-    STORE_ONCE = 64,                /* most bytes of scant_answer.once */
-    STORE_PERSON = 100,             /* most bytes of a person's name */
-    STORE_CLASS = 200               /* most bytes of a class's name */
+    STORE_KEYS = 24,                /* maximum number of settings */
+    STORE_ONCE = 64,                /* maximum bytes of scant_answer.once */
+    STORE_PERSON = 100,             /* maximum bytes of a person's name */
+    STORE_CLASS = 200               /* maximum bytes of a class's name */
 };
 
 typedef struct store_cached {
@@ -32,34 +31,29 @@ typedef struct store_cached {
     sqlite3_stmt *statement;
 } store_cached;
 
-typedef enum store_sync {
-    STORE_SYNC_UNKNOWN,
-    STORE_SYNC_FULL,  /* a commit is fsynced */
-    STORE_SYNC_NORMAL /* a power cut may lose the last commits */
-} store_sync;
-
 struct scant_project {
     scant_ctx *ctx;
-    char *dir;  /* absolute */
-    char *file; /* "DIR/project.db", for messages */
+    scant__arena arena; /* strings that live as long as the handle */
+    const char *dir;    /* absolute */
+    const char *file;   /* "DIR/project.db", for messages */
     sqlite3 *db;
     store_cached cached[STORE_STATEMENTS];
-    bool writing; /* within store_write() */
-    store_sync sync;
-    int64_t clock; /* for tests: the time; 0: the system's clock */
+    bool writing;    /* a transaction that writes is open */
+    store_mode sync; /* current PRAGMA synchronous; STORE_READ: unknown */
+    int64_t clock;   /* for tests: the time; 0: the system's clock */
 
     uint64_t seed;
     int64_t created;
-    char *key;                       /* random */
-    char *kind, *backbone, *weights; /* the last two NULL: none */
+    const char *key;                       /* random */
+    const char *kind, *backbone, *weights; /* the last two may be NULL */
 
     char *values[STORE_KEYS]; /* last results of scant_project_get() */
-    char **classes;           /* names read so far; classes are only ever added */
+    const char **classes;     /* names read so far; classes are only ever added */
     size_t n_classes, class_room;
     char *person;      /* last result of scant_project_person_name() */
-    scant__text lines; /* strings of the last scant_project_item() */
+    scant__arena item; /* strings of the last scant_project_item() */
 
-    scant__names unknown_ids; /* of the last import */
+    scant__names unknown_ids; /* unknown ids of the last import */
     const char **unknown_list;
 
     /* store_attached(): freed by detach() when the project is closed. */
@@ -67,8 +61,10 @@ struct scant_project {
     void (*detach[STORE_SLOTS])(void *attached);
 };
 
+DEFINE_AUTO(scant_project, scant_project)
+
 int64_t store_now(const scant_project *project); /* milliseconds since 1970 */
-/* A copy in the context's memory; NULL with the error message set. */
+/* Copies a string to the context's memory. NULL: no memory; the error message is set. */
 char *store_strdup(scant_ctx *ctx, const char *text);
 
 /* ---- sql.c: statements ---- */
@@ -84,109 +80,134 @@ static inline store_value store_int(int64_t value) {
     return (store_value){.type = SQLITE_INTEGER, .integer = value};
 }
 static inline store_value store_size(size_t value) { return store_int((int64_t)value); }
-/* NULL if the number is 0 ("none"). */
+/* SQL NULL if the number is 0 ("none"). */
 static inline store_value store_some(size_t value) {
     return value ? store_size(value) : (store_value){.type = SQLITE_NULL};
 }
-/* NULL if the number is NaN ("unknown"). */
+/* SQL NULL if the number is NaN ("unknown"). */
 static inline store_value store_real(double value) {
     return (store_value){.type = value == value ? SQLITE_FLOAT : SQLITE_NULL,
                          .real = value};
 }
-/* NULL is NULL. The text must outlive the statement. */
+/* A NULL text is SQL NULL. The text must outlive the statement. */
 static inline store_value store_text(const char *text) {
     return (store_value){.type = text ? SQLITE_TEXT : SQLITE_NULL, .text = text};
 }
 
-#define STORE_NONE NULL, 0
-#define STORE_VALUES(...)                                                                \
-    (const store_value[]){__VA_ARGS__},                                                  \
-        sizeof((const store_value[]){__VA_ARGS__}) / sizeof(store_value)
+/* A statement and the values of ?1, ?2, ...: element 0 has the statement's text, an
+ * element of type 0 ends the list. (.text is the last member of store_value, so the next
+ * initializer is element 1.) */
+enum { STORE_BOUND = 15 }; /* text, up to 13 values, end of the list */
+#define STORE_SQL(...)                                                                   \
+    (const store_value[STORE_BOUND]) { [0].text = __VA_ARGS__ }
 
 /* Sets status and message for an error code of SQLite. */
 scant_status store_failed(scant_project *project, int code);
 /* Fails with SCANT_EINPUT: the content of the database is invalid. */
 scant_status store_damaged(scant_project *project, const char *what);
 
-/* A cached statement with values bound, before its first row. */
-scant_status store_ask(scant_project *project, const char *sql, const store_value *values,
-                       size_t n, sqlite3_stmt **out);
-/* Steps to the next row. Without one (*row false), and on failure, the statement is
- * reset. */
-scant_status store_row(scant_project *project, sqlite3_stmt *statement, bool *row);
-void store_end(sqlite3_stmt *statement); /* resets it before its last row */
-/* store_ask() and the first store_row(). */
-scant_status store_first(scant_project *project, const char *sql,
-                         const store_value *values, size_t n, sqlite3_stmt **out,
-                         bool *row);
-/* A statement that is not cached, so that the project may be used while its rows are
- * read; store_close_rows() frees it (NULL is fine). store_each() calls fn for every row
- * of such a statement. */
-scant_status store_open_rows(scant_project *project, const char *sql,
-                             const store_value *values, size_t n, sqlite3_stmt **out);
-void store_close_rows(sqlite3_stmt *statement);
-typedef scant_status store_row_fn(scant_project *project, sqlite3_stmt *row, void *arg);
-scant_status store_each(scant_project *project, const char *sql,
-                        const store_value *values, size_t n, store_row_fn *fn, void *arg);
+/* A running statement, at one of its rows. */
+typedef struct store_cursor {
+    scant_project *project;
+    sqlite3_stmt *statement;
+    bool is_own; /* not from the cache: finalized at the end */
+} store_cursor;
+
+/* Runs the following block for every row:
+ *     STORE_EACH(row, project, "SELECT id FROM items WHERE item = ?1", store_size(item))
+ *         TRY(fn(user, store_string(row, 0)));
+ * The block may use the project in any way and may leave the loop. If the statement
+ * fails, the calling function returns the status. */
+#define STORE_EACH(row, project, ...)                                                    \
+    for (AUTO(store_end) store_cursor row = TRY_ASK(project, __VA_ARGS__); TRY_ROW(row);)
+#define TRY_ASK(project, ...)                                                            \
+    __extension__({                                                                      \
+        store_cursor try_ask_;                                                           \
+        TRY(store_ask(project, STORE_SQL(__VA_ARGS__), &try_ask_));                      \
+        try_ask_;                                                                        \
+    })
+#define TRY_ROW(row)                                                                     \
+    __extension__({                                                                      \
+        bool try_row_;                                                                   \
+        TRY(store_row(row, &try_row_));                                                  \
+        try_row_;                                                                        \
+    })
+/* Prepares a statement and binds its values. On failure *out is zeroed. */
+scant_status store_ask(scant_project *project, const store_value *sql, store_cursor *out);
+/* Steps to the next row; *there false: no more rows. */
+scant_status store_row(store_cursor cursor, bool *there);
+void store_end(store_cursor *cursor);
+
 /* Runs a statement to its end. */
-scant_status store_do(scant_project *project, const char *sql, const store_value *values,
-                      size_t n);
-/* The number in the first row; `otherwise` if there is no row, or it is NULL. */
-scant_status store_one(scant_project *project, const char *sql, const store_value *values,
-                       size_t n, int64_t otherwise, int64_t *out);
-/* A script of several statements. */
+#define store_do(project, ...) store_run(project, STORE_SQL(__VA_ARGS__))
+scant_status store_run(scant_project *project, const store_value *sql);
+/* The number in the first row; `otherwise` if there is no row, or it is NULL:
+ *     int64_t n = TRY_ONE(project, 0, "SELECT count(*) FROM people"); */
+#define TRY_ONE(project, otherwise, ...)                                                 \
+    __extension__({                                                                      \
+        int64_t try_one_ = otherwise;                                                    \
+        TRY(store_one(project, STORE_SQL(__VA_ARGS__), &try_one_));                      \
+        try_one_;                                                                        \
+    })
+scant_status store_one(scant_project *project, const store_value *sql, int64_t *out);
+/* Runs several statements. */
 scant_status store_script(scant_project *project, const char *sql);
 
-/* A column with a number below limit; fails with store_damaged() on any other. */
-scant_status store_index(scant_project *project, sqlite3_stmt *statement, int column,
-                         size_t limit, size_t *out);
-static inline const char *store_string(sqlite3_stmt *statement, int column) {
-    return (const char *)sqlite3_column_text(statement, column);
+/* Columns of a row. */
+static inline int64_t store_integer(store_cursor row, int column) {
+    return sqlite3_column_int64(row.statement, column);
 }
-static inline double store_double(sqlite3_stmt *statement, int column) {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL
-               ? __builtin_nan("")
-               : sqlite3_column_double(statement, column);
-}
-static inline int64_t store_number_or(sqlite3_stmt *statement, int column,
-                                      int64_t otherwise) {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL
+static inline int64_t store_integer_or(store_cursor row, int column, int64_t otherwise) {
+    return sqlite3_column_type(row.statement, column) == SQLITE_NULL
                ? otherwise
-               : sqlite3_column_int64(statement, column);
+               : store_integer(row, column);
 }
-static inline size_t store_count(sqlite3_stmt *statement, int column) {
-    int64_t value = sqlite3_column_int64(statement, column);
+static inline size_t store_count(store_cursor row, int column) { /* negative: 0 */
+    int64_t value = store_integer(row, column);
     return value > 0 ? (size_t)value : 0;
 }
-
-/* Runs fn in one transaction; nested calls join the outer one. (store_read() is in
- * store.h.) store_write_unsynced(), for leases, does not fsync: a power cut may lose what
- * it wrote, the end of the program does not. */
-scant_status store_write(scant_project *project, store_work *fn, void *arg);
-scant_status store_write_unsynced(scant_project *project, store_work *fn, void *arg);
+static inline double store_double(store_cursor row, int column) { /* NULL: NaN */
+    return sqlite3_column_type(row.statement, column) == SQLITE_NULL
+               ? __builtin_nan("")
+               : sqlite3_column_double(row.statement, column);
+}
+static inline const char *store_string(store_cursor row, int column) { /* or NULL */
+    return (const char *)sqlite3_column_text(row.statement, column);
+}
+static inline const char *store_name(store_cursor row, int column) { /* NULL: "" */
+    const char *text = store_string(row, column);
+    return text ? text : "";
+}
+/* Reads a number from 0 to limit - 1; fails with store_damaged() on any other. */
+scant_status store_index(store_cursor row, int column, size_t limit, size_t *out);
 
 /* ---- schema.c ---- */
 
-/* Makes all tables in an empty database. */
+/* Creates all tables in an empty database. */
 scant_status store_schema_create(scant_project *project);
-/* SCANT_EINPUT where the file is not a project's database, or of another version. */
+/* SCANT_EINPUT if the file is not a project's database, or has another version. */
 scant_status store_schema_check(scant_project *project);
 
 /* ---- open.c ---- */
 
-/* A handle with an open database whose content is not checked. create: make the file. */
+/* Opens a handle without checking the database's content. create: creates the file. */
 scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
                                scant_project **out);
 /* Reads the fields of the handle that come from meta. */
 scant_status store_facts_read(scant_project *project);
-scant_status store_meta_set(scant_project *project, const char *key, const char *value);
+scant_status store_meta_set(scant_project *project, const char *key, store_value value);
 /* A number in meta; `otherwise` if it is missing. */
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
                                int64_t *out);
-scant_status store_event_add(scant_project *project, const char *kind, const char *json);
-/* The same with the text of a builder, which it frees. */
-scant_status store_event_take(scant_project *project, const char *kind,
-                              scant__text *text);
+scant_status store_event_add(scant_project *project, const char *kind,
+                             const scant__text *json);
+
+/* ---- samples.c ---- */
+
+/* Opens an array of images, or returns the open one. Borrowed: it stays open until
+ * another source is read. */
+scant_status store_open_pictures(scant_project *project, const char *path,
+                                 const scant_data **out);
 
 /* ---- settings.c ---- */
 
@@ -194,13 +215,13 @@ scant_status store_event_take(scant_project *project, const char *kind,
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value);
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
-/* SCANT_EUSAGE if the changed settings contradict others: a strategy that needs
- * posterior draws, and a model without them. */
+/* SCANT_EUSAGE if the changed settings contradict others: the strategy needs posterior
+ * draws and bayes is none. */
 scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
                                 size_t n);
-/* store_number() that can fail. automatic (may be NULL): the value is "auto". */
-scant_status store_setting(scant_project *project, const char *key, double *number,
-                           bool *automatic);
+/* Reads a setting as a number: "auto" is NaN, "yes" is 1, other words are 0. (In
+ * store_number(), "auto" and errors are 0.) */
+scant_status store_setting(scant_project *project, const char *key, double *number);
 
 /* ---- people.c, within a transaction ---- */
 
@@ -208,29 +229,29 @@ scant_status store_person_check(scant_ctx *ctx, const char *name);
 /* Adds file and line to the message if the check of a name in a file failed. */
 scant_status store_name_line(scant_ctx *ctx, const char *file, size_t line,
                              const char *what, scant_status status);
-/* The text without blanks around it: where it begins, and its length. */
+/* Trims blanks: returns the first other character and sets the length of the rest. */
 const char *store_trim(const char *text, size_t *length);
 /* Adds the person if the name is new. */
 scant_status store_person_put(scant_project *project, const char *name, size_t *person);
 scant_status store_class_check(scant_ctx *ctx, const char *name);
-/* The class with a name; *there false: there is none. */
+/* Finds the class with a name; *there false: none. */
 scant_status store_class_find(scant_project *project, const char *name, bool *there,
                               size_t *label);
 scant_status store_class_put(scant_project *project, const char *name, size_t *label);
 /* The class name most similar to an unknown one; NULL: none is similar. Borrowed. */
 const char *store_class_near(scant_project *project, const char *name);
-/* The item with an id; *there false: there is none. */
+/* Finds the item with an id; *there false: none. */
 scant_status store_item_find(scant_project *project, const char *id, bool *there,
                              size_t *item);
 
-/* ---- state.c, answer.c: within store_write() ---- */
+/* ---- state.c, answer.c: within a transaction ---- */
 
-/* Adds an entry to the history and updates the derived tables. */
+/* A new entry of the history; store_entry_add() also updates the derived tables. */
 typedef struct store_entry {
     size_t item; /* never a copy */
     size_t person;
     scant_answer_kind kind;
-    size_t label;  /* of SCANT_ANSWER_LABEL */
+    size_t label;  /* the class, if kind is SCANT_ANSWER_LABEL */
     int64_t at;    /* negative: now */
     int64_t spent; /* negative: unknown */
     scant_role role;
@@ -240,12 +261,11 @@ typedef struct store_entry {
 } store_entry;
 scant_status store_entry_add(scant_project *project, const store_entry *entry,
                              int64_t *number);
-/* Stores an answer from a file; an answer to a copy is stored for its original. at
- * negative: now. */
+/* Imports an answer; one to a copy is stored for its original. at negative: now. */
 typedef enum store_imported {
     STORE_IMPORTED,
-    STORE_REPEATED, /* it is the person's current answer: nothing is stored */
-    STORE_OLDER     /* the person has given or undone an answer after `at`: likewise */
+    STORE_REPEATED, /* equal to the person's current answer: not stored */
+    STORE_OLDER     /* the person has answered or undone after `at`: not stored */
 } store_imported;
 scant_status store_import_put(scant_project *project, size_t item, size_t person,
                               scant_answer_kind kind, size_t label, int64_t at,
@@ -255,42 +275,42 @@ scant_status store_import_put(scant_project *project, size_t item, size_t person
 scant_status store_refresh(scant_project *project, size_t item, int64_t entry);
 /* The item itself, or the item it is a copy of. */
 scant_status store_original(scant_project *project, size_t item, size_t *original);
-/* Counters, rows of the table tally: add to one; recount all of them. */
+/* Counters are rows of the table tally: adds to one; recounts all. */
 scant_status store_counter_add(scant_project *project, const char *name, int64_t more);
 scant_status store_counters_recount(scant_project *project);
-/* Updates the counters after a training, and after a change of the audit queue. */
+/* Update the counters after a training; after a change of the audit queue. */
 scant_status store_counters_trained(scant_project *project);
 scant_status store_counters_audit(scant_project *project);
 
-/* ---- audit.c: within store_write() ---- */
+/* ---- audit.c: within a transaction ---- */
 
 uint64_t store_audit_key(uint64_t seed, size_t item);
 uint64_t store_fill_key(uint64_t seed, size_t item);
-/* The queue.kind and *key of an item that has neither a label nor an unsure. */
+/* Returns queue.kind and sets *key for an item without a label or an unsure. */
 int64_t store_open_place(const scant_project *project, size_t item, bool audit,
                          bool skipped, int64_t *key);
 /* Draws the audit set according to the settings and the number of items. */
 scant_status store_audit_apply(scant_project *project);
 /* Extends the audit set to items from first on, in time proportional to their number. */
 scant_status store_audit_extend(scant_project *project, size_t first);
-/* The first audit key, among the first `items` items, that nobody has answered or
- * skipped; INT64_MAX: there is none. Only labels below it are a random sample. */
+/* The smallest audit key of items below `items` that nobody has answered or skipped;
+ * INT64_MAX: none. Only labels below it are a random sample. */
 scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key);
 
-/* ---- leases.c: within store_write() ---- */
+/* ---- leases.c: within a transaction ---- */
 
-enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after they expired */
+enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after expiry */
 
 /* Leases the item to the person; an earlier lease of it ends. */
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out);
-/* The person's live lease of an item; key 0: there is none. */
+/* The person's live lease of an item, even if its time is over; key 0: none. */
 scant_status store_lease_find(scant_project *project, size_t person, size_t item,
                               scant_lease *out);
-/* The person who holds the item's lease; 0: nobody. */
+/* The person to whom the item is leased now; 0: nobody. */
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
-/* When a lease that begins now expires. */
+/* The time at which a lease that begins now expires. */
 scant_status store_lease_until(scant_project *project, int64_t *until);
 /* SCANT_ENOTFOUND if there is no such person. */
 scant_status store_person_known(scant_project *project, size_t person);

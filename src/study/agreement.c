@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether alignment predicts the speed of training (dynamicAL, section 5.2): Kendall's
- * tau between G(S u Q) and A(S u Q) over random sets Q. Sets are independent and run on
- * all threads; each costs (|S| + |Q|)^2 classes multiply-adds.
+ * Measures whether alignment predicts the speed of training (dynamicAL, section 5.2):
+ * Kendall's tau between G(S u Q) and A(S u Q) over random sets Q. Sets are independent
+ * and run on all threads; each costs (|S| + |Q|)^2 classes multiply-adds.
  *
- * p is by the normal approximation of tau for independent orders, without ties.
+ * p uses the normal approximation of tau for independent orders without ties.
  */
 #include <math.h>
 #include <string.h>
@@ -17,14 +17,14 @@
 
 typedef struct work {
     const double *k;
-    size_t n, classes, start, size; /* rows of all, of S, of S and Q */
+    size_t n, classes, start, size; /* n rows: all; start: S; size: S and Q */
     const int32_t *labels;
     const float *f;
     uint64_t seed;
     double *dynamics, *alignment; /* by set */
     /* Buffers, one for each worker: */
     double *block; /* (size, size) */
-    size_t *order; /* n - start */
+    size_t *order; /* n - start, then the size rows of a set */
     int32_t *own;
     float *outputs;
 } work;
@@ -53,26 +53,17 @@ static scant_status one_set(void *arg, size_t set, unsigned worker, scant__fault
 }
 
 static scant_status draw_sets(scant_ctx *ctx, work *w, size_t sets) {
-    scant__arena arena;
-    size_t threads = ctx->threads;
-    scant__arena_init(&arena, ctx);
-    w->block = scant__arena_alloc(&arena, size_mul(w->size, w->size),
-                                  threads * sizeof *w->block);
-    w->order =
-        scant__arena_alloc(&arena, w->n - w->start + w->size, threads * sizeof *w->order);
-    w->own = scant__arena_alloc(&arena, w->size, threads * sizeof *w->own);
-    w->outputs = scant__arena_alloc(&arena, size_mul(w->size, w->classes),
-                                    threads * sizeof *w->outputs);
-    scant_status s =
-        w->block && w->order && w->own && w->outputs ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK) s = scant__parfor(ctx, "sets", sets, one_set, w);
-    scant__arena_end(&arena);
-    return s;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    size_t rows = size_mul(w->size, ctx->threads);
+    w->block = TRY_NEW(&arena, double, size_mul(w->size, rows));
+    w->order = TRY_NEW(&arena, size_t, size_mul(w->n - w->start + w->size, ctx->threads));
+    w->own = TRY_NEW(&arena, int32_t, rows);
+    w->outputs = TRY_NEW(&arena, float, size_mul(rows, w->classes));
+    return scant__parfor(ctx, "sets", sets, one_set, w);
 }
 
-static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_t classes,
-                          const study_agreement_opts *o) {
-    size_t labelled;
+static scant_status check(scant_ctx *ctx, const scant_lab_opts *o) {
+    size_t labelled, n = o->n;
     if (o->sets < 2)
         return scant__fail(ctx, SCANT_EUSAGE, "expected at least 2 sets, not %zu",
                            o->sets);
@@ -81,7 +72,7 @@ static scant_status check(scant_ctx *ctx, size_t n, const int32_t *labels, size_
                            "a set needs %zu samples to start with and %zu drawn ones, "
                            "but there are %zu",
                            o->start, o->draw, n);
-    TRY(study_check_labels(ctx, labels, n, classes, &labelled));
+    TRY(study_check_labels(ctx, o->labels, n, o->classes, &labelled));
     if (labelled < n)
         return scant__fail(ctx, SCANT_EINPUT,
                            "%zu of %zu samples have no label, but all need one",
@@ -94,26 +85,22 @@ static double two_sided(double tau, double n) {
     return isnan(tau) ? tau : erfc(fabs(tau) / deviation / sqrt(2));
 }
 
-scant_status study_kernel_agreement(scant__arena *arena, const double *k, size_t n,
-                                    const int32_t *labels, size_t classes, const float *f,
-                                    const study_agreement_opts *opts,
-                                    scant_agreement *out) {
-    study_agreement_opts o = opts ? *opts : (study_agreement_opts){0};
-    if (!o.sets) o.sets = 150;
+scant_status study_kernel_agreement(scant__arena *arena, const double *k, const float *f,
+                                    const scant_lab_opts *opts, scant_agreement *out) {
+    scant_lab_opts o = *opts;
     if (!o.start) o.start = 500;
     if (!o.draw) o.draw = 250;
-    TRY(check(arena->ctx, n, labels, classes, &o));
+    TRY(check(arena->ctx, &o));
     work w = {.k = k,
-              .n = n,
-              .classes = classes,
+              .n = o.n,
+              .classes = o.classes,
               .start = o.start,
               .size = o.start + o.draw,
-              .labels = labels,
+              .labels = o.labels,
               .f = f,
-              .seed = o.seed};
-    w.dynamics = scant__arena_alloc(arena, o.sets, sizeof *w.dynamics);
-    w.alignment = scant__arena_alloc(arena, o.sets, sizeof *w.alignment);
-    if (!w.dynamics || !w.alignment) return SCANT_ENOMEM;
+              .seed = o.seed,
+              .dynamics = TRY_NEW(arena, double, o.sets),
+              .alignment = TRY_NEW(arena, double, o.sets)};
     TRY(draw_sets(arena->ctx, &w, o.sets));
     double tau = study_kendall(w.dynamics, w.alignment, o.sets);
     *out = (scant_agreement){.sets = o.sets,

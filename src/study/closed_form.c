@@ -17,7 +17,7 @@
 #include "scant/study.h"
 #include "select/pool.h"
 
-/* ---- values ------------------------------------------------------------------------ */
+/* ---- kernel values ----------------------------------------------------------------- */
 
 typedef struct operand {
     select_pool pool;
@@ -73,13 +73,13 @@ static scant_status value_rows(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Of one thread, in whole cache lines. */
+/* Returns the buffer size of one thread, in whole cache lines. */
 static size_t room_of(const la_ntk *a, const la_ntk *b) {
     return size_mul(size_add(la_ntk_room(a, b), 63) / 64, 64);
 }
 
-/* Fetching rows needs the most. Checking them before needs a quarter of a megabyte for
- * each thread, and the extremes of at most 65,536 blocks. */
+/* Fetching rows needs the most memory. Checking them first needs a quarter of a megabyte
+ * for each thread, and the extremes of at most 65,536 blocks. */
 size_t scant_ntk_memory(const scant_ctx *ctx, size_t width) {
     enum { CHECK = (1 << 18) + 64, SPARE = (1 << 20) + 4096 };
     const la_rows rows = {.d = width, .type = LA_F64};
@@ -92,8 +92,7 @@ static scant_status all_values(scant__arena *arena, between *k) {
     scant_ctx *ctx = arena->ctx;
     k->unscale = 1 / k->a.features.scale / k->b.features.scale;
     k->room = room_of(&k->a.ntk, &k->b.ntk);
-    k->rooms = scant__arena_alloc(arena, ctx->threads, k->room);
-    if (!k->rooms) return SCANT_ENOMEM;
+    k->rooms = TRY_NEW(arena, unsigned char, size_mul(ctx->threads, k->room));
     size_t blocks = (k->a.rows.n + LA_KERNEL_TILE - 1) / LA_KERNEL_TILE;
     return scant__parfor(ctx, "comparing rows", blocks, value_rows, k);
 }
@@ -110,15 +109,12 @@ static scant_status check_between(scant_ctx *ctx, const between *k, size_t depth
 
 scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a, const scant_array *b,
                               size_t depth, double *out) {
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     between k = {.same = !b || a == b, .out = out};
-    scant__arena_init(&arena, ctx);
-    scant_status s = read_side(&arena, a, depth, &k.a);
-    if (s == SCANT_OK) s = read_side(&arena, b ? b : a, depth, &k.b);
-    if (s == SCANT_OK) s = check_between(ctx, &k, depth);
-    if (s == SCANT_OK) s = all_values(&arena, &k);
-    scant__arena_end(&arena);
-    return s;
+    TRY(read_side(&arena, a, depth, &k.a));
+    TRY(read_side(&arena, b ? b : a, depth, &k.b));
+    TRY(check_between(ctx, &k, depth));
+    return all_values(&arena, &k);
 }
 
 /* ---- fitting ----------------------------------------------------------------------- */
@@ -126,7 +122,7 @@ scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a, const scant_
 typedef struct fit {
     const double *kernel;
     size_t n, c;
-    double shift, least; /* added to the diagonal; bound of squared pivots */
+    double shift, least; /* added to the diagonal; lower bound of squared pivots */
     double *factor;      /* (n, n) */
     double *alpha;       /* (n, c): the targets, then the solution */
     bool definite;
@@ -152,7 +148,7 @@ static scant_status factorize(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Finds the largest diagonal number; checks that all numbers are finite. */
+/* Sets *top to the largest diagonal entry; checks that all numbers are finite. */
 static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *targets,
                               double *top) {
     *top = 0;
@@ -173,8 +169,8 @@ static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *target
     return la_fits(ctx, f->c);
 }
 
-/* Tries no jitter, then the square root of the precision times the largest diagonal
- * number (where the error by jitter is about that by rounding), then more. */
+/* Tries no jitter, then sqrt(DBL_EPSILON) times the largest diagonal entry (where the
+ * errors by jitter and by rounding are about equal), then ten times more each time. */
 static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
                           double *jitter) {
     double size = top + ridge > 0 ? top + ridge : 1;
@@ -193,6 +189,7 @@ static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
 scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
                               const double *targets, size_t c, double ridge,
                               double *alpha, double *jitter) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     fit f = {.kernel = kernel, .n = n, .c = c, .alpha = alpha};
     double top, added = 0;
     if (jitter) *jitter = 0;
@@ -201,13 +198,11 @@ scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
                            "the ridge is %g, expected a number of at least 0", ridge);
     TRY(check_fit(ctx, &f, targets, &top));
     if (!n || !c) return SCANT_OK;
-    f.factor = scant__alloc(ctx, size_mul(n, n), sizeof *f.factor);
-    if (!f.factor) return SCANT_ENOMEM;
+    f.factor = TRY_NEW(&arena, double, size_mul(n, n));
     memmove(alpha, targets, n * c * sizeof *alpha);
-    scant_status s = solve(ctx, &f, ridge, top, &added);
-    scant__free(ctx, f.factor);
-    if (s == SCANT_OK && jitter) *jitter = added;
-    return s;
+    TRY(solve(ctx, &f, ridge, top, &added));
+    if (jitter) *jitter = added;
+    return SCANT_OK;
 }
 
 /* ---- predicting -------------------------------------------------------------------- */

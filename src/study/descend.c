@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gradient descent as in the theorems: on the whole loss 1/2 |f - Y|^2, with a constant
- * rate, without momentum, in evaluation mode. (Training, nn/train.c, uses batches, means
- * over samples and running statistics.) Gradients come from the same tracer as kernels,
- * so both belong to the same function; they are added up in double.
+ * rate, without momentum, in evaluation mode. (Training, nn/train.c, uses mini-batches,
+ * means over samples and running statistics.) Gradients come from the same tracer as
+ * kernels, so both belong to the same function; they are added up in double.
  *
  * The largest rate that is stable for any Y depends on the largest eigenvalue of the full
  * kernel J J^T (samples times outputs). The kernel's mean over classes bounds it only up
@@ -28,15 +28,11 @@ enum { POWER_STEPS = 30 };
 
 typedef struct work {
     nn_tracer t;
-    scant__arena arena;
-    const scant_data *data;
-    const size_t *rows;
+    const scant_lab_opts *o;
     size_t n, classes;
-    const int32_t *labels;
-    bool last_layer;
-    double *total; /* the gradient, packed as the weights */
+    double *total; /* the gradient, packed like the weights */
     float *values; /* a copy of the weights */
-    float *v;      /* (n, classes) */
+    float *v;      /* (n, classes): the vector of power iteration */
 } work;
 
 /* Whether descent changes a parameter. */
@@ -44,7 +40,7 @@ static bool moves(const work *w, size_t param) {
     const nn_net *shape = w->t.net->net;
     const nn_node *head = &shape->nodes[shape->head];
     if (!shape->params[param].trained) return false;
-    if (!w->last_layer) return true;
+    if (!w->o->last_layer) return true;
     return (int)param == head->weight || (head->bias && (int)param == head->bias_at);
 }
 
@@ -79,52 +75,59 @@ static scant_status add_gradient(work *w) {
     return SCANT_OK;
 }
 
-/* Computes L, and its gradient in total. */
+/* Computes the outputs of the block of samples that starts at `first`. *f NULL: no
+ * samples are left. */
+static scant_status next_block(work *w, size_t first, size_t *count, const float **f) {
+    *f = NULL;
+    if (first >= w->n) return SCANT_OK;
+    *count = size_min(w->t.batch, w->n - first);
+    TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* allows cancelling */
+    TRY(nn_tracer_forward(&w->t, w->o->data, w->o->rows, first, *count));
+    *f = nn_tracer_logits(&w->t);
+    return SCANT_OK;
+}
+
+/* Computes the loss, and (if `gradient`) its gradient in total. */
 static scant_status loss_pass(work *w, bool gradient, double *loss) {
-    size_t c = w->classes;
+    size_t c = w->classes, count;
+    const float *f;
     *loss = 0;
     memset(w->total, 0, w->t.net->weights->n_trained * sizeof *w->total);
-    for (size_t first = 0; first < w->n; first += w->t.batch) {
-        size_t count = size_min(w->t.batch, w->n - first);
-        TRY(nn_tracer_forward(&w->t, w->data, w->rows, first, count));
-        const float *f = nn_tracer_logits(&w->t);
+    for (size_t first = 0;; first += count) {
+        TRY(next_block(w, first, &count, &f));
+        if (!f) return SCANT_OK;
         for (size_t i = 0; i < count * c; i++) {
-            bool own = w->labels[first + i / c] == (int32_t)(i % c);
+            bool own = w->o->labels[first + i / c] == (int32_t)(i % c);
             double off = (double)f[i] - (own ? 1 : 0);
             w->t.d_logits[i] = (float)off;
             *loss += off * off / 2;
         }
         if (gradient) TRY(add_gradient(w));
-        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0)); /* allows cancelling */
     }
-    return SCANT_OK;
 }
 
 /* total = J^T v */
 static scant_status back(work *w, const float *v) {
-    size_t c = w->classes;
+    size_t c = w->classes, count;
+    const float *f;
     memset(w->total, 0, w->t.net->weights->n_trained * sizeof *w->total);
-    for (size_t first = 0; first < w->n; first += w->t.batch) {
-        size_t count = size_min(w->t.batch, w->n - first);
-        TRY(nn_tracer_forward(&w->t, w->data, w->rows, first, count));
+    for (size_t first = 0;; first += count) {
+        TRY(next_block(w, first, &count, &f));
+        if (!f) return SCANT_OK;
         memcpy(w->t.d_logits, v + first * c, count * c * sizeof *v);
         TRY(add_gradient(w));
-        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0));
     }
-    return SCANT_OK;
 }
 
 /* out += by * f */
 static scant_status outputs(work *w, float by, float *out) {
-    size_t c = w->classes;
-    for (size_t first = 0; first < w->n; first += w->t.batch) {
-        size_t count = size_min(w->t.batch, w->n - first);
-        TRY(nn_tracer_forward(&w->t, w->data, w->rows, first, count));
-        const float *f = nn_tracer_logits(&w->t);
+    size_t c = w->classes, count;
+    const float *f;
+    for (size_t first = 0;; first += count) {
+        TRY(next_block(w, first, &count, &f));
+        if (!f) return SCANT_OK;
         for (size_t i = 0; i < count * c; i++) out[first * c + i] += by * f[i];
-        TRY(scant__tick(w->t.net->ctx, NULL, 0, 0));
     }
-    return SCANT_OK;
 }
 
 /* ---- the largest eigenvalue ------------------------------------------------------ */
@@ -177,19 +180,9 @@ static scant_status largest(work *w, double *out) {
 
 /* ---- the descent ----------------------------------------------------------------- */
 
-static scant_status take_room(work *w) {
-    const nn_weights *weights = w->t.net->weights;
-    w->total = scant__arena_alloc(&w->arena, weights->n_trained, sizeof *w->total);
-    w->values = scant__arena_alloc(&w->arena, weights->n_floats, sizeof *w->values);
-    w->v = scant__arena_alloc(&w->arena, size_mul(w->n, w->classes), sizeof *w->v);
-    return w->total && w->values && w->v ? SCANT_OK : SCANT_ENOMEM;
-}
-
-static scant_status descend(work *w, const study_descent_opts *o, double *losses,
-                            double *rate) {
+static scant_status descend(work *w, double *losses, double *rate) {
     scant_ctx *ctx = w->t.net->ctx;
     double top = 0;
-    TRY(take_room(w));
     if (!(*rate > 0)) {
         TRY(largest(w, &top));
         if (!(top > 0))
@@ -198,9 +191,10 @@ static scant_status descend(work *w, const study_descent_opts *o, double *losses
                                "has no effect");
         *rate = 1 / top;
     }
-    for (size_t i = 0; i <= o->steps; i++) {
-        TRY(scant__tick(ctx, "descent", i, o->steps));
-        scant_status status = loss_pass(w, i < o->steps, &losses[i]);
+    size_t steps = w->o->steps;
+    for (size_t i = 0; i <= steps; i++) {
+        TRY(scant__tick(ctx, "descent", i, steps));
+        scant_status status = loss_pass(w, i < steps, &losses[i]);
         bool diverged = i && status == SCANT_EINPUT; /* outputs that are not finite */
         if (diverged || (status == SCANT_OK && !isfinite(losses[i])))
             return scant__fail(ctx, SCANT_EINPUT,
@@ -208,39 +202,31 @@ static scant_status descend(work *w, const study_descent_opts *o, double *losses
                                "smaller rate",
                                i, *rate);
         TRY(status);
-        if (i < o->steps) move(w, -*rate);
+        if (i < steps) move(w, -*rate);
     }
     return SCANT_OK;
 }
 
-scant_status study_net_descend(scant_net *net, const scant_data *data, const size_t *rows,
-                               size_t n, const int32_t *labels,
-                               const study_descent_opts *opts, double *losses,
-                               double *rate) {
-    study_descent_opts o = opts ? *opts : (study_descent_opts){0};
-    double used = o.rate;
-    if (!o.steps) o.steps = 100;
-    TRY(nn_input_check(net, data));
-    TRY(nn_input_rows_check(net->ctx, data, rows, &n));
-    if (!(o.rate >= 0) || !isfinite(o.rate))
+static void close_work(work *w) { nn_tracer_close(&w->t); }
+
+scant_status study_net_descend(const scant_lab_opts *o, double *losses, double *rate) {
+    scant_net *net = o->net;
+    size_t n = o->n;
+    TRY(nn_input_check(net, o->data));
+    TRY(nn_input_rows_check(net->ctx, o->data, o->rows, &n));
+    if (!(*rate >= 0) || !isfinite(*rate))
         return scant__fail(net->ctx, SCANT_EUSAGE,
-                           "the rate is %g, expected a positive number", o.rate);
+                           "the rate is %g, expected a positive number", *rate);
     for (size_t i = 0; i < n; i++)
-        if (labels[i] < 0 || (size_t)labels[i] >= net->net->classes)
+        if (o->labels[i] < 0 || (size_t)o->labels[i] >= net->net->classes)
             return scant__fail(net->ctx, SCANT_EINPUT,
                                "labels: number %zu is %d, expected a class from 0 to %zu",
-                               i, (int)labels[i], net->net->classes - 1);
-    work w = {.data = data,
-              .rows = rows,
-              .n = n,
-              .classes = net->net->classes,
-              .labels = labels,
-              .last_layer = o.last_layer != 0};
-    scant__arena_init(&w.arena, net->ctx);
-    scant_status s = nn_tracer_open(&w.t, net, n, NN_SCOPE_REST);
-    if (s == SCANT_OK) s = descend(&w, &o, losses, &used);
-    scant__arena_end(&w.arena);
-    nn_tracer_close(&w.t);
-    if (rate) *rate = used;
-    return s;
+                               i, (int)o->labels[i], net->net->classes - 1);
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
+    AUTO(close_work) work w = {.o = o, .n = n, .classes = net->net->classes};
+    TRY(nn_tracer_open(&w.t, net, n, NN_SCOPE_REST));
+    w.total = TRY_NEW(&arena, double, net->weights->n_trained);
+    w.values = TRY_NEW(&arena, float, net->weights->n_floats);
+    w.v = TRY_NEW(&arena, float, size_mul(n, w.classes));
+    return descend(&w, losses, rate);
 }

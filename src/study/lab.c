@@ -1,46 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel laboratory: the kernel of some samples, its study, and what is measured with
- * it. A full kernel has a row for each sample and output; otherwise it is the mean over
+ * The kernel laboratory: the kernel of some samples, its study, and measurements with it.
+ * A full kernel has a row for each sample and output; otherwise it is the mean over
  * outputs.
  *
- * Regression: if a network is trained to the end by small steps and its kernel does not
- * change, its outputs become f(x) + K(x, X) K^-1 (Y - f(X)), where f are the outputs
- * before (0 without a network); a ridge stops that earlier. Test samples are read in
- * blocks.
+ * Regression: if a network is trained to convergence by small steps and its kernel does
+ * not change, its outputs become f(x) + K(x, X) K^-1 (Y - f(X)), where f are the outputs
+ * before training (0 without a network); a ridge has the effect of stopping earlier. Test
+ * samples are read in blocks.
  */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "core/size.h"
+#include "data/array.h"
 #include "study/study.h"
 
 typedef struct lab {
-    scant_lab out; /* first: the caller has its address */
+    scant_lab out; /* must be first: scant_lab_free() casts it */
     scant_ctx *ctx;
     const scant_lab_opts *o;
     scant_study *study;
-    scant__arena arena;   /* of results */
+    scant__arena arena;   /* holds the results */
     scant__arena scratch; /* freed at the end of the run */
     size_t outputs;       /* rows of the kernel for each sample */
-    double *kernel;       /* of the n samples */
-    double *wide;         /* the mean over outputs of all samples */
-    float *features;      /* of all samples, for the closed form; NULL: not read yet */
+    double *kernel;       /* kernel of the n samples */
+    double *wide;         /* (all, all): mean over outputs, for all samples */
+    float *features;      /* all samples, for the closed form; NULL: not read yet */
     float *start;         /* n x classes: outputs of the network; NULL: none */
 } lab;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the kernel -------------------------------------------------------------------- */
 
 static size_t outputs_of(const scant_lab_opts *o) { return o->full ? o->classes : 1; }
 
-/* Features of a sample for the closed form; 0: the kernel is the network's own. */
+/* Returns the features of a sample for the closed form; 0: the network's own kernel. */
 static size_t width_of(const scant_lab_opts *o) {
     return o->depth ? scant_net_features(o->reader) + (o->bias != 0) : 0;
 }
@@ -58,37 +53,32 @@ static scant_status read_features(lab *l, const scant_data *data, const size_t *
     return SCANT_OK;
 }
 
-/* Between n rows of a and m of b (NULL: a itself). */
+/* Computes the closed form between n rows of a and m rows of b (NULL: a itself). */
 static scant_status closed_form(lab *l, const float *a, size_t n, const float *b,
                                 size_t m, double *out) {
     size_t width = width_of(l->o);
     const size_t shape[] = {n, width}, other[] = {m, width};
-    scant_array *x, *y = NULL;
+    AUTO(scant_array_auto) scant_array *x = NULL, *y = NULL;
     TRY(scant_array_wrap(l->ctx, "features", a, SCANT_F32, 2, shape, &x));
-    scant_status status =
-        b ? scant_array_wrap(l->ctx, "features", b, SCANT_F32, 2, other, &y) : SCANT_OK;
-    if (status == SCANT_OK) status = scant_ntk_kernel(l->ctx, x, y, l->o->depth, out);
-    scant_array_free(x);
-    scant_array_free(y);
-    return status;
+    if (b) TRY(scant_array_wrap(l->ctx, "features", b, SCANT_F32, 2, other, &y));
+    return scant_ntk_kernel(l->ctx, x, y, l->o->depth, out);
 }
 
-/* The kernel of the first count samples, count * outputs squared. */
+/* Computes the kernel of the first count samples; it has count * outputs rows if full. */
 static scant_status square(lab *l, size_t count, bool full, double *out) {
     const scant_lab_opts *o = l->o;
     if (!o->depth)
         return scant_net_kernel(o->net, o->data, o->rows, count, o->data, o->rows, count,
                                 o->last_layer, full, out);
     if (!l->features) {
-        l->features = scant__arena_alloc(&l->scratch, o->all,
-                                         size_mul(width_of(o), sizeof *l->features));
-        if (!l->features) return SCANT_ENOMEM;
+        l->features = TRY_NEW(&l->scratch, float, size_mul(o->all, width_of(o)));
         TRY(read_features(l, o->data, o->rows, o->all, l->features));
     }
     return closed_form(l, l->features, count, NULL, 0, out);
 }
 
-/* The kernel between count test samples and the n. room: features of those. */
+/* Computes the kernel between count test samples and the n samples. room: a buffer for
+ * the test samples' features. */
 static scant_status between(lab *l, const size_t *rows, size_t count, float *room,
                             double *out) {
     const scant_lab_opts *o = l->o;
@@ -99,7 +89,7 @@ static scant_status between(lab *l, const size_t *rows, size_t count, float *roo
     return closed_form(l, room, count, l->features, o->n, out);
 }
 
-/* The mean over outputs of a full kernel. */
+/* Computes the mean over outputs of a full kernel. */
 static void reduce(const double *k, size_t n, size_t outputs, double *out) {
     size_t side = n * outputs;
     for (size_t i = 0; i < n; i++)
@@ -111,26 +101,19 @@ static void reduce(const double *k, size_t n, size_t outputs, double *out) {
         }
 }
 
-static double *matrix(scant__arena *arena, size_t side) {
-    return scant__arena_alloc(arena, size_mul(side, side), sizeof(double));
-}
-
 static scant_status make_kernel(lab *l) {
     const scant_lab_opts *o = l->o;
-    size_t n = o->n;
-    double *reduced = l->kernel = matrix(&l->arena, n * l->outputs);
-    if (!l->kernel) return SCANT_ENOMEM;
+    size_t n = o->n, side = n * l->outputs;
+    double *reduced = l->kernel = TRY_NEW(&l->arena, double, size_mul(side, side));
     if (o->all > n) {
-        l->wide = matrix(&l->scratch, o->all);
-        if (!l->wide) return SCANT_ENOMEM;
+        l->wide = TRY_NEW(&l->scratch, double, size_mul(o->all, o->all));
         TRY(square(l, o->all, false, l->wide));
     }
     for (size_t i = 0; l->wide && l->outputs == 1 && i < n; i++)
         memcpy(l->kernel + i * n, l->wide + i * o->all, n * sizeof *l->kernel);
     if (!l->wide || l->outputs > 1) TRY(square(l, n, l->outputs > 1, l->kernel));
     if (l->outputs > 1) {
-        reduced = matrix(&l->arena, n);
-        if (!reduced) return SCANT_ENOMEM;
+        reduced = TRY_NEW(&l->arena, double, size_mul(n, n));
         reduce(l->kernel, n, l->outputs, reduced);
     }
     if (!l->wide) l->wide = reduced;
@@ -139,14 +122,13 @@ static scant_status make_kernel(lab *l) {
     return SCANT_OK;
 }
 
-/* A network with several posterior draws has no outputs that its kernel describes. */
+/* Sets start. Not for the own kernel of a network with several posterior draws, which
+ * does not describe its outputs. */
 static scant_status read_outputs(lab *l) {
     const scant_lab_opts *o = l->o;
     if (!o->net || (!o->labels && !o->fit)) return SCANT_OK;
     if (!o->depth && scant_net_draws(o->net) > 1) return SCANT_OK;
-    l->start =
-        scant__arena_alloc(&l->scratch, o->n, size_mul(o->classes, sizeof *l->start));
-    if (!l->start) return SCANT_ENOMEM;
+    l->start = TRY_NEW(&l->scratch, float, size_mul(o->n, o->classes));
     return scant_net_predict(o->net, o->data, o->rows, o->n,
                              &(scant_outputs){.logits = l->start});
 }
@@ -155,42 +137,33 @@ static scant_status read_outputs(lab *l) {
 
 static scant_status compare_sets(lab *l) {
     const scant_lab_opts *o = l->o;
-    size_t *own = scant__arena_alloc(&l->scratch, o->n, sizeof *own);
-    if (!own) return SCANT_ENOMEM;
+    size_t *own = TRY_NEW(&l->scratch, size_t, o->n);
     for (size_t i = 0; i < o->n; i++) own[i] = i;
     return study_kernel_mmd(l->ctx, l->wide, o->all, o->against, o->n_against, own, o->n,
                             &l->out.mmd);
 }
 
 static scant_status agree(lab *l) {
-    const scant_lab_opts *o = l->o;
-    study_agreement_opts opts = {
-        .sets = o->sets, .start = o->start, .draw = o->draw, .seed = o->seed};
-    scant_agreement *agreement = scant__arena_alloc(&l->arena, 1, sizeof *agreement);
-    if (!agreement) return SCANT_ENOMEM;
+    scant_agreement *agreement = TRY_NEW(&l->arena, scant_agreement, 1);
     l->out.agreement = agreement;
-    return study_kernel_agreement(&l->arena, l->out.k, o->n, o->labels, o->classes,
-                                  l->start, &opts, agreement);
+    return study_kernel_agreement(&l->arena, l->out.k, l->start, l->o, agreement);
 }
 
-/* The largest move of an eigenvalue during descent, and the spectral norm of the kernel's
- * change, which bounds it (Weyl). */
+/* Measures the largest change of an eigenvalue during descent, and the spectral norm of
+ * the kernel's change, which bounds it (Weyl). */
 static scant_status compare_kernels(lab *l) {
     size_t side = l->o->n * l->outputs;
     scant_study_opts opts = {.outputs = l->outputs};
-    scant_study *s;
-    double *end = matrix(&l->scratch, side), moved = 0;
-    if (!end) return SCANT_ENOMEM;
+    AUTO(study_end) scant_study *after = NULL, *change = NULL;
+    double *end = TRY_NEW(&l->scratch, double, size_mul(side, side)), moved = 0;
     TRY(square(l, l->o->n, l->outputs > 1, end));
-    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &s));
+    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &after));
     for (size_t i = 0; i < side; i++)
-        moved = fmax(moved, fabs(s->values[i] - l->study->values[i]));
-    scant_study_free(l->ctx, s);
+        moved = fmax(moved, fabs(after->values[i] - l->study->values[i]));
     for (size_t i = 0; i < side * side; i++) end[i] -= l->kernel[i];
-    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &s));
+    TRY(scant_study_kernel(l->ctx, end, l->o->n, NULL, 0, &opts, &change));
     l->out.eigenvalues_moved = moved;
-    l->out.kernel_moved = fmax(fabs(s->values[0]), fabs(s->values[side - 1]));
-    scant_study_free(l->ctx, s);
+    l->out.kernel_moved = fmax(fabs(change->values[0]), fabs(change->values[side - 1]));
     return SCANT_OK;
 }
 
@@ -200,17 +173,12 @@ static scant_status descend(lab *l) {
     const scant_lab_opts *o = l->o;
     const scant_study *s = l->study;
     bool whole = l->outputs > 1 || o->last_layer || o->classes == 1;
-    study_descent_opts opts = {.last_layer = o->last_layer,
-                               .steps = o->steps,
-                               .rate = o->rate > 0               ? o->rate
-                                       : whole && s->largest > 0 ? s->rate
-                                                                 : 0};
     scant_lab *out = &l->out;
-    double *losses = scant__arena_alloc(&l->arena, o->steps + 1, sizeof *losses);
-    double *predicted = scant__arena_alloc(&l->arena, o->steps + 1, sizeof *predicted);
-    if (!losses || !predicted) return SCANT_ENOMEM;
-    TRY(study_net_descend(o->net, o->data, o->rows, o->n, o->labels, &opts, losses,
-                          &out->rate));
+    double *losses = TRY_NEW(&l->arena, double, o->steps + 1);
+    double *predicted = TRY_NEW(&l->arena, double, o->steps + 1);
+    out->rate = o->rate;
+    if (!(o->rate > 0) && whole && s->largest > 0) out->rate = s->rate;
+    TRY(study_net_descend(o, losses, &out->rate));
     out->smallest = s->rank == s->n_values ? s->smallest : 0;
     out->factor = 1 - out->rate * out->smallest;
     for (size_t t = 0; t <= o->steps; t++) {
@@ -230,13 +198,13 @@ typedef struct tally {
     size_t right, samples;
 } tally;
 
-/* The target of output c: a number to predict, or 1 for the sample's class. */
+/* Returns the target of output c: the number to predict, or 1 for the sample's class. */
 static double target(const scant_data *data, size_t row, size_t c) {
     const float *numbers = scant_data_targets(data);
     return numbers ? (double)numbers[row] : scant_data_labels(data)[row] == (int32_t)c;
 }
 
-/* The first of equal outputs is the predicted class. */
+/* Adds errors to t. The first of equal outputs is the predicted class. */
 static void count_errors(const scant_data *data, const size_t *rows, size_t count,
                          const double *outputs, size_t classes, tally *t) {
     for (size_t i = 0; i < count; i++, outputs += classes) {
@@ -257,7 +225,7 @@ static void finish(const lab *l, const tally *t, double *accuracy, double *error
     *accuracy = scant_data_targets(l->o->data) ? (double)NAN : (double)t->right / samples;
 }
 
-/* out (count, classes) = start + the kernel of count samples with the n, times alpha. */
+/* out (count, classes) = start + k alpha; k: the kernel of count samples with the n. */
 static scant_status predict(lab *l, const double *k, size_t count, const double *alpha,
                             const float *start, double *out) {
     size_t classes = l->o->classes;
@@ -267,8 +235,8 @@ static scant_status predict(lab *l, const double *k, size_t count, const double 
     return SCANT_OK;
 }
 
-/* A network's kernel has float precision. If its smallest eigenvalues are rounding error,
- * as much is added to the diagonal: otherwise the fit would amplify it. */
+/* Returns the least number to add to the diagonal. A network's kernel has float
+ * precision; a fit would amplify eigenvalues that are rounding error. */
 static double noise_of(const lab *l) {
     const scant_study *s = l->study;
     return !l->o->depth && s->rank < s->n_values ? s->tolerance * s->largest : 0;
@@ -288,7 +256,8 @@ static scant_status solve(lab *l, double *alpha, double *jitter) {
     return SCANT_OK;
 }
 
-/* Test samples that are read together: a block's kernel is no larger than that of n. */
+/* Returns the test samples in a block: n, so that its kernel is no larger than that of
+ * the n samples, or 64 if n is less. */
 static size_t block_of(const scant_lab_opts *o, size_t n) {
     return size_min(size_max(n, 64), o->n_test);
 }
@@ -296,12 +265,9 @@ static size_t block_of(const scant_lab_opts *o, size_t n) {
 static scant_status test(lab *l, const double *alpha, double *out, tally *t) {
     const scant_lab_opts *o = l->o;
     size_t most = block_of(o, o->n), cells = size_mul(l->outputs, l->outputs);
-    double *k =
-        scant__arena_alloc(&l->scratch, size_mul(most, o->n), size_mul(cells, sizeof *k));
-    float *f = scant__arena_alloc(&l->scratch, most, size_mul(o->classes, sizeof *f));
-    float *room =
-        scant__arena_alloc(&l->scratch, most, size_mul(width_of(o) + 1, sizeof *room));
-    if (!k || !f || !room) return SCANT_ENOMEM;
+    double *k = TRY_NEW(&l->scratch, double, size_mul(size_mul(most, o->n), cells));
+    float *f = TRY_NEW(&l->scratch, float, size_mul(most, o->classes));
+    float *room = TRY_NEW(&l->scratch, float, size_mul(most, width_of(o) + 1));
     for (size_t at = 0; at < o->n_test; at += most) {
         const size_t *rows = o->test_rows + at;
         size_t count = size_min(o->n_test - at, most);
@@ -317,14 +283,11 @@ static scant_status test(lab *l, const double *alpha, double *out, tally *t) {
 
 static scant_status fit(lab *l) {
     const scant_lab_opts *o = l->o;
-    scant_regression *r = scant__arena_zalloc(&l->arena, 1, sizeof *r);
+    scant_regression *r = TRY_ZERO(&l->arena, scant_regression, 1);
     size_t most = size_max(o->n, block_of(o, o->n));
-    double *alpha =
-        scant__arena_alloc(&l->scratch, o->n, size_mul(o->classes, sizeof *alpha));
-    double *out =
-        scant__arena_alloc(&l->scratch, most, size_mul(o->classes, sizeof *out));
+    double *alpha = TRY_NEW(&l->scratch, double, size_mul(o->n, o->classes));
+    double *out = TRY_NEW(&l->scratch, double, size_mul(most, o->classes));
     tally own = {0}, others = {0};
-    if (!r || !alpha || !out) return SCANT_ENOMEM;
     r->ridge = o->ridge;
     r->tests = o->n_test;
     TRY(solve(l, alpha, &r->jitter));
@@ -337,34 +300,22 @@ static scant_status fit(lab *l) {
     return SCANT_OK;
 }
 
-/* ---- a run ------------------------------------------------------------------------- */
-
-static study_sketch_opts sketch_opts(const scant_lab_opts *o) {
-    return (study_sketch_opts){.numbers = o->sketch,
-                               .last_layer = o->last_layer,
-                               .full = o->full,
-                               .seed = o->seed,
-                               .rate = o->rate};
-}
+/* ---- running ----------------------------------------------------------------------- */
 
 static scant_status sketch(lab *l) {
-    const scant_lab_opts *o = l->o;
-    study_sketch_opts opts = sketch_opts(o);
-    scant_sketch_error *error = scant__arena_zalloc(&l->arena, 1, sizeof *error);
-    if (!error) return SCANT_ENOMEM;
+    scant_sketch_error *error = TRY_ZERO(&l->arena, scant_sketch_error, 1);
     l->out.sketch = error;
-    return study_sketch(o->net, o->data, o->rows, o->n, o->labels, &opts, &l->study,
-                        error);
+    return study_sketch(l->o, &l->study, error);
 }
 
 static scant_status measure(lab *l) {
     const scant_lab_opts *o = l->o;
-    double begun = now();
+    double begun = scant__now();
     scant_study_opts opts = {.outputs = l->outputs,
                              .rate = o->rate,
                              .noise = o->depth ? 0 : SCANT_KERNEL_NOISE};
     TRY(o->sketch ? sketch(l) : make_kernel(l));
-    l->out.seconds = now() - begun;
+    l->out.seconds = scant__now() - begun;
     if (o->sketch) return SCANT_OK;
     TRY(read_outputs(l));
     if (o->labels) opts.start = l->start;
@@ -385,9 +336,9 @@ scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts, scant_lab
                        .against = opts->n_against},
                .ctx = ctx,
                .o = opts,
+               .arena = {.ctx = ctx},
+               .scratch = {.ctx = ctx},
                .outputs = outputs_of(opts)};
-    scant__arena_init(&l->arena, ctx);
-    scant__arena_init(&l->scratch, ctx);
     scant_status status = measure(l);
     scant__arena_end(&l->scratch);
     l->out.study = l->study;
@@ -408,8 +359,8 @@ void scant_lab_free(scant_ctx *ctx, scant_lab *result) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Regression: solution, predictions, the study's lists, and a block of test samples with
- * the network's outputs. scant_kernel_fit() has freed its factor by then. */
+/* Memory of a regression: solution, predictions, the study's lists, and a block of test
+ * samples with the network's outputs. scant_kernel_fit() has freed its factor by then. */
 static double bytes_to_fit(const scant_lab_opts *o, size_t n, double rooms) {
     double block = (double)block_of(o, n), outputs = (double)outputs_of(o);
     double side = (double)n * outputs, classes = (double)o->classes;
@@ -419,21 +370,20 @@ static double bytes_to_fit(const scant_lab_opts *o, size_t n, double rooms) {
 }
 
 double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n) {
-    /* for another number of samples, all of --against may be others */
+    enum { READER = 128 << 10 }; /* buffers that a network keeps after reading samples */
+    /* for another n, all of --against may be additional samples */
     size_t beside = n == o->n ? o->all - o->n : o->n_against, outputs = outputs_of(o);
     double side = (double)n * (double)outputs, all = (double)(n + beside);
     double matrices = side * side, start = (double)n * (double)o->classes * 4;
-    if (o->sketch) {
-        study_sketch_opts opts = sketch_opts(o);
-        return (double)study_sketch_memory(o->net, n, &opts);
-    }
+    if (o->sketch) return (double)study_sketch_memory(o, n);
     if (outputs > 1) matrices += (double)n * (double)n; /* the mean over outputs */
     if (beside) matrices += all * all;
     if (o->steps) matrices += side * side; /* the kernel after descent */
     double study = (double)scant_study_memory(n, o->labels ? o->classes : 0, outputs);
     double rooms = o->depth ? (double)scant_ntk_memory(ctx, width_of(o)) : 0;
     double features = 4 * all * (double)width_of(o);
-    /* one after the other; the factor of a fit is no larger than a study */
+    /* not allocated at the same time; the factor of a fit is no larger than a study */
     double most = fmax(study, o->fit ? bytes_to_fit(o, n, rooms) : 0);
-    return (double)ctx->used + 8 * matrices + start + features + fmax(most, rooms);
+    return (double)ctx->used + READER + 8 * matrices + start + features +
+           fmax(most, rooms);
 }

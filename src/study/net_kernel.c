@@ -28,12 +28,12 @@
 #include "scant/study.h"
 
 enum {
-    PIECE = 4096,      /* numbers of a product in float */
-    TILE_ROWS = 256,   /* samples times classes in a tile of products */
-    TILE_LEAST = 8,    /* samples in a tile, if there are as many: fewer are slow */
-    TILES_ACROSS = 8,  /* in a block, if it has as many samples, to keep threads busy */
-    SHARE_MOST = 2048, /* megabytes for blocks */
-    BLOCKS_FEW = 8     /* with more blocks, most time goes into repeated traces */
+    PIECE = 4096,      /* most numbers of a product in float */
+    TILE_ROWS = 256,   /* most samples (times classes if full) in a tile */
+    TILE_LEAST = 8,    /* least samples in a tile if the block has them: fewer are slow */
+    TILES_ACROSS = 8,  /* tiles along a side of a block, to keep threads busy */
+    SHARE_MOST = 2048, /* most megabytes for blocks */
+    BLOCKS_FEW = 8     /* with more blocks, repeated traces take most of the time */
 };
 
 /* A block of samples with its traces, layer by layer: x (samples, inputs of the layer), d
@@ -48,22 +48,22 @@ typedef struct side {
 
 typedef struct work {
     nn_tracer t;
-    scant__arena arena;
+    scant__arena *arena;
     size_t classes;
     bool full;
     bool half;         /* both sides are the same samples */
     size_t block;      /* most samples in a block */
     size_t tile;       /* samples in a tile */
     size_t x, d;       /* floats for each sample: x and d of all layers */
-    size_t row_floats; /* of one row of g */
+    size_t row_floats; /* most floats of a row of g */
     float *room;       /* buffers of the workers */
     size_t room_each;
     double *out;
     size_t out_row; /* numbers of a row of out */
     /* Current layer: */
     const nn_layer *layer;
-    size_t x_at, d_at;        /* where it begins in x and d, in floats per sample */
-    size_t channel, channels; /* rows of weights that g is of */
+    size_t x_at, d_at;        /* offsets of the layer in x and d, in floats per sample */
+    size_t channel, channels; /* first channel and number of channels in g */
     const side *a, *b;
     const side *forming;
 } work;
@@ -96,7 +96,7 @@ static scant_status keep_class(work *w, side *s, size_t at, size_t c) {
     return SCANT_OK;
 }
 
-/* Traces of samples first, ... */
+/* Computes the traces of the block that starts at sample `first`, unless s has them. */
 static scant_status side_fill(work *w, side *s, size_t first) {
     size_t count = size_min(w->block, s->n - first), classes = w->classes;
     if (s->count && s->first == first) return SCANT_OK;
@@ -120,7 +120,7 @@ static scant_status side_fill(work *w, side *s, size_t first) {
 
 /* ---- products of a pair of blocks ---- */
 
-/* A tile: samples a.. of one block and b.. of the other. */
+/* A tile: n samples from a on in one block, m samples from b on in the other. */
 typedef struct tile {
     size_t a, n, b, m;
 } tile;
@@ -138,8 +138,8 @@ static size_t tiles(const work *w) {
            ((w->b->count + w->tile - 1) / w->tile);
 }
 
-/* Adds products (rows of a by rows of b; with by (n, m), times those) to the result.
- * full: rows are samples and classes; else samples, of one class. */
+/* Adds products (rows of a by rows of b) to the result, multiplied by `by` (n, m) if it
+ * is not NULL. A row is a sample and class if full, else a sample. */
 static void add_tile(const work *w, const tile *t, const float *products,
                      const float *by) {
     size_t each = w->full ? w->classes : 1, columns = t->m * each;
@@ -154,7 +154,7 @@ static void add_tile(const work *w, const tile *t, const float *products,
     }
 }
 
-/* Products of rows (sample, class) of `width` numbers, the first of samples a and b. */
+/* Adds the products of rows (sample, class) of `width` numbers; a, b: the first rows. */
 static void multiply(const work *w, const tile *t, const float *a, const float *b,
                      size_t width, const float *by, float *products) {
     size_t classes = w->classes, apart = classes * width;
@@ -191,7 +191,7 @@ static scant_status dense_tile(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Numbers for each channel in a gradient row. */
+/* Returns how many floats one channel takes in a gradient row. */
 static size_t layer_row(const nn_layer *l) { return l->width + (l->bias ? 1 : 0); }
 
 static size_t row_width(const work *w) { return w->channels * layer_row(w->layer); }
@@ -207,7 +207,7 @@ static scant_status rows_tile(void *arg, size_t task, unsigned worker,
     return SCANT_OK;
 }
 
-/* Gradient rows of one sample, for all classes. */
+/* Computes the gradient rows of one sample, for all classes. */
 static scant_status form_rows(void *arg, size_t sample, unsigned worker,
                               scant__fault *fault) {
     (void)fault;
@@ -261,7 +261,7 @@ static scant_status add_pair(work *w, const side *a, const side *b) {
 
 /* ---- the kernel ---- */
 
-/* Chooses the samples of a block, and the channels at a time. */
+/* Chooses the sizes of blocks, gradient rows and tiles. */
 static void cut(work *w, size_t samples) {
     size_t traces =
         size_mul(2 * sizeof(float), size_add(w->x, size_mul(w->classes, w->d)));
@@ -287,12 +287,11 @@ static void cut(work *w, size_t samples) {
 }
 
 static scant_status side_room(work *w, side *s) {
-    size_t samples = size_mul(w->block, sizeof(float));
-    s->x = scant__arena_alloc(&w->arena, w->x, samples);
-    s->d = scant__arena_alloc(&w->arena, size_mul(w->d, w->classes), samples);
-    s->g = scant__arena_alloc(&w->arena, size_max(1, size_mul(w->row_floats, w->classes)),
-                              samples);
-    return s->x && s->d && s->g ? SCANT_OK : SCANT_ENOMEM;
+    size_t classes = size_mul(w->block, w->classes);
+    s->x = TRY_NEW(w->arena, float, size_mul(w->x, w->block));
+    s->d = TRY_NEW(w->arena, float, size_mul(w->d, classes));
+    s->g = TRY_NEW(w->arena, float, size_mul(w->row_floats, classes));
+    return SCANT_OK;
 }
 
 static scant_status take_room(work *w, side *a, side *b) {
@@ -307,9 +306,7 @@ static scant_status take_room(work *w, side *a, side *b) {
     size_t products = size_add(size_mul(w->tile, w->tile), size_mul(rows, rows));
     w->room_each = size_max(w->room_each, products);
     w->room_each = size_add(w->room_each, 15) / 16 * 16;
-    w->room = scant__arena_alloc(&w->arena, w->t.net->ctx->threads,
-                                 size_mul(w->room_each, sizeof *w->room));
-    if (!w->room) return SCANT_ENOMEM;
+    w->room = TRY_NEW(w->arena, float, size_mul(w->t.net->ctx->threads, w->room_each));
     TRY(side_room(w, a));
     return w->half && w->block >= a->n ? SCANT_OK : side_room(w, b); /* b is a */
 }
@@ -321,7 +318,7 @@ static bool same_samples(const side *a, const side *b) {
     return true;
 }
 
-/* Traces of a block are computed again for every other block. */
+/* Warns of many blocks: traces of a block are computed again for every other block. */
 static void warn_of_blocks(const work *w, size_t samples) {
     size_t blocks = (samples + w->block - 1) / w->block;
     scant_ctx *ctx = w->t.net->ctx;
@@ -356,6 +353,8 @@ static scant_status run(work *w, side *a, side *b) {
     return scant__tick(ctx, "kernel", pairs, pairs);
 }
 
+static void close_work(work *w) { nn_tracer_close(&w->t); }
+
 scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
                               size_t n, const scant_data *other, const size_t *other_rows,
                               size_t m, int last_layer, int full, double *out) {
@@ -366,15 +365,14 @@ scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size
     if (!n || !m) return SCANT_OK;
     side a = {.data = data, .rows = rows, .n = n};
     side b = {.data = other, .rows = other_rows, .n = m};
-    work w = {.classes = net->net->classes, .full = full != 0, .out = out};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
+    AUTO(close_work)
+    work w = {
+        .arena = &arena, .classes = net->net->classes, .full = full != 0, .out = out};
     size_t each = w.full ? w.classes : 1;
     w.out_row = m * each;
     memset(out, 0, n * each * w.out_row * sizeof *out);
-    scant__arena_init(&w.arena, net->ctx);
-    scant_status s = nn_tracer_open(&w.t, net, size_max(n, m),
-                                    last_layer ? NN_SCOPE_LAST : NN_SCOPE_ALL);
-    if (s == SCANT_OK) s = run(&w, &a, &b);
-    scant__arena_end(&w.arena);
-    nn_tracer_close(&w.t);
-    return s;
+    TRY(nn_tracer_open(&w.t, net, size_max(n, m),
+                       last_layer ? NN_SCOPE_LAST : NN_SCOPE_ALL));
+    return run(&w, &a, &b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plain sums in double, but for one Cholesky factorization (quantities.h).
+ * Sums in double, and one Cholesky factorization (quantities.h).
  */
 #include "study/quantities.h"
 
@@ -48,16 +48,16 @@ double study_alignment(const double *k, size_t n, const int32_t *labels) {
     return sum;
 }
 
-/* ---- the bound ------------------------------------------------------------------- */
+/* ---- the bound B ----------------------------------------------------------------- */
 
-enum { POWERS = 24 }; /* of ten, tried as jitter; then K is not a kernel */
+enum { POWERS = 24 }; /* powers of ten tried as jitter before K is refused */
 
 typedef struct bound_call {
     const double *k;
     size_t n, classes;
     const int32_t *labels;
-    double unit;             /* the least jitter; 0: no jitter helps */
-    double zero;             /* jitter is at least this; 0: K may be definite */
+    double unit;             /* the least jitter above 0; 0: K = 0 */
+    double zero;             /* lower limit of the jitter; 0: none is tried first */
     double *factor, *solved; /* (n, n), (n, classes) */
     double jitter, bound;
 } bound_call;
@@ -107,15 +107,10 @@ static scant_status bound_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-size_t study_bound_memory(size_t n, size_t classes) {
-    return size_add(scant__alloc_cost(size_mul(size_mul(n, n), sizeof(double))),
-                    scant__alloc_cost(size_mul(size_mul(n, classes), sizeof(double))));
-}
-
 scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
                          size_t classes, double zero, double *jitter, double *bound) {
     bound_call c = {.k = k, .n = n, .classes = classes, .labels = labels, .zero = zero};
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     size_t labelled;
     *jitter = *bound = 0;
     if (!n || !classes) return SCANT_OK;
@@ -125,19 +120,17 @@ scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_
     TRY(study_check_labels(ctx, labels, n, classes, &labelled));
     for (size_t i = 0; i < n; i++) c.unit += k[i * n + i];
     c.unit *= 1e-8 / (double)n;
-    scant__arena_init(&arena, ctx);
-    c.factor = scant__arena_alloc(&arena, size_mul(n, n), sizeof *c.factor);
-    c.solved = scant__arena_alloc(&arena, size_mul(n, classes), sizeof *c.solved);
-    scant_status s = c.factor && c.solved ? SCANT_OK : SCANT_ENOMEM;
-    if (s == SCANT_OK) s = scant__parfor(ctx, NULL, 1, bound_block, &c);
-    if (s == SCANT_OK) *jitter = c.jitter, *bound = c.bound;
-    scant__arena_end(&arena);
-    return s;
+    c.factor = TRY_NEW(&arena, double, size_mul(n, n));
+    c.solved = TRY_NEW(&arena, double, size_mul(n, classes));
+    TRY(scant__parfor(ctx, NULL, 1, bound_block, &c));
+    *jitter = c.jitter;
+    *bound = c.bound;
+    return SCANT_OK;
 }
 
-/* ---- sets ------------------------------------------------------------------------ */
+/* ---- comparisons of sets --------------------------------------------------------- */
 
-/* The sum over positions i in a and j in b, i != j. */
+/* Returns the sum of k[a[i]][b[j]] over positions i != j. */
 static double pairs_apart(const double *k, size_t apart, const size_t *a, size_t n,
                           const size_t *b, size_t m) {
     double sum = 0;

@@ -20,8 +20,8 @@
 
 #define STUDY_RANK_TOLERANCE 1e-10
 
-/* Checks that all numbers of K are finite, and that labels are from -1 to classes - 1;
- * counts those that are not -1. */
+/* Check that all numbers of K are finite, and that labels are from -1 to classes - 1.
+ * *labelled: the number of labels that are not -1. */
 scant_status study_check_kernel(scant_ctx *ctx, const double *k, size_t n);
 scant_status study_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
                                 size_t classes, size_t *labelled);
@@ -37,7 +37,6 @@ double study_alignment(const double *k, size_t n, const int32_t *labels);
  * is infinite. SCANT_EINPUT if K has negative eigenvalues. */
 scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
                          size_t classes, double zero, double *jitter, double *bound);
-size_t study_bound_memory(size_t n, size_t classes); /* bytes */
 /* sqrt(max(0, MMD^2)) between S0 (m rows) and S (count rows), by the unbiased statistic.
  * Pairs (i, i) of the cross term are left out, so rows that both sets begin with are not
  * compared with themselves; S = S0 gives exactly 0. Rows of k are `apart` numbers apart.
@@ -57,10 +56,10 @@ double study_training_dynamics(const double *k, size_t n, const int32_t *labels,
 
 typedef struct study_spectrum {
     double trace;     /* sum of eigenvalues */
-    double largest;   /* at least 0 */
-    double smallest;  /* as computed; of a singular matrix it is rounding error */
-    double positive;  /* the least above tolerance times the largest; 0: K is 0 */
-    size_t rank;      /* eigenvalues above that */
+    double largest;   /* largest eigenvalue, at least 0 */
+    double smallest;  /* smallest eigenvalue; rounding error if K is singular */
+    double positive;  /* smallest eigenvalue above tolerance * largest; 0: K is 0 */
+    size_t rank;      /* number of eigenvalues above tolerance * largest */
     double condition; /* largest / smallest; infinite if rank < n */
     double part;      /* largest / positive */
     double dimension; /* (sum)^2 / sum of squares of eigenvalues, 1 to n: the number of
@@ -78,7 +77,7 @@ void study_energies(const double *vectors, size_t n, const int32_t *labels,
 
 /* E_t^2 = sum_i (1 - rate value_i)^(2t) energy_i: the squared distance from outputs to Y
  * after t steps of gradient descent on 1/2 |f - Y|^2 from f = 0. Negative values are
- * rounding error, and taken as 0. */
+ * rounding error and count as 0. */
 double study_residual(const double *values, const double *energy, size_t n, double rate,
                       double t);
 /* The least whole t with E_t^2 <= part E_0^2; infinite if it is above 2^50. */

@@ -10,9 +10,9 @@
  * long row is the sum of the outputs' sketches, each permuted and with other signs, so
  * that products between different outputs cancel on average.
  *
- * Error: the variance of a product is at most 2 |x|^2 |y|^2 / K, so the mean of |K' -
- * K|^2 is at most 2 Tr(K)^2 / K. The actual error is measured on a few samples, with two
- * seeds.
+ * Error: the variance of a product is at most 2 |x|^2 |y|^2 / K, so the mean squared
+ * (Frobenius) error of S S^T is at most 2 / K times the squared trace of the kernel. The
+ * actual error is measured on a few samples, with two seeds.
  *
  * Cost: a sketch of each output's gradient, and K^2 multiply-adds for each row. Memory:
  * 5 K^2 doubles and a block of sketches.
@@ -30,38 +30,35 @@
 #include "study/study.h"
 
 enum {
-    BLOCK_MOST = 512, /* samples at a time */
+    BLOCK_MOST = 512, /* most samples in a block */
     BLOCK_BYTES = 64 << 20,
     COMPARED = 200 /* rows of the exact kernel that the error is measured on */
 };
 
 typedef struct work {
+    const scant_lab_opts *o;
     scant_net *net;
-    const scant_data *data;
-    const size_t *rows;            /* NULL: all */
-    size_t n, classes, k, columns; /* columns of Y: classes, or 1 for a full kernel */
     const int32_t *labels;
-    const study_sketch_opts *o;
-    scant__arena arena;
+    size_t n, classes, k, columns; /* columns of Y: classes, or 1 for a full kernel */
+    scant__arena *arena;
     size_t block;
-    float *sketches;         /* (block, classes, k) */
-    float *s;                /* rows of S: (block, k); for a full kernel, sketches */
-    size_t *which;           /* rows of the block */
-    float *f;                /* outputs of the block */
-    uint32_t *moved;         /* (classes, k): 2 * new place + (sign is -1) */
-    double *gram, *part;     /* (k, k) */
+    float *sketches;     /* (block, classes, k) */
+    float *s;            /* rows of S: (block, k); for a full kernel, equal to sketches */
+    size_t *which;       /* rows of the block in data */
+    float *f;            /* outputs of the block */
+    uint32_t *moved;     /* (classes, k): 2 * new position + (1 if the sign is -1) */
+    double *gram, *part; /* (k, k) */
     double *to_y, *to_start; /* (k, columns): S^T Y, S^T (F - Y) */
     double start_square;     /* |F - Y|^2 */
 } work;
 
-static size_t row_of(const work *w, size_t i) { return w->rows ? w->rows[i] : i; }
+static size_t row_of(const work *w, size_t i) { return w->o->rows ? w->o->rows[i] : i; }
 
-/* A random permutation and random signs for each output. */
+/* Draws a random permutation and random signs for each output. */
 static scant_status make_moves(work *w, uint64_t seed) {
     scant__rng rng = {seed, SCANT__RNG_SKETCH};
     const uint64_t beyond = (uint64_t)1 << 62; /* apart from the counters of parameters */
-    size_t *order = scant__arena_alloc(&w->arena, w->k, sizeof *order);
-    if (!order) return SCANT_ENOMEM;
+    size_t *order = TRY_NEW(w->arena, size_t, w->k);
     for (size_t c = 0; c < w->classes; c++) {
         scant__rng_shuffle(&rng, beyond + 2 * c * w->k, w->k, order);
         for (size_t i = 0; i < w->k; i++) {
@@ -72,11 +69,11 @@ static scant_status make_moves(work *w, uint64_t seed) {
     return SCANT_OK;
 }
 
-/* Sketches of samples which[0..count-1], as rows of S. */
+/* Computes the sketches of samples which[0..count-1], and from them rows of S. */
 static scant_status sketch(work *w, size_t count, uint64_t seed) {
     scant_gradient_opts g = {
         .last_layer = w->o->last_layer, .sketch = w->k, .outputs = 1, .seed = seed};
-    TRY(scant_net_gradients(w->net, w->data, w->which, count, &g,
+    TRY(scant_net_gradients(w->net, w->o->data, w->which, count, &g,
                             &(scant_gradients){.sketches = w->sketches}));
     if (w->o->full) return SCANT_OK;
     float by = (float)(1 / sqrt((double)w->classes));
@@ -94,7 +91,8 @@ static scant_status sketch(work *w, size_t count, uint64_t seed) {
 
 /* ---- sums over samples ----------------------------------------------------------- */
 
-/* Adds a row of S, times the entry of Y and of F - Y in column c. */
+/* Adds a row of S times y to column c of S^T Y, and times start to column c of
+ * S^T (F - Y). */
 static void add_row(work *w, const float *s, size_t c, double y, double start) {
     for (size_t b = 0; b < w->k; b++) {
         if (y != 0) w->to_y[b * w->columns + c] += y * (double)s[b];
@@ -132,7 +130,7 @@ static scant_status add_samples(work *w) {
     la_work room = {.ctx = w->net->ctx};
     la_rows rows;
     la_view view = widest(w, &rows);
-    TRY(la_work_init(&room, &w->arena, la_gram_memory(&view, w->net->ctx->threads)));
+    TRY(la_work_init(&room, w->arena, la_gram_memory(&view, w->net->ctx->threads)));
     for (size_t first = 0; first < w->n; first += w->block) {
         size_t count = size_min(w->block, w->n - first);
         TRY(scant__tick(w->net->ctx, "sketches", first, w->n));
@@ -140,16 +138,16 @@ static scant_status add_samples(work *w) {
         TRY(sketch(w, count, w->o->seed));
         TRY(add_gram(w, count, &room));
         if (!w->labels) continue;
-        TRY(scant_net_predict(w->net, w->data, w->which, count,
+        TRY(scant_net_predict(w->net, w->o->data, w->which, count,
                               &(scant_outputs){.logits = w->f}));
         add_labels(w, first, count);
     }
     return scant__tick(w->net->ctx, "sketches", w->n, w->n);
 }
 
-/* ---- the error ------------------------------------------------------------------- */
+/* ---- the error of the sketch ----------------------------------------------------- */
 
-/* |S S^T - K| / |K| over count samples in `which`. */
+/* Computes |S S^T - k| / |k| for the kernel k of the count samples in `which`. */
 static scant_status measure(work *w, const double *k, size_t count, uint64_t seed,
                             double *out) {
     size_t m = w->o->full ? count * w->classes : count;
@@ -172,10 +170,9 @@ static scant_status measure_error(work *w, scant_sketch_error *error) {
     size_t most = size_max(1, COMPARED / (w->o->full ? w->classes : 1));
     size_t count = size_min(size_min(most, w->block), w->n);
     size_t m = w->o->full ? count * w->classes : count;
-    double *k = scant__arena_alloc(&w->arena, m * m, sizeof *k), trace = 0, all = 0;
-    if (!k) return SCANT_ENOMEM;
+    double *k = TRY_NEW(w->arena, double, m *m), trace = 0, all = 0;
     for (size_t i = 0; i < count; i++) w->which[i] = row_of(w, i * w->n / count);
-    TRY(scant_net_kernel(w->net, w->data, w->which, count, w->data, w->which, count,
+    TRY(scant_net_kernel(w->net, w->o->data, w->which, count, w->o->data, w->which, count,
                          w->o->last_layer, w->o->full, k));
     for (size_t i = 0; i < m; i++) trace += k[i * m + i];
     for (size_t i = 0; i < m * m; i++) all += k[i] * k[i];
@@ -183,7 +180,7 @@ static scant_status measure_error(work *w, scant_sketch_error *error) {
     error->expected = all > 0 ? sqrt(2 / (double)w->k) * trace / sqrt(all) : 0;
     TRY(measure(w, k, count, w->o->seed + 1, &error->second));
     return measure(w, k, count, w->o->seed,
-                   &error->error); /* last: its permutations stay */
+                   &error->error); /* last: add_samples() uses its permutations */
 }
 
 /* ---- the study ------------------------------------------------------------------- */
@@ -199,12 +196,12 @@ static double energy_of(const work *w, const double *vector, const double *to,
     return sum;
 }
 
-/* values ascend; a study has the largest first, and at most as many as the kernel has
- * rows. */
+/* Fills the study's lists, largest eigenvalue first, at most as many as the kernel has
+ * rows. values: ascending. */
 static void fill(const work *w, const double *values, scant_study *s,
                  study_lists *lists) {
-    double tolerance = s->tolerance > 0 ? s->tolerance : 1e-10;
-    double energy = 0, start = 0, floor = tolerance * fmax(0, values[w->k - 1]);
+    double energy = 0, start = 0;
+    double floor = STUDY_RANK_TOLERANCE * fmax(0, values[w->k - 1]);
     for (size_t i = 0; i < s->n_values; i++) {
         size_t at = w->k - 1 - i;
         const double *vector = w->gram + at * w->k;
@@ -223,48 +220,40 @@ static void fill(const work *w, const double *values, scant_study *s,
 }
 
 static scant_status finish(work *w, scant_study *s, study_lists *lists) {
-    double *values = scant__arena_alloc(&w->arena, w->k, sizeof *values);
-    double *room = scant__arena_alloc(&w->arena, la_eigh_room(w->k, true), sizeof *room);
-    if (!values || !room) return SCANT_ENOMEM;
+    double *values = TRY_NEW(w->arena, double, w->k);
+    double *room = TRY_NEW(w->arena, double, la_eigh_room(w->k, true));
     TRY(scant__tick(w->net->ctx, "eigenvalues", 0, 1));
     TRY(la_eigh_alone(w->net->ctx, w->k, w->gram, true, values, room));
     TRY(scant__tick(w->net->ctx, "eigenvalues", 1, 1));
     fill(w, values, s, lists);
     s->bound = s->jitter = NAN;
     study_complete(s, w->classes, 0); /* noise 0: sums are in double */
-    double sum = 0;
-    for (size_t i = 0; lists->start && i < s->n_values; i++)
-        sum += s->values[i] * s->start_energy[i];
-    s->dynamics = lists->start ? sum : (double)NAN;
     return SCANT_OK;
 }
 
-static size_t block_of(const scant_net *net, size_t n, const study_sketch_opts *o) {
-    size_t each = size_mul(size_mul(net->net->classes, o->numbers), 2 * sizeof(float));
+static size_t block_of(const scant_lab_opts *o, size_t n) {
+    size_t each = size_mul(size_mul(o->net->net->classes, o->sketch), 2 * sizeof(float));
     return size_max(1,
                     size_min(size_min(BLOCK_MOST, n), BLOCK_BYTES / size_max(1, each)));
 }
 
 static scant_status take_room(work *w) {
     size_t k = w->k, c = w->classes;
-    scant__arena *a = &w->arena;
-    w->sketches =
-        scant__arena_alloc(a, size_mul(w->block, c), size_mul(k, sizeof(float)));
-    w->s = w->o->full ? w->sketches : scant__arena_alloc(a, w->block, k * sizeof *w->s);
-    w->which = scant__arena_alloc(a, w->block, sizeof *w->which);
-    w->f = scant__arena_alloc(a, w->block, c * sizeof *w->f);
-    w->moved = scant__arena_alloc(a, size_mul(c, k), sizeof *w->moved);
-    w->gram = scant__arena_zalloc(a, size_mul(k, k), sizeof *w->gram);
-    w->part = scant__arena_alloc(a, size_mul(k, k), sizeof *w->part);
-    w->to_y = scant__arena_zalloc(a, size_mul(k, w->columns), sizeof *w->to_y);
-    w->to_start = scant__arena_zalloc(a, size_mul(k, w->columns), sizeof *w->to_start);
-    bool fine = w->sketches && w->s && w->which && w->f && w->moved && w->gram &&
-                w->part && w->to_y && w->to_start;
-    return fine ? SCANT_OK : SCANT_ENOMEM;
+    scant__arena *a = w->arena;
+    w->sketches = TRY_NEW(a, float, size_mul(size_mul(w->block, c), k));
+    w->s = w->o->full ? w->sketches : TRY_NEW(a, float, size_mul(w->block, k));
+    w->which = TRY_NEW(a, size_t, w->block);
+    w->f = TRY_NEW(a, float, size_mul(w->block, c));
+    w->moved = TRY_NEW(a, uint32_t, size_mul(c, k));
+    w->gram = TRY_ZERO(a, double, size_mul(k, k));
+    w->part = TRY_NEW(a, double, size_mul(k, k));
+    w->to_y = TRY_ZERO(a, double, size_mul(k, w->columns));
+    w->to_start = TRY_ZERO(a, double, size_mul(k, w->columns));
+    return SCANT_OK;
 }
 
-size_t study_sketch_memory(const scant_net *net, size_t n, const study_sketch_opts *o) {
-    size_t c = net->net->classes, k = o->numbers, block = block_of(net, n, o);
+size_t study_sketch_memory(const scant_lab_opts *o, size_t n) {
+    size_t c = o->net->net->classes, k = o->sketch, block = block_of(o, n);
     size_t floats = size_mul(size_mul(block, size_add(c, 1)), k);
     size_t doubles = size_mul(size_mul(k, k), 2);
     doubles = size_add(doubles, la_eigh_room(k, true));
@@ -272,54 +261,44 @@ size_t study_sketch_memory(const scant_net *net, size_t n, const study_sketch_op
     return size_add(size_mul(doubles, sizeof(double)), size_mul(floats, sizeof(float)));
 }
 
-static scant_status run(work *w, scant_study *s, study_lists *lists,
-                        scant_sketch_error *error) {
-    TRY(take_room(w));
-    TRY(measure_error(w, error));
-    TRY(add_samples(w));
-    return finish(w, s, lists);
-}
-
-scant_status study_sketch(scant_net *net, const scant_data *data, const size_t *rows,
-                          size_t n, const int32_t *labels, const study_sketch_opts *opts,
-                          scant_study **out, scant_sketch_error *error) {
-    size_t classes = net->net->classes, labelled = 0;
+scant_status study_sketch(const scant_lab_opts *o, scant_study **out,
+                          scant_sketch_error *error) {
+    scant_net *net = o->net;
+    size_t n = o->n, classes = net->net->classes, labelled = 0;
     scant_ctx *ctx = net->ctx;
     *out = NULL;
-    TRY(nn_input_check(net, data));
-    TRY(nn_input_rows_check(ctx, data, rows, &n));
-    if (!n || !opts->numbers || opts->numbers > LA_EIGH_MOST)
+    TRY(nn_input_check(net, o->data));
+    TRY(nn_input_rows_check(ctx, o->data, o->rows, &n));
+    if (!n || !o->sketch || o->sketch > LA_EIGH_MOST)
         return scant__fail(
             ctx, SCANT_EUSAGE,
             "expected a sketch of 1 to %d numbers, and at least one sample",
             LA_EIGH_MOST);
-    if (labels) TRY(study_check_labels(ctx, labels, n, classes, &labelled));
-    work w = {.net = net,
-              .data = data,
-              .rows = rows,
+    if (o->labels) TRY(study_check_labels(ctx, o->labels, n, classes, &labelled));
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    work w = {.o = o,
+              .net = net,
+              .labels = o->labels,
               .n = n,
               .classes = classes,
-              .k = opts->numbers,
-              .columns = opts->full ? 1 : classes,
-              .labels = labels,
-              .o = opts,
-              .block = block_of(net, n, opts)};
-    size_t height = size_mul(n, opts->full ? classes : 1);
+              .k = o->sketch,
+              .columns = o->full ? 1 : classes,
+              .arena = &arena,
+              .block = block_of(o, n)};
+    size_t outputs = o->full ? classes : 1;
     study_lists lists;
-    scant_study *s = study_new(ctx, size_min(w.k, height), labels != NULL,
-                               labels && labelled == n, &lists);
+    AUTO(study_end)
+    scant_study *s = study_new(
+        ctx, size_min(w.k, size_mul(n, outputs)), o->labels != NULL,
+        o->labels && labelled == n, &lists,
+        &(scant_study){
+            .samples = n, .outputs = outputs, .labelled = labelled, .rate = o->rate});
     if (!s) return SCANT_ENOMEM;
-    s->samples = n;
-    s->outputs = opts->full ? classes : 1;
-    s->labelled = labelled;
-    s->rate = opts->rate;
-    s->tolerance = opts->tolerance;
-    scant__arena_init(&w.arena, ctx);
-    scant_status status = run(&w, s, &lists, error);
-    scant__arena_end(&w.arena);
-    if (status == SCANT_OK)
-        *out = s;
-    else
-        scant_study_free(ctx, s);
-    return status;
+    TRY(take_room(&w));
+    TRY(measure_error(&w, error));
+    TRY(add_samples(&w));
+    TRY(finish(&w, s, &lists));
+    *out = s;
+    s = NULL;
+    return SCANT_OK;
 }

@@ -24,11 +24,11 @@ typedef struct owned {
 } owned;
 
 scant_study *study_new(scant_ctx *ctx, size_t n, bool energy, bool start,
-                       study_lists *lists) {
+                       study_lists *lists, const scant_study *begun) {
     owned *o = scant__zalloc(ctx, 1, sizeof *o);
     if (!o) return NULL;
     scant_study *s = &o->study;
-    scant__arena_init(&o->arena, ctx);
+    *o = (owned){.study = *begun, .arena = {.ctx = ctx}};
     *lists = (study_lists){scant__arena_zalloc(&o->arena, n, sizeof(double)), NULL, NULL};
     if (energy) lists->energy = scant__arena_zalloc(&o->arena, n, sizeof(double));
     if (start) lists->start = scant__arena_zalloc(&o->arena, n, sizeof(double));
@@ -48,9 +48,15 @@ void scant_study_free(scant_ctx *ctx, scant_study *study) {
     scant__free(ctx, o);
 }
 
+void study_end(scant_study **study) {
+    owned *o = (owned *)(void *)*study;
+    if (o) scant_study_free(o->arena.ctx, *study);
+}
+
 /* ---- numbers from spectrum and energies ------------------------------------------ */
 
-/* Energy that descent does not reduce: rest, and that of eigenvalues that count as 0. */
+/* Returns the energy that descent does not reduce: rest, and that of eigenvalues that
+ * count as 0. */
 static double unreachable(const scant_study *s, const double *energy, double rest) {
     for (size_t i = s->rank; i < s->n_values; i++) rest += energy[i];
     return rest;
@@ -118,9 +124,18 @@ static void complete_spectrum(scant_study *s, double noise) {
     }
 }
 
+/* Returns Tr(R^T K R), R = start - Y, from the eigenvalues; NaN: start is unknown. */
+static double dynamics(const scant_study *s) {
+    double sum = 0;
+    if (!s->start_energy) return NAN;
+    for (size_t i = 0; i < s->n_values; i++) sum += s->values[i] * s->start_energy[i];
+    return sum;
+}
+
 void study_complete(scant_study *s, size_t classes, double noise) {
     complete_spectrum(s, noise);
     complete_descent(s, classes);
+    s->dynamics = dynamics(s);
     if (!s->energy) {
         s->alignment = s->alignment_part = s->bound = s->jitter = NAN;
         s->half_square = s->low = s->factor = s->sharp_factor = NAN;
@@ -163,18 +178,16 @@ double scant_study_loss(const scant_study *s, double rate, double t) {
 
 typedef struct work {
     scant_ctx *ctx;
-    scant__arena arena;
+    scant__arena *arena;
     const double *k;
     size_t n;              /* rows */
-    const int32_t *labels; /* of rows of the kernel; NULL: none */
-    size_t classes;        /* of those labels */
+    const int32_t *labels; /* labels of the kernel's rows; NULL: none */
+    size_t classes;        /* classes of those labels */
     const double *left;    /* (n, classes): start - Y; NULL: unknown */
-    scant__arena heavy;    /* of the eigenvectors, freed before the bound */
-    double *vectors, *room;
     study_lists lists;
 } work;
 
-/* The energy of `left` along each eigenvector. */
+/* Computes the energy of `left` along each eigenvector. */
 static void energies_of(const double *vectors, size_t n, const double *left,
                         size_t classes, double *energy, double *room) {
     for (size_t i = 0; i < n; i++) {
@@ -195,23 +208,25 @@ static void reverse(double *x, size_t n) {
     }
 }
 
+/* Computes eigenvalues and energies. Frees the eigenvectors, so that the bound can use
+ * their memory. */
 static scant_status decompose(work *w, const scant_study *s) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = w->ctx};
     size_t n = w->n;
-    bool vectors = w->labels != NULL;
-    double *sums = scant__arena_alloc(&w->heavy, size_max(1, w->classes), sizeof *sums);
-    w->vectors = scant__arena_alloc(&w->heavy, size_mul(n, n), sizeof *w->vectors);
-    w->room = scant__arena_alloc(&w->heavy, la_eigh_room(n, vectors), sizeof *w->room);
-    if (!sums || !w->vectors || !w->room) return SCANT_ENOMEM;
-    memcpy(w->vectors, w->k, n * n * sizeof *w->vectors);
+    bool wanted = w->labels != NULL;
+    double *sums = TRY_NEW(&arena, double, size_max(1, w->classes));
+    double *vectors = TRY_NEW(&arena, double, size_mul(n, n));
+    double *room = TRY_NEW(&arena, double, la_eigh_room(n, wanted));
+    memcpy(vectors, w->k, n * n * sizeof *vectors);
     TRY(scant__tick(w->ctx, "eigenvalues", 0, 1));
-    TRY(la_eigh_alone(w->ctx, n, w->vectors, vectors, w->lists.values, w->room));
+    TRY(la_eigh_alone(w->ctx, n, vectors, wanted, w->lists.values, room));
     TRY(scant__tick(w->ctx, "eigenvalues", 1, 1));
     if (s->energy) {
-        study_energies(w->vectors, n, w->labels, w->classes, w->lists.energy, sums);
+        study_energies(vectors, n, w->labels, w->classes, w->lists.energy, sums);
         reverse(w->lists.energy, n);
     }
     if (s->start_energy) {
-        energies_of(w->vectors, n, w->left, w->classes, w->lists.start, sums);
+        energies_of(vectors, n, w->left, w->classes, w->lists.start, sums);
         reverse(w->lists.start, n);
     }
     reverse(w->lists.values, n);
@@ -223,10 +238,8 @@ static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels
                             size_t classes, const float *start) {
     size_t outputs = s->outputs;
     if (!labels) return SCANT_OK;
-    int32_t *rows = scant__arena_alloc(&w->arena, w->n, sizeof *rows);
-    double *left =
-        scant__arena_alloc(&w->arena, size_mul(s->samples, classes), sizeof *left);
-    if (!rows || !left) return SCANT_ENOMEM;
+    int32_t *rows = TRY_NEW(w->arena, int32_t, w->n);
+    double *left = TRY_NEW(w->arena, double, size_mul(s->samples, classes));
     for (size_t i = 0; i < w->n; i++) {
         int32_t label = labels[i / outputs];
         bool own = label >= 0 && (size_t)label == i % outputs;
@@ -240,21 +253,10 @@ static scant_status lay_out(work *w, const scant_study *s, const int32_t *labels
     return SCANT_OK;
 }
 
-/* Tr(R^T K R), R = start - Y, from the eigenvalues. */
-static double dynamics(const scant_study *s) {
-    double sum = 0;
-    for (size_t i = 0; i < s->n_values; i++) sum += s->values[i] * s->start_energy[i];
-    return sum;
-}
-
 static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t classes,
                           const float *start, double noise) {
     TRY(lay_out(w, s, labels, classes, start));
-    scant__arena_init(&w->heavy, w->ctx);
-    scant_status status = decompose(w, s);
-    scant__arena_end(&w->heavy);
-    if (status != SCANT_OK) return status;
-    s->dynamics = s->start_energy ? dynamics(s) : (double)NAN;
+    TRY(decompose(w, s));
     if (labels) {
         complete_spectrum(s, noise);
         double zero = s->rank < w->n ? s->tolerance * s->largest : 0;
@@ -272,7 +274,8 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
                                 const scant_study_opts *opts, scant_study **out) {
     scant_study_opts o = opts ? *opts : (scant_study_opts){0};
     size_t outputs = o.outputs ? o.outputs : 1, labelled = 0;
-    work w = {.ctx = ctx, .k = k, .n = size_mul(samples, outputs)};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    work w = {.ctx = ctx, .arena = &arena, .k = k, .n = size_mul(samples, outputs)};
     *out = NULL;
     if (!samples) return scant__fail(ctx, SCANT_EINPUT, "the kernel has no samples");
     if (labels && (!classes || (outputs > 1 && outputs != classes)))
@@ -288,21 +291,18 @@ scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
     TRY(study_check_kernel(ctx, k, w.n));
     if (labels) TRY(study_check_labels(ctx, labels, samples, classes, &labelled));
     bool start = o.start && labelled == samples;
-    scant_study *s = study_new(ctx, w.n, labels != NULL, start, &w.lists);
+    AUTO(study_end)
+    scant_study *s = study_new(ctx, w.n, labels != NULL, start, &w.lists,
+                               &(scant_study){.samples = samples,
+                                              .outputs = outputs,
+                                              .labelled = labelled,
+                                              .rate = o.rate,
+                                              .tolerance = o.tolerance});
     if (!s) return SCANT_ENOMEM;
-    s->samples = samples;
-    s->outputs = outputs;
-    s->labelled = labelled;
-    s->rate = o.rate;
-    s->tolerance = o.tolerance;
-    scant__arena_init(&w.arena, ctx);
-    scant_status status = study(&w, s, labels, classes, start ? o.start : NULL, o.noise);
-    scant__arena_end(&w.arena);
-    if (status == SCANT_OK)
-        *out = s;
-    else
-        scant_study_free(ctx, s);
-    return status;
+    TRY(study(&w, s, labels, classes, start ? o.start : NULL, o.noise));
+    *out = s;
+    s = NULL;
+    return SCANT_OK;
 }
 
 size_t scant_study_memory(size_t samples, size_t classes, size_t outputs) {
@@ -324,8 +324,8 @@ static scant_status check_rows(scant_ctx *ctx, const size_t *rows, size_t count,
     return SCANT_OK;
 }
 
-/* order: rows, those of both sets first, by their numbers, as often as both have them.
- * own, other: how often each of the n rows is in either set. spare (n) is overwritten. */
+/* Copies rows to order: first those in both sets, ascending, each as often as both have
+ * it. own, other: counts of each of the n rows in the two sets. spare: n, overwritten. */
 static void shared_first(const size_t *rows, size_t count, const size_t *own,
                          const size_t *other, size_t n, size_t *spare, size_t *order) {
     size_t at = 0;
@@ -342,25 +342,18 @@ static void shared_first(const size_t *rows, size_t count, const size_t *own,
 
 scant_status study_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const size_t *s0,
                               size_t m, const size_t *s, size_t count, double *out) {
-    scant__arena arena;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     *out = (double)NAN;
     TRY(check_rows(ctx, s0, m, n));
     TRY(check_rows(ctx, s, count, n));
     if (m < 2 || count < 2) return SCANT_OK;
-    scant__arena_init(&arena, ctx);
-    size_t *a = scant__arena_zalloc(&arena, size_max(1, n), sizeof *a);
-    size_t *b = scant__arena_zalloc(&arena, size_max(1, n), sizeof *b);
-    size_t *spare = scant__arena_alloc(&arena, size_max(1, n), sizeof *spare);
-    size_t *first = scant__arena_alloc(&arena, size_max(1, m), sizeof *first);
-    size_t *second = scant__arena_alloc(&arena, size_max(1, count), sizeof *second);
-    scant_status status = a && b && spare && first && second ? SCANT_OK : SCANT_ENOMEM;
-    if (status == SCANT_OK) {
-        for (size_t i = 0; i < m; i++) a[s0[i]]++;
-        for (size_t i = 0; i < count; i++) b[s[i]]++;
-        shared_first(s0, m, a, b, n, spare, first);
-        shared_first(s, count, b, a, n, spare, second);
-        *out = study_mmd(k, n, first, m, second, count);
-    }
-    scant__arena_end(&arena);
-    return status;
+    size_t *a = TRY_ZERO(&arena, size_t, n), *b = TRY_ZERO(&arena, size_t, n);
+    size_t *spare = TRY_NEW(&arena, size_t, n);
+    size_t *first = TRY_NEW(&arena, size_t, m), *second = TRY_NEW(&arena, size_t, count);
+    for (size_t i = 0; i < m; i++) a[s0[i]]++;
+    for (size_t i = 0; i < count; i++) b[s[i]]++;
+    shared_first(s0, m, a, b, n, spare, first);
+    shared_first(s, count, b, a, n, spare, second);
+    *out = study_mmd(k, n, first, m, second, count);
+    return SCANT_OK;
 }

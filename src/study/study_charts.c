@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The charts of a page about a kernel. Lines and dots stand over two axes, of which the
- * vertical one may be logarithmic. Of many points a few hundred are drawn.
+ * The charts of a page about a kernel. The vertical axis may be logarithmic. Lines of
+ * more than POINTS points, and dots of more than 4 POINTS sets, are thinned.
  */
 #include "study/study_charts.h"
 
@@ -43,13 +43,13 @@ static double pixel_y(const plot *p, double value) {
     return chart_pixel(&p->y, p->y.labels == CHART_POWERS ? log10(value) : value);
 }
 
-/* Steps between the points that are drawn of n. */
+/* Returns the step between drawn points, so that at most `most` of n are drawn. */
 static size_t step_of(size_t n, size_t most) {
     return n > most ? (n + most - 1) / most : 1;
 }
 
-/* Through (first + i, values[i]). On a logarithmic axis values of 0 or less are left out.
- */
+/* Draws a line through (first + i, values[i]). On a logarithmic axis values of 0 or less
+ * are left out. */
 static void draw_line(const plot *p, chart_style style, double first,
                       const double *values, size_t n) {
     scant__text *out = p->c.out;
@@ -212,8 +212,8 @@ static double cosine(const scant_lab *v, size_t i, size_t j) {
     return scale > 0 ? v->k[i * n + j] / sqrt(scale) : 0;
 }
 
-/* The mean cosine of a block. A sample with itself is left out if there are other pairs.
- */
+/* Returns the mean cosine of a block, without pairs of a sample with itself unless the
+ * block is one pair. */
 static double block_mean(const scant_lab *v, const size_t *order, size_t a, size_t a_end,
                          size_t b, size_t b_end) {
     double sum = 0, count = 0;
@@ -269,7 +269,7 @@ static void draw_legend(const chart *c, const study_heat *h, double x, double y)
     report_addf(c->out, "%.3f</text>\n", h->high);
 }
 
-/* All cells of a level, as one path to keep the file small. */
+/* Draws all cells of a level as one path, to keep the file small. */
 static void draw_level(scant__text *out, const study_heat *h, size_t level, double left,
                        double top, double side) {
     bool any = false;

@@ -8,24 +8,24 @@
 #include "report/chart.h"
 #include "scant/study.h"
 
-/* Each needs its part of the view: energies, an agreement, losses. */
+/* The last three need energies, an agreement and losses, respectively. */
 void study_chart_spectrum(scant__text *out, const scant_lab *v, chart_form form);
 void study_chart_labels(scant__text *out, const scant_lab *v, chart_form form);
 void study_chart_agreement(scant__text *out, const scant_lab *v, chart_form form);
 void study_chart_descent(scant__text *out, const scant_lab *v, chart_form form);
 
-/* The kernel as cosines between samples, sorted by class. Of many samples, the means over
+/* The kernel as cosines between samples, sorted by class. For many samples, means over
  * blocks. */
-enum { STUDY_HEAT_CELLS = 64 }; /* in a row, at most */
+enum { STUDY_HEAT_CELLS = 64 }; /* most cells in a row */
 typedef struct study_heat {
-    size_t cells; /* in a row */
+    size_t cells; /* cells in a row */
     double value[STUDY_HEAT_CELLS * STUDY_HEAT_CELLS];
     double low, high;
-    size_t borders[STUDY_HEAT_CELLS]; /* the first cells of classes, without the first */
+    size_t borders[STUDY_HEAT_CELLS]; /* first cell of each class but the first */
     size_t n_borders;
 } study_heat;
 
-/* order: room for one number for each sample. */
+/* Computes heat. order: a buffer of one entry for each sample. */
 void study_heat_of(const scant_lab *v, size_t *order, study_heat *heat);
 void study_chart_heat(scant__text *out, const study_heat *heat, chart_form form);
 

@@ -113,14 +113,9 @@ static void add_section(scant__text *out, const scant_lab *v, const char *id,
 }
 
 static scant_status add_heat(scant__text *out, const scant_lab *v) {
-    scant__arena arena;
-    scant__arena_init(&arena, out->ctx);
-    study_heat *heat = scant__arena_alloc(&arena, 1, sizeof *heat);
-    size_t *order = scant__arena_alloc(&arena, v->study->samples, sizeof *order);
-    if (!heat || !order) {
-        scant__arena_end(&arena);
-        return SCANT_ENOMEM;
-    }
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = out->ctx};
+    study_heat *heat = TRY_NEW(&arena, study_heat, 1);
+    size_t *order = TRY_NEW(&arena, size_t, v->study->samples);
     study_heat_of(v, order, heat);
     page_section_begin(out, "kernel", "The kernel", NULL);
     scant__text_add(
@@ -137,7 +132,6 @@ static scant_status add_heat(scant__text *out, const scant_lab *v) {
     study_chart_heat(out, heat, CHART_WIDE);
     study_chart_heat(out, heat, CHART_NARROW);
     scant__text_add(out, "</section>\n");
-    scant__arena_end(&arena);
     return SCANT_OK;
 }
 
@@ -245,14 +239,12 @@ static scant_status add_page(scant__text *out, const scant_lab *v, const char *t
 
 scant_status scant_lab_page(scant_ctx *ctx, const scant_lab *lab, const char *title,
                             void **bytes, size_t *size) {
-    scant__text out;
+    AUTO(scant__text_end) scant__text out = {.ctx = ctx};
     char *text = NULL;
     *bytes = NULL;
     *size = 0;
-    scant__text_init(&out, ctx);
-    scant_status status = add_page(&out, lab, title);
-    if (status == SCANT_OK) status = scant__text_take(&out, &text, size);
-    scant__text_end(&out);
+    TRY(add_page(&out, lab, title));
+    TRY(scant__text_take(&out, &text, size));
     *bytes = text;
-    return status;
+    return SCANT_OK;
 }

@@ -349,7 +349,7 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   page.mayFail = true;
   await page.locator('#set-audit_every').fill('0'); // labels of it are there already
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await notice(page, /decided before the first answer/);
+  await notice(page, /drawn before the first answer/);
   await page.locator('#set-audit_every').fill('10');
   await page.locator('#set-strategy').selectOption('bald');
   await page.locator('#help-strategy', { hasText: 'disagree' }).waitFor();

@@ -59,14 +59,14 @@ class Bayes(Case):
         run = self.train("plain")
         call = ("embed", "--data", "blobs", "--count", 200, "--from", run)
         s = self.path("s.npy")
-        self.fails(3, *call, "--samples-out", s, says=["--samples-out", "nothing can disagree"])
+        self.fails(3, *call, "--samples-out", s, says=["--samples-out", "several posterior draws"])
         self.fails(3, *call, "--samples", 9, "--probs", s, says=["weights.safetensors", "bayes"])
         self.fails(3, *call, "--samples-out", s, "--member", self.path("none"), says="none")
-        self.fails(2, *call, "--samples-out", s, "--hidden", 9, says="made already")
+        self.fails(2, *call, "--samples-out", s, "--hidden", 9, says="cannot be combined with --from")
         self.assertFalse(os.path.exists(s))
         law = self.train("law", "--bayes", "variational")
         self.fails(3, "embed", "--data", "blobs", "--count", 200, "--from", law, "--samples", 1,
-                   "--samples-out", s, says="nothing can disagree")
+                   "--samples-out", s, says="several posterior draws")
         other = self.path("other")
         self.ok("train", "--data", "moons", "--count", 50, "--model", "mlp", "--epochs", 1,
                 "--quiet", "--out", other)

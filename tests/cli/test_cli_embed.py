@@ -143,7 +143,7 @@ class Embed(Trained):
                self.save("fit", np.arange(100, 150))]
         self.assertIn("50 of the 300 samples of --evaluate", run(*fit).stderr)
         rest = run(*fit, "--indices", self.save("rest", np.arange(100)))
-        self.assertNotIn("judges by", rest.stderr)
+        self.assertNotIn("samples of --evaluate", rest.stderr)
 
     def test_blocks_do_not_show(self):
         one = self.embed("out", "logits")
@@ -165,7 +165,7 @@ class Embed(Trained):
         self.assertFalse(np.allclose(train, test))
         x = self.save("x", np.zeros((4, 2), "f4"))
         self.fails(3, "embed", "--data", x, "--from", self.run_dir, "--out", self.path("h.npy"),
-                   "--part", "test", says="no part to test with")
+                   "--part", "test", says="has no test part")
 
     def test_gradients_are_those_of_the_last_layer(self):
         # a sketch keeps inner products; its error falls with its length
@@ -358,8 +358,8 @@ class Scaling(Case):
         call = ["embed", "--data", data, "--logits", self.path("n.npy"), *call]
         self.fails(2, *call, "--mean", "0.5", says="go together")
         self.fails(2, *call, "--mean", "0,1", "--deviation", "1", says="3 channels")
-        self.fails(2, *call, "--mean", "0,,1", "--deviation", "1", says="--mean wants")
-        self.fails(2, *call, "--mean", "0", "--deviation", "1,0,1", says="--deviation wants")
+        self.fails(2, *call, "--mean", "0,,1", "--deviation", "1", says="--mean is")
+        self.fails(2, *call, "--mean", "0", "--deviation", "1,0,1", says="--deviation is")
         self.fails(2, "embed", "--data", data, "--from", run_dir, "--logits", self.path("n.npy"),
                    "--mean", "0", "--deviation", "1", says=["--mean", "--from"])
 

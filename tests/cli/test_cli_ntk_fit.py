@@ -342,7 +342,7 @@ class Wrong(Closed):
                    "--test", "moons", says=["--part test", "--test"])
         for flag in (["--fit"], ["--descend", 2], ["--agreement", 2, "--start", 5, "--draw", 5]):
             self.fails(2, "ntk", "--data", "moons", "--count", 20, "--model", "mlp", "--bayes",
-                       "dropout", *flag, says=[flag[0], "100 posterior draws"])
+                       "dropout", *flag, says=[flag[0], "100 draws"])
         self.fails(3, *self.call, "--fit", says=["no test part", "--test SPEC"])
         self.fails(3, *self.call, "--fit", *self.test[:2], says=["no labels", "--test-labels"])
         self.fails(2, *self.call, "--fit", *self.test, "--out", self.test[1], says="--out")

@@ -185,7 +185,7 @@ class Completion(Case):
             for option in one["options"]:
                 if not option["values"].startswith("one of "):
                     continue
-                words = re.sub(r" \([^)]*\)", "", option["values"])[7:].split(", ")
+                words = option["values"][7:].split(",")[0].split("|")
                 got = self.complete("select", one["name"], "--opt", option["key"] + "=")
                 self.assertEqual(got, [re.sub("(?<=:)K$", "", word) for word in words])
 

@@ -245,7 +245,7 @@ class Comparisons(Results):
     def test_seeds_that_are_all_alike_are_not_significant(self):
         shown = self.compare([f"{name},{seed},0,10,{0.25 + 0.125 * (name == 'b') + 0.125 * seed}"
                               for name in "ab" for seed in (0, 1)])
-        self.assertIn("b a 2 43.75 31.25 +12.50 all seeds alike - - 0.500 0.500 ", shown)
+        self.assertIn("b a 2 43.75 31.25 +12.50 no spread - - 0.500 0.500 ", shown)
         self.assertNotIn("<.001", shown)
         self.assertNotIn("0.500 *", shown)
         self.assertIn("there is no interval", shown)
@@ -266,8 +266,8 @@ class Comparisons(Results):
         shown = self.compare(rows + ["a,2,0,10,0.5", "a,2,1,11,0.5", "b,2,0,10,0.5"], picks)
         self.assertIn("corrected for 1 pair (of 3, those with two seeds).", shown)
         self.assertIn("c a 0 seeds in common: too few, two are needed (2 left out", shown)
-        self.assertIn("Left out: 1 time a seed of which a run is shorter", shown)
-        self.assertIn("Left out: 4 times a seed whose two runs began with other samples", shown)
+        self.assertIn("Left out: 1 time a seed with a run that is shorter", shown)
+        self.assertIn("Left out: 4 times a seed whose two runs started with different", shown)
 
     def test_folders_of_other_experiments_are_warned_of(self):
         one, two = self.write("one", ("random",)), self.write("two", ("badge",))

@@ -156,7 +156,7 @@ class Learning(Train):
         said = run("train", *start, "--out", self.path("w"))
         self.assertEqual((said.returncode, "warning" in said.stderr), (0, False), said.stderr)
         start[1] = self.table_of("others", ["dog", "eel", "yak"])
-        self.assertIn("class 0 was 'cat' there and is 'dog' here",
+        self.assertIn("class 0 is 'cat' in the file and 'dog' in the data",
                       run("train", *start, "--out", self.path("v")).stderr)
         # and by whoever reads it out
         embed = ["embed", "--from", self.path("a"), "--data"]
@@ -589,7 +589,7 @@ class Mistakes(Train):
     def test_weights_that_are_none(self):
         x, y = self.save("x", np.zeros((3, 2), "f4")), self.save("y", np.arange(3))
         call = ["--data", x, "--labels", y, "--model", "linear"]
-        for w, says in (([1, 2], "3 weights"), ([1, -1, 2], "sample 1 is -1"),
+        for w, says in (([1, 2], "3 numbers"), ([1, -1, 2], "sample 1 is -1"),
                         ([0, 0, 0], "all weights are 0"), ([1, np.nan, 1], "element 1")):
             self.refused(3, *call, "--sample-weights", self.save("w", np.array(w, "f4")),
                          says=["w.npy", says])

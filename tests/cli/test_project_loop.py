@@ -142,7 +142,7 @@ class Loop(ProjectCase):
                       ("--resume",), ("--batch", "8")):
             self.fails(2, "train", project, *words, says=(words[0], "for a training without"))
         self.ok("train", project, "--seed", "3", "--memory", "1G", "--quiet")
-        self.fails(2, "train", project, "more", says="one word too many")
+        self.fails(2, "train", project, "more", says="unexpected argument")
 
     def test_the_same_answers_give_the_same_picks(self):
         def play(name):

@@ -75,7 +75,7 @@ class New(ProjectCase):
                 (2, ["--features", rows], "--classes is missing"),
                 (2, ["--classes", "a,b"], "what are the items?"),
                 (2, ["--features", rows, "--images", "x", "--classes", "a,b"], "not both"),
-                (2, ["--features", rows, "--classes", "a,b,a"], "two classes have the name 'a'"),
+                (2, ["--features", rows, "--classes", "a,b,a"], "classes 1 and 3 have the same name 'a'"),
                 (2, ["--features", rows, "--classes", "a, ,b"], "class 2 has no name"),
                 (2, ["--features", rows, "--classes", "a,b", "--classes-file", "x"], "not both"),
                 (2, ["--features", rows, "--classes", "a,b", "--set", "bach=3"], "'batch'"),
@@ -112,12 +112,12 @@ class New(ProjectCase):
                 "--backbone", "mobilenetv2", "--weights", weights + "/weights.safetensors",
                 "--threads", "1"]
         with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            said = process.stdout.readline()  # the project is there, features are not
+            said = process.stdout.readline()  # the project is created, features are not computed
             self.assertIn("150 pictures", said)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=60)
         if process.returncode == 130:
-            self.assertIn("the project is there", error)
+            self.assertIn("the project is created", error)
         else:  # it was faster than the signal
             self.assertEqual(process.returncode, 0, error)
         self.assertEqual(self.status(project)["items"], 150)

@@ -160,7 +160,7 @@ class Texts(RunCase):
                 for seed, error in enumerate(errors):
                     file.write(f"{name},{seed},0,10,nan,{error},1,1,{error}\n")
         said = self.ok("compare", self.path("out")).splitlines()
-        at = said.index("Error in the end")
+        at = said.index("Final error")
         self.assertEqual(said[at + 2].split()[2:6], ["2", "0.0002", "0.00045", "-0.00025"])
         self.assertEqual(said[at + 1].rindex("INTERVAL") + 8, said[at + 2].index(" .. ") + 4 + 10)
 
@@ -185,7 +185,7 @@ class Interrupted(RunCase):
                 os.link(picture, self.path(f"pictures/{label}/{i:04}.png"))
         said = self.interrupt(*sets(MOONS, data__train=self.path("pictures"), data__size=8), "--out",
                               self.path("out"), when=lambda: True)
-        self.assertIn("interrupted; nothing was begun", said)
+        self.assertIn("interrupted; nothing was started", said)
         self.assertFalse(os.path.exists(self.path("out")))
 
     def test_what_was_begun_goes_on_as_it_is_said(self):
@@ -193,7 +193,7 @@ class Interrupted(RunCase):
         flags = sets(MOONS, train__epochs=300, loop__rounds=20, loop__strategies="random")
         said = self.interrupt(*flags, "--skip-bad", "--jobs", 2, "--threads", 1, "--out", out,
                               when=lambda: os.path.exists(curve))
-        self.assertIn(f"'scant run --resume --out {out} --skip-bad --jobs 2 --threads 1' goes on", said)
+        self.assertIn(f"'scant run --resume --out {out} --skip-bad --jobs 2 --threads 1' continues", said)
 
 
 class Narrow(RunCase):

@@ -90,7 +90,7 @@ class Labelling(ServeCase):
         for i in seen:
             self.assertEqual(labels[i], self.truth[i])
         self.assertEqual(server.end(), 0)
-        self.assertIn("ending", "".join(server.said))
+        self.assertIn("stopping", "".join(server.said))
 
     def test_one_takes_back_goes_back_and_answers_again(self):
         server = self.serve(self.project(), "--no-training")

@@ -135,14 +135,46 @@ static void long_texts_grow(void **state) {
     assert_null(o.text.data);
 }
 
+static void members_have_the_type_of_their_value(void **state) {
+    (void)state;
+    scant__json o = {0};
+    char text[] = "x";
+    JSON_OBJECT(&o, NULL, MEMBER("s", text), MEMBER("i", INT64_C(-1)),
+                MEMBER("z", sizeof text), MEMBER("d", 0.5), MEMBER("b", (bool)true),
+                OPTIONAL("o", 0), OPTIONAL("n", -1), MEMBER("null", (char *)NULL));
+    assert_string_equal(o.text.data, "{\"s\":\"x\",\"i\":-1,\"z\":2,\"d\":0.5,\"b\":true,"
+                                     "\"o\":0,\"n\":null,\"null\":null}");
+    scant__json_end(&o);
+}
+
+static void members_can_have_a_line_each(void **state) {
+    scant__json json = {.lines = 1};
+    (void)state;
+    scant__json_open(&json, NULL, '{');
+    scant__json_size(&json, "a", 1);
+    scant__json_open(&json, "b", '[');
+    scant__json_size(&json, NULL, 2);
+    scant__json_size(&json, NULL, 3);
+    scant__json_close(&json, ']');
+    scant__json_close(&json, '}');
+    assert_string_equal(json.text.data, "{\n \"a\":1,\n \"b\":[2,3]\n}");
+    scant__json_end(&json);
+    scant__json_open(&json, NULL, '[');
+    scant__json_close(&json, ']');
+    assert_string_equal(json.text.data, "[]");
+    scant__json_end(&json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_can_have_a_line_each),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(malformed_utf8_is_replaced),
         cmocka_unit_test(special_characters_are_escaped),
         cmocka_unit_test(numbers_are_short),
         cmocka_unit_test(any_bytes_make_json),
         cmocka_unit_test(long_texts_grow),
+        cmocka_unit_test(members_have_the_type_of_their_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,8 +292,67 @@ static void what_another_pays_for_counts_there_too(void **state) {
     scant_ctx_free(payer);
 }
 
+typedef struct numbers {
+    size_t *items, n, room;
+} numbers;
+
+static scant_status push(scant_ctx *ctx, numbers *list, size_t count) {
+    for (size_t i = 0; i < count; i++) TRY_PUSH(ctx, list->items, list->n, list->room, i);
+    return SCANT_OK;
+}
+
+static void pushed_values_stay_and_a_refusal_changes_nothing(void **state) {
+    (void)state;
+    scant_ctx *ctx = capped(1 << 20);
+    numbers list = {0};
+    assert_int_equal(push(ctx, &list, 1000), SCANT_OK);
+    assert_int_equal(push(ctx, &list, SIZE_MAX), SCANT_ENOMEM);
+    assert_true(list.n > 1000);
+    assert_int_equal(list.n, list.room);
+    for (size_t i = 0; i < 1000; i++) assert_int_equal(list.items[i], i);
+    assert_int_equal(list.items[list.n - 1], list.n - 1001);
+    scant__free(ctx, list.items);
+    scant_ctx_free(ctx);
+}
+
+static size_t ended;
+static void count_end(const size_t *value) { ended += *value; }
+
+static scant_status use_all(scant_ctx *ctx, scant_status between, size_t *used) {
+    AUTO(count_end) size_t three = 3;
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    double *a = TRY_NEW(&arena, double, three);
+    int *b = TRY_ZERO(&arena, int, 100);
+    for (size_t i = 0; i < 100; i++) assert_int_equal(b[i], 0);
+    a[2] = 1;
+    const char *text = scant__arena_format(&arena, "%s has %zu rows", "x.npy", three);
+    assert_string_equal(text, "x.npy has 3 rows");
+    assert_string_equal(scant__arena_format(&arena, "%s", ""), "");
+    *used = 1;
+    TRY(between);
+    *used = 2;
+    (void)TRY_NEW(&arena, double, SIZE_MAX / 16);
+    return SCANT_OK;
+}
+
+static void scopes_end_their_variables_however_they_are_left(void **state) {
+    (void)state;
+    scant_ctx *ctx = capped(1 << 20);
+    size_t used = 0;
+    assert_int_equal(use_all(ctx, SCANT_EINPUT, &used), SCANT_EINPUT);
+    assert_int_equal(used, 1);
+    assert_int_equal(ended, 3);
+    assert_int_equal(use_all(ctx, SCANT_OK, &used), SCANT_ENOMEM);
+    assert_int_equal(used, 2);
+    assert_int_equal(ended, 6);
+    assert_int_equal(ctx->used, 0);
+    scant_ctx_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pushed_values_stay_and_a_refusal_changes_nothing),
+        cmocka_unit_test(scopes_end_their_variables_however_they_are_left),
         cmocka_unit_test(workers_may_allocate_at_the_same_time),
         cmocka_unit_test(a_worker_is_told_in_its_fault),
         cmocka_unit_test(what_another_pays_for_counts_there_too),

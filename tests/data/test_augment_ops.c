@@ -5,7 +5,7 @@
  */
 #include "../support.h"
 
-#include "data/augment_ops.h"
+#include "data/augment_views.h"
 
 #include "operations.h"
 

@@ -9,7 +9,6 @@
 
 #include "core/ctx.h"
 #include "core/parfor.h"
-#include "data/augment.h"
 #include "data/augment_views.h"
 
 static const scant__rng weak_rng = {7, SCANT__RNG_WEAK};
@@ -78,8 +77,10 @@ static void weak_is_what_supervised_training_sees(void **state) {
     (void)state;
     for (size_t i = 0; i < 3 * 16 * 24; i++) in[i] = (float)unit_at(1, i) - 3;
     for (uint64_t draw = 0; draw < 50; draw++) {
-        scant__augment_weak(&views, &(scant__rng){5, SCANT__RNG_AUGMENT}, draw, in, a);
-        scant__augment_flip_crop(in, b, 3, 16, 24, 5, draw, true);
+        const scant__rng rng = {5, SCANT__RNG_AUGMENT};
+        scant__move move = scant__augment_draw(&rng, draw, 16, 24, true);
+        scant__augment_weak(&views, &rng, draw, in, a);
+        scant__augment_move(move, in, b, 3, 16, 24);
         assert_memory_equal(a, b, sizeof a);
     }
 }
@@ -93,7 +94,8 @@ static void bytes_and_floats_have_the_same_views(void **state) {
     noise_bytes(in, MOST, 2);
     as_floats(in, in_float, MOST);
     for (uint64_t draw = 0; draw < 100; draw++) {
-        scant__augment_weak_bytes(&views, &weak_rng, draw, in, out);
+        scant__move move = scant__augment_draw(&weak_rng, draw, 32, 32, true);
+        scant__augment_move_bytes(move, in, out, 3, 32, 32);
         scant__augment_weak(&views, &weak_rng, draw, in_float, got);
         as_floats(out, want, MOST);
         assert_memory_equal(got, want, sizeof want);

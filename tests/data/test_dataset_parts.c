@@ -5,7 +5,7 @@
 #include "samples.h"
 
 #include "data/dataset.h"
-#include "data/paths.h"
+#include "data/file.h"
 #include "scant/train.h"
 
 #ifndef PICTURES
@@ -60,7 +60,7 @@ static void files_read_as_the_folder_does(void **state) {
                             scant_data_sample_name(folder, i));
     scant_data_free(folder);
     scant_data_free(files);
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
 }
 
 static void absolute_paths_stay_what_they_are(void **state) {
@@ -79,7 +79,7 @@ static void absolute_paths_stay_what_they_are(void **state) {
     assert_non_null(strstr(fault.text, "nowhere/rgb8.png: there is no such file"));
     scant_data_free(elsewhere);
     scant_data_free(here);
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
 }
 
 static const char *copy(const char *name, const char *to) {
@@ -111,13 +111,13 @@ static void images_are_listed_at_any_depth_by_the_bytes_of_their_paths(void **st
     assert_int_equal(names.count, 4);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(scant__names_get(&names, i), want[i]);
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
     assert_int_equal(scant__images_list(ctx, path_of("l/e"), &names), SCANT_EINPUT);
     assert_says(ctx, path_of("l/e"), "has no images");
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
     assert_int_equal(scant__images_list(ctx, path_of("l/none"), &names), SCANT_EINPUT);
     assert_says(ctx, path_of("l/none"), "the folder cannot be read");
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
 }
 
 /* ---- parts ------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static void putting_together_survives_failing_memory(void **state) {
         assert_int_equal(ctx->used, used);
     }
     assert_true(k > 8);
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
 }
 
 int main(void) {

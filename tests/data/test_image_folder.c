@@ -7,8 +7,7 @@
 
 #include "core/parfor.h"
 #include "data/array.h"
-#include "data/decode.h"
-#include "data/resize.h"
+#include "data/images.h"
 #include "scant/train.h"
 
 #ifndef PICTURES

@@ -25,7 +25,7 @@ static void grow(const char *path, size_t there, size_t to, size_t step) {
         assert_int_equal(scant__rowcache_append(g, block, n), SCANT_OK);
     }
     assert_int_equal(scant__rowcache_append(g, block, 0), SCANT_OK);
-    scant__rowcache_close(g);
+    scant__rowcache_free(g);
 }
 
 static void holds(const char *path, size_t rows) {
@@ -115,7 +115,7 @@ static void damaged_files_are_made_anew(void **state) {
     size_t rows = 7;
     assert_int_equal(scant__rowcache_open(ctx, path, WIDTH + 1, &g, &rows), SCANT_OK);
     assert_int_equal(rows, 0); /* another width */
-    scant__rowcache_close(g);
+    scant__rowcache_free(g);
 }
 
 /* Also one that makes 4 rows 5, as the file has no five. */
@@ -134,7 +134,7 @@ static void a_wrong_byte_of_the_header_is_seen(void **state) {
         fclose(f);
         assert_int_equal(scant__rowcache_open(ctx, path, WIDTH, &g, &rows), SCANT_OK);
         assert_int_equal(rows, 0);
-        scant__rowcache_close(g);
+        scant__rowcache_free(g);
         unlink(path);
     }
 }
@@ -150,7 +150,7 @@ static void those_who_have_it_mapped_keep_what_they_saw(void **state) {
     scant__rowcache *g;
     size_t rows;
     assert_int_equal(scant__rowcache_open(ctx, path, 1, &g, &rows), SCANT_OK); /* anew */
-    scant__rowcache_close(g);
+    scant__rowcache_free(g);
     assert_int_equal(scant_array_floats(ctx, before, 4 * WIDTH, WIDTH, out), SCANT_OK);
     assert_true(out[1] == value(4, 1));
     scant_array_free(before);
@@ -166,9 +166,9 @@ static void two_at_once_are_refused(void **state) {
                      SCANT_EUSAGE);
     assert_null(second);
     assert_says(ctx, path, "is being written by another program");
-    scant__rowcache_close(first);
+    scant__rowcache_free(first);
     assert_int_equal(scant__rowcache_open(ctx, path, WIDTH, &second, &rows), SCANT_OK);
-    scant__rowcache_close(second);
+    scant__rowcache_free(second);
 }
 
 /* Killed at any moment while it grows: the rows that are counted are the right ones. */
@@ -197,7 +197,7 @@ static void a_writer_that_is_killed_leaves_whole_rows(void **state) {
         scant__rowcache *g;
         size_t rows;
         assert_int_equal(scant__rowcache_open(ctx, path, WIDTH, &g, &rows), SCANT_OK);
-        scant__rowcache_close(g);
+        scant__rowcache_free(g);
         assert_true(rows >= most);
         most = rows;
         holds(path, rows);

@@ -5,9 +5,8 @@
 #include "samples.h"
 
 #include "data/dataset.h"
-#include "data/decode.h"
-#include "data/encode.h"
-#include "data/map.h"
+#include "data/images.h"
+#include "data/source.h"
 #include "scant/train.h"
 
 #ifndef PICTURES
@@ -217,7 +216,7 @@ static void a_large_jpeg_keeps_its_parts(void **state) {
         }
     }
     scant_data_free(data);
-    scant__names_end(ctx, &names);
+    scant__names_end(&names);
 }
 
 /* ---- arrays ------------------------------------------------------------------------ */
@@ -346,11 +345,10 @@ static void showing_survives_failing_memory(void **state) {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         scant__names one = {0};
-        assert_int_equal(scant__names_add(ctx, &one, names[i], strlen(names[i])),
-                         SCANT_OK);
+        assert_int_equal(scant__names_put(ctx, &one, names[i]), SCANT_OK);
         assert_int_equal(scant__data_open_files(ctx, PICTURES, &one, 0, &data[i]),
                          SCANT_OK);
-        scant__names_end(ctx, &one);
+        scant__names_end(&one);
     }
     data[2] = array("m.npy", NPY("|u1", "(1, 2, 2)"), grey, sizeof grey);
     for (size_t i = 0; i < 6; i++) {

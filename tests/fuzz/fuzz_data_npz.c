@@ -5,7 +5,7 @@
 #include "fuzz_data_memfile.h"
 
 #include "core/mem.h"
-#include "data/npz.h"
+#include "data/unpack.h"
 
 /* By key: as the path has no ".npz", the archive's own functions are called. */
 static void find_by_key(scant_ctx *ctx, const uint8_t *data, size_t size) {

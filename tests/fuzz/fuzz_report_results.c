@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "report/chart.h"
-#include "report/compare.h"
 #include "report/results.h"
 #include "scant/train.h"
 
@@ -61,24 +60,18 @@ static void draw(report_results *r, const report_measures *m) {
 /* Runs of a strategy, points, picks and bins are as many as before. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
-    scant__text curve, picks, bins, theory;
+    scant__text text[REPORT_FILES];
+    report_bytes bytes[REPORT_FILES];
     report_results again;
-    scant__text_init(&curve, ctx);
-    scant__text_init(&picks, ctx);
-    scant__text_init(&bins, ctx);
-    scant__text_init(&theory, ctx);
-    report_write_curve(&curve, r);
-    report_write_picks(&picks, r);
-    report_write_calibration(&bins, r);
-    report_write_theory(&theory, r);
-    if (!curve.failed && !picks.failed && !bins.failed && !theory.failed) {
-        scant_status status =
-            report_results_parse(ctx,
-                                 (report_bytes[4]){{curve.data, curve.size},
-                                                   {picks.data, picks.size},
-                                                   {bins.data, bins.size},
-                                                   {theory.data, theory.size}},
-                                 &again);
+    bool failed = false;
+    for (report_file i = 0; i < REPORT_FILES; i++) {
+        scant__text_init(&text[i], ctx);
+        report_write_file(&text[i], r, i);
+        bytes[i] = (report_bytes){text[i].data, text[i].size};
+        failed = failed || text[i].failed;
+    }
+    if (!failed) {
+        scant_status status = report_results_parse(ctx, bytes, &again);
         if (status == SCANT_OK) {
             if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
                 again.n_points != r->n_points || again.n_picks != r->n_picks ||
@@ -89,10 +82,7 @@ static void read_back(report_results *r) {
             abort();
         }
     }
-    scant__text_end(&curve);
-    scant__text_end(&picks);
-    scant__text_end(&bins);
-    scant__text_end(&theory);
+    for (size_t i = 0; i < REPORT_FILES; i++) scant__text_end(&text[i]);
 }
 
 /* Cuts the next file off: up to a form feed, or all that is left; NULL: there is none. */
@@ -109,8 +99,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_ctx *ctx = fuzz_ctx();
     report_results r;
     report_measures m;
-    report_bytes files[4] = {0};
-    for (size_t i = 0; i < 4; i++)
+    report_bytes files[REPORT_FILES] = {0};
+    for (size_t i = 0; i < REPORT_FILES; i++)
         files[i].bytes = next_file(&data, &size, &files[i].size);
     scant_status status = report_results_parse(ctx, files, &r);
     if (status == SCANT_OK) {

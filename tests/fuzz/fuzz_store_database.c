@@ -53,21 +53,9 @@ static scant_status see_entry(void *user, const scant_entry *entry) {
     return SCANT_OK;
 }
 
-static scant_status see_source(void *user, const store_source *source) {
-    size_t *n = user;
-    if (!source->path || source->first + source->count > *n) abort();
-    return SCANT_OK;
-}
-
 static scant_status see_pair(void *user, const scant_agreement_of *pair) {
     (void)user;
     if (!pair->a || !pair->b || !(pair->agreed >= 0 && pair->agreed <= 1)) abort();
-    return SCANT_OK;
-}
-
-static scant_status see_model(void *user, const store_model *model) {
-    (void)user;
-    if (!model->file) abort();
     return SCANT_OK;
 }
 
@@ -96,6 +84,8 @@ static void check_list(const size_t *items, const int32_t *labels, size_t n, siz
 
 static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
     scant__arena arena;
+    store_source *sources;
+    store_model *models;
     size_t *items, n, classes;
     int32_t *labels;
     store_judged judged;
@@ -104,6 +94,14 @@ static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
     scant_status status = store_classes(project, &classes);
     check(ctx, status);
     if (status != SCANT_OK) return;
+    status = store_sources(project, &arena, &sources, &n);
+    for (size_t i = 0; status == SCANT_OK && i < n; i++)
+        if (!sources[i].path || sources[i].first + sources[i].count > all) abort();
+    check(ctx, status);
+    status = store_models(project, &arena, &models, &n);
+    for (size_t i = 0; status == SCANT_OK && i < n; i++)
+        if (!models[i].file) abort();
+    check(ctx, status);
     status = store_training(project, &arena, &items, &labels, &n, &entry);
     if (status == SCANT_OK) check_list(items, labels, n, all, classes);
     check(ctx, status);
@@ -152,12 +150,10 @@ static void use(scant_ctx *ctx, scant_project *project) {
     check(ctx, scant_project_info_get(project, &info));
     if (status == SCANT_OK) {
         check(ctx, scant_project_items(project, 0, SIZE_MAX, see_item, &n));
-        check(ctx, store_sources(project, see_source, &n));
         learn_from(ctx, project, n);
     }
     check(ctx, scant_project_history(project, SIZE_MAX, 0, 1, SIZE_MAX, see_entry, NULL));
     check(ctx, scant_project_agreements(project, see_pair, NULL));
-    check(ctx, store_models(project, see_model, NULL));
     check(ctx, scant_project_rounds(project, see_round, NULL));
     check(ctx, scant_project_events(project, 0, see_event, NULL));
     size_t count;

@@ -258,8 +258,9 @@ enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6 };
 
 /* What is heard first of a round that was broken off in phase. */
 static const char *goes_on_with(const char *phase) {
-    return strcmp(phase, "calibrating") && strcmp(phase, "picking") ? phase
-                                                                    : "reading out";
+    return strcmp(phase, "calibrating") && strcmp(phase, "picking")
+               ? phase
+               : "computing predictions";
 }
 
 static void wherever_it_is_cancelled_it_goes_on_from_there(void **state) {
@@ -308,7 +309,7 @@ static void a_file_that_cannot_be_read_costs_time_alone(void **state) {
     } cases[] = {{0, "training", "training-1-0-a"},
                  {0, "training the query network", "trained-1-0"},
                  {0, "training the query network", "training-1-query-a"},
-                 {0, "reading out", "trained-1-query"},
+                 {0, "computing predictions", "trained-1-query"},
                  /* the first member is loaded then, and goes back to the last round's */
                  {ENSEMBLE, "evaluating", "trained-1-1"}};
     (void)state;
@@ -436,7 +437,7 @@ static double seconds_of_judging(const char *folder, const char *epochs) {
         {"random", 0},
         {{"loop.strategies", "random"}, {"loop.seeds", "0"}, {"train.epochs", epochs}},
         1};
-    heard h = {.phase = "reading out"};
+    heard h = {.phase = "computing predictions"};
     play(&p, folder, false, &h);
     kept k = read_kept(&p, folder);
     assert_true(k.state.partial.there);
@@ -496,7 +497,7 @@ static void validation_chooses_the_first_model(void **state) {
                          {"train.initial_models", "5"},
                          {"data.validation", "37"}},
                         1};
-        heard first = {.phase = "reading out"}, rest = {0};
+        heard first = {.phase = "computing predictions"}, rest = {0};
         loop_test_result by_test[5];
         assert_int_equal(play(&p, folder, false, &first), SCANT_ECANCELLED);
         kept k = read_kept(&p, folder);

@@ -23,11 +23,6 @@ static void begin(lab *l, const char *name) {
 }
 
 /* What somebody says of an item that was not handed out to them. */
-static scant_status put_entry(scant_project *project, void *arg) {
-    int64_t number;
-    return store_entry_add(project, arg, &number);
-}
-
 static void answer(lab *l, size_t item, const char *name, scant_answer_kind kind,
                    size_t label) {
     store_entry e = {.item = item,
@@ -36,8 +31,12 @@ static void answer(lab *l, size_t item, const char *name, scant_answer_kind kind
                      .at = -1,
                      .spent = -1,
                      .role = SCANT_ROLE_IMPORT};
+    store_tx tx;
+    int64_t number;
     OK(scant_project_person(l->project, name, &e.person));
-    OK(store_write(l->project, put_entry, &e));
+    OK(store_begin(l->project, STORE_WRITE, &tx));
+    OK(store_entry_add(l->project, &e, &number));
+    OK(store_commit(&tx));
 }
 
 /* The withheld in their order. */

@@ -435,7 +435,7 @@ static void other_formats_are_refused(void **state) {
     (void)state;
     scant_project *project = make_project("formats", 3, NULL, 0);
     REFUSED(scant_project_export(project, "xml", &bytes, &size), SCANT_EUSAGE,
-            "there is no format 'xml': csv, jsonl, label-studio and npy are");
+            "there is no format 'xml': expected csv, jsonl, label-studio or npy");
     assert_null(bytes);
     scant_project_free(project);
 }

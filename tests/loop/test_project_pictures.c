@@ -6,7 +6,7 @@
 #include "projects.h"
 
 #include "core/mem.h"
-#include "data/encode.h"
+#include "data/images.h"
 #include "scant/project.h"
 
 /* ---- pictures ---------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static size_t warnings;
 
 static void note_warning(void *user, scant_log_level level, const char *text) {
     (void)user;
-    if (level != SCANT_LOG_WARNING || !strstr(text, "taken as black")) return;
+    if (level != SCANT_LOG_WARNING || !strstr(text, "a black image is used")) return;
     warnings++;
     snprintf(warned, sizeof warned, "%s", text);
 }

@@ -41,6 +41,7 @@ typedef struct trial {
 
 static void trial_begin(trial *t, lab *l) {
     scant__arena_init(&t->arena, l->ctx);
+    t->samples = (project_samples){0};
     OK(project_settings_read(l->project, &t->settings));
     OK(project_samples_open(l->project, project_side(&t->settings), &t->arena,
                             &t->samples));

@@ -16,9 +16,9 @@ static void an_ensemble_is_the_mean_of_its_members(void **state) {
     says each[3];
     scant_net_opts o = {.shape = {1, 28, 28}, .classes = 4};
     nets[0] = net_of(ctx, "mlp", o);
-    o.seed = 1, o.bayes = "variational", o.samples = 5;
+    o.seed = 1, o.bayes = "variational", o.draws = 5;
     nets[1] = net_of(ctx, "lenet5", o);
-    o.bayes = "dropout", o.samples = 3;
+    o.bayes = "dropout", o.draws = 3;
     nets[2] = net_of(ctx, "mlp", o);
     /* each has its own scaling */
     OK(scant_net_set_scaling(nets[1], &(float){0.5f}, &(float){0.25f}));
@@ -134,7 +134,7 @@ static void the_file_has_what_each_draw_says(void **state) {
                         .classes = 4,
                         .width = 8,
                         .bayes = "variational",
-                        .samples = 2000};
+                        .draws = 2000};
     scant_net *net = net_of(ctx, "mlp", o);
     const char *path = path_of("s.npy");
     size_t shape[3], rows[] = {5, 599, 5};
@@ -171,11 +171,11 @@ static void a_file_that_cannot_be_is_not_begun(void **state) {
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "only one prediction"));
     scant_net_free(net);
-    o.bayes = "variational", o.samples = 1;
+    o.bayes = "variational", o.draws = 1;
     net = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
     scant_net_free(net);
-    o.samples = 3;
+    o.draws = 3;
     net = net_of(ctx, "mlp", o);
     assert_int_equal(scant_net_samples(net, data, (size_t[]){20}, 1, path), SCANT_EINPUT);
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("no/such.npy")),
@@ -202,7 +202,7 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     scant_net *net = net_of(
         ctx, "linear",
         (scant_net_opts){
-            .shape = {2, 1, 1}, .classes = 2, .bayes = "variational", .samples = 200});
+            .shape = {2, 1, 1}, .classes = 2, .bayes = "variational", .draws = 200});
     OK(scant_net_samples(net, data, NULL, 0, path_of("large.npy")));
     struct stat info;
     assert_int_equal(stat(path_of("large.npy"), &info), 0);
@@ -214,11 +214,10 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     /* weights of all draws that do not fit are refused, and the text says how much */
     ctx = ctx_of(1, (size_t)8 << 20);
     data = data_of(ctx, 20, 0, 100);
-    net = net_of(ctx, "linear",
-                 (scant_net_opts){.shape = {100, 1, 1},
-                                  .classes = 10,
-                                  .bayes = "variational",
-                                  .samples = 5000});
+    net = net_of(
+        ctx, "linear",
+        (scant_net_opts){
+            .shape = {100, 1, 1}, .classes = 10, .bayes = "variational", .draws = 5000});
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("large.npy")),
                      SCANT_ENOMEM);
     if (!strstr(scant_ctx_errmsg(ctx), "needs 20000"))
@@ -231,11 +230,8 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
 static scant_status whole_life(scant_ctx *ctx) {
     scant_data *data = NULL;
     scant_net *net = NULL, *other = NULL;
-    scant_net_opts o = {.shape = {2, 1, 1},
-                        .classes = 2,
-                        .width = 4,
-                        .bayes = "variational",
-                        .samples = 3};
+    scant_net_opts o = {
+        .shape = {2, 1, 1}, .classes = 2, .width = 4, .bayes = "variational", .draws = 3};
     scant_data_opts d = {.count = 12};
     float probs[24];
     scant_status s = scant_data_open(ctx, "moons", &d, &data);

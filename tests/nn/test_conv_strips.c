@@ -53,8 +53,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 typedef struct problem {
     shape s;
     size_t oh, ow, n_x, n_d, n_w;
-    nn_node nodes[2];
-    nn_net net;
+    nn_node node;
     float *x, *d, *dw, *db; /* in blocks of eight */
 } problem;
 
@@ -77,13 +76,13 @@ static problem *problem_of(const shape *s, bool whole) {
     p->s = *s;
     p->oh = (s->h + 2 * s->pad[0] - s->kernel[0]) / s->stride[0] + 1;
     p->ow = (s->w + 2 * s->pad[1] - s->kernel[1]) / s->stride[1] + 1;
-    p->nodes[0] = (nn_node){.kind = NN_INPUT, .shape = {s->ic, s->h, s->w}};
-    p->nodes[1] = (nn_node){
-        .kind = NN_CONV, .in = {0, NN_NONE}, .shape = {s->oc, p->oh, p->ow}, .groups = 1};
-    memcpy(p->nodes[1].kernel, s->kernel, sizeof s->kernel);
-    memcpy(p->nodes[1].stride, s->stride, sizeof s->stride);
-    memcpy(p->nodes[1].pad, s->pad, sizeof s->pad);
-    p->net = (nn_net){.nodes = p->nodes, .n_nodes = 2};
+    p->node = (nn_node){.kind = NN_CONV,
+                        .in_shape = {s->ic, s->h, s->w},
+                        .shape = {s->oc, p->oh, p->ow},
+                        .groups = 1};
+    memcpy(p->node.kernel, s->kernel, sizeof s->kernel);
+    memcpy(p->node.stride, s->stride, sizeof s->stride);
+    memcpy(p->node.pad, s->pad, sizeof s->pad);
     p->n_x = s->n * s->ic * s->h * s->w;
     p->n_d = s->n * s->oc * p->oh * p->ow;
     p->n_w = s->oc * s->ic * s->kernel[0] * s->kernel[1];
@@ -107,14 +106,14 @@ static void end(problem *p) {
 /* All memory that is written holds rubbish before, and one float more that is not. */
 static void compute(problem *p, unsigned threads, bool bias) {
     scant_ctx *ctx = ctx_threads(threads);
-    size_t bytes = nn_strips_scratch(&p->net, &p->nodes[1]);
+    size_t bytes = nn_strips_scratch(&p->node);
     float *scratch = floats(bytes / sizeof(float));
     for (size_t i = 0; i <= bytes / sizeof(float); i++) scratch[i] = NAN;
     for (size_t i = 0; i <= p->n_w; i++) p->dw[i] = i < p->n_w ? NAN : 7;
     for (size_t i = 0; i <= p->s.oc; i++) p->db[i] = i < p->s.oc ? NAN : 7;
     scratch[bytes / sizeof(float)] = 7;
-    assert_int_equal(nn_strips_weights(ctx, &p->net, &p->nodes[1], p->s.n, p->x, p->d,
-                                       p->dw, bias ? p->db : NULL, scratch),
+    assert_int_equal(nn_strips_weights(ctx, &p->node, p->s.n, p->x, p->d, p->dw,
+                                       bias ? p->db : NULL, scratch),
                      SCANT_OK);
     assert_true(scratch[bytes / sizeof(float)] == 7 && p->dw[p->n_w] == 7 &&
                 p->db[p->s.oc] == 7);
@@ -256,22 +255,22 @@ static void it_is_taken_for_blocks_of_channels_on_planes(void **state) {
     (void)state;
     bool can = nn_kernels_best() != nn_kernels_plain();
     problem *p = problem_of(&shapes[0], true);
-    nn_node *v = &p->nodes[1];
-    assert_int_equal(nn_strips_pay(&p->net, v), can);
+    nn_node *v = &p->node;
+    assert_int_equal(nn_strips_pay(v), can);
     v->shape.c = 24; /* half a pair of vectors */
-    assert_false(nn_strips_pay(&p->net, v));
+    assert_false(nn_strips_pay(v));
     v->shape.c = 16;
-    p->nodes[0].shape.c = 12;
-    assert_false(nn_strips_pay(&p->net, v));
-    p->nodes[0].shape.c = 8;
+    p->node.in_shape.c = 12;
+    assert_false(nn_strips_pay(v));
+    p->node.in_shape.c = 8;
     v->groups = 8;
-    assert_false(nn_strips_pay(&p->net, v));
+    assert_false(nn_strips_pay(v));
     v->groups = 1;
     v->kernel[0] = v->kernel[1] = 1;
-    assert_false(nn_strips_pay(&p->net, v));
+    assert_false(nn_strips_pay(v));
     v->kernel[0] = 3;
     v->shape.h = v->shape.w = 4;
-    assert_false(nn_strips_pay(&p->net, v));
+    assert_false(nn_strips_pay(v));
     end(p);
 }
 

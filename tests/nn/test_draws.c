@@ -19,7 +19,7 @@ static void set_param(scant_net *net, const char *name, float value) {
     free(all);
 }
 
-static const scant_net_opts law = {.classes = 4, .bayes = "variational", .samples = 30};
+static const scant_net_opts law = {.classes = 4, .bayes = "variational", .draws = 30};
 
 /* ---- the kernel ---- */
 
@@ -108,7 +108,7 @@ static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
                             (scant_net_opts){.shape = {WIDTH, 1, 1},
                                              .classes = CLASSES,
                                              .bayes = "variational",
-                                             .samples = M});
+                                             .draws = M});
     float w[2 * CLASSES * WIDTH + CLASSES] = {0};
     float *mean = w, *rho = w + CLASSES * WIDTH + CLASSES;
     for (size_t i = 0; i < CLASSES * WIDTH; i++) {
@@ -166,7 +166,7 @@ static void dropout_draws_are_those_of_a_slow_reference(void **state) {
                                              .width = HIDDEN,
                                              .dropout = 0.3,
                                              .bayes = "dropout",
-                                             .samples = M,
+                                             .draws = M,
                                              .draw_seed = 8});
     float *all = floats_of(net->net->n_floats);
     set_param(net, "fc2.bias", 0.25f);
@@ -267,7 +267,7 @@ static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) 
     scant_net_opts o = law;
     o.shape[0] = 12, o.shape[1] = o.shape[2] = 1;
     scant_net *net = net_of(ctx, "mlp", o);
-    o.bayes = NULL, o.samples = 0;
+    o.bayes = NULL, o.draws = 0;
     scant_net *plain = net_of(ctx, "mlp", o);
     float *all = floats_of(net->net->n_floats);
     assert_int_equal(nn_weights_get(net->weights, all), SCANT_OK);
@@ -302,7 +302,7 @@ static void duplicates_have_identical_rows(void **state) {
     for (size_t i = 0; i < N; i++) rows[i] = i * 7 % 40;
     for (int k = 0; k < 2; k++) {
         scant_net *net =
-            net_of(ctx, "lenet5", (scant_net_opts){.bayes = kinds[k], .samples = 12});
+            net_of(ctx, "lenet5", (scant_net_opts){.bayes = kinds[k], .draws = 12});
         size_t c = 10, m = scant_net_draws(net);
         float *samples = floats_of(m * N * c), *probs = floats_of(N * c);
         OK(scant_net_predict(net, data, rows, N,
@@ -371,7 +371,7 @@ static void any_number_of_threads_gives_the_same_rows(void **state) {
                                 (scant_net_opts){.shape = {WIDTH, 1, 1},
                                                  .classes = C,
                                                  .bayes = "variational",
-                                                 .samples = M});
+                                                 .draws = M});
         const nn_draws *d;
         OK(nn_draws_of(net, &d));
         float *room = floats_of(nn_draws_room(ctx, C));
@@ -396,7 +396,7 @@ static void one_output_is_averaged_as_it_is(void **state) {
     scant_net *net = net_of(
         ctx, "linear",
         (scant_net_opts){
-            .shape = {5, 1, 1}, .classes = 1, .bayes = "variational", .samples = 40});
+            .shape = {5, 1, 1}, .classes = 1, .bayes = "variational", .draws = 40});
     set_param(net, "fc.bias", 2);
     set_param(net, "fc.weight", 0.5f);
     says s = ask(net, data);

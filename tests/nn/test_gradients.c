@@ -36,7 +36,8 @@ static results results_make(const fixture *f) {
         r.direction[i] = (float)(unit_at(9, i) - 0.5);
     for (size_t i = 0; i < f->n; i++)
         r.labels[i] = (int32_t)(unit_at(10, i) * (double)f->classes);
-    r.all = (scant_gradients){r.norms, r.products, r.sketches, r.sum, NULL};
+    r.all = (scant_gradients){
+        .norms = r.norms, .products = r.products, .sketches = r.sketches, .sum = r.sum};
     r.opts = (scant_gradient_opts){
         .labels = r.labels, .direction = r.direction, .sketch = SKETCH, .seed = 11};
     for (size_t j = 0; j < f->parameters; j++) {

@@ -93,7 +93,7 @@ static void scaling_of_any_number_of_channels_is_saved(void **state) {
         must(scant_net_set_scaling(net, mean, deviation));
         must(scant_net_save(net, path_of("scaled")));
         must(scant_net_open(ctx, path_of("scaled"), NULL, NULL, &again));
-        assert_non_null(again->mean);
+        assert_true(again->scaled);
         assert_memory_equal(again->mean, mean, c * sizeof *mean);
         assert_memory_equal(again->deviation, deviation, c * sizeof *mean);
         scant_net_free(again);
@@ -146,12 +146,12 @@ static void photographs_alone_get_the_usual_scaling(void **state) {
     const char *path = linear_file("foreign", 3, 1, NULL, 0, NULL);
     must(
         scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 1, 1}}, &net));
-    assert_null(net->mean);
+    assert_false(net->scaled);
     scant_net_free(net);
     path = linear_file("foreign", 12, 1, NULL, 0, NULL);
     must(
         scant_net_open(ctx, path, "linear", &(scant_net_opts){.shape = {3, 2, 2}}, &net));
-    assert_true(net->mean && net->mean[1] == .456f && net->deviation[2] == .225f);
+    assert_true(net->scaled && net->mean[1] == .456f && net->deviation[2] == .225f);
     scant_net_free(net);
 }
 
@@ -187,6 +187,28 @@ static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
     }
 }
 
+static void options_out_of_range_are_refused(void **state) {
+    static const struct {
+        scant_setting meta;
+        const char *words;
+    } wrong[] = {
+        {{"scant.samples", "2000000"}, "scant.samples is 2000000, expected a whole"},
+        {{"scant.prior", "-5"}, "scant.prior is -5, expected a number"},
+        {{"scant.draw_seed", "12abc"}, "scant.draw_seed is 12abc, expected a whole"},
+        {{"scant.draw_seed", "99999999999999999999999"}, "expected a whole number"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const scant_setting meta[] = {
+            {"scant.model", "linear"}, {"scant.bayes", "variational"}, wrong[i].meta};
+        const char *path = linear_file("range", 3, 7, meta, 3, NULL);
+        scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
+        scant_net *net;
+        says(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, wrong[i].words);
+        assert_null(net);
+    }
+}
+
 static void loading_brings_the_files_scaling_or_none(void **state) {
     (void)state;
     const scant_setting ours = {"scant.model", "linear"};
@@ -195,11 +217,10 @@ static void loading_brings_the_files_scaling_or_none(void **state) {
     must(scant_net_set_scaling(net, nine, nine));
     /* another program's file says nothing of features: they stay scaled */
     must(scant_net_load(net, linear_file("f", 3, 5, NULL, 0, NULL), 0));
-    assert_true(net->mean && net->mean[0] == 9);
+    assert_true(net->scaled && net->mean[0] == 9);
     assert_true(first_weight(net) == 5);
     must(scant_net_load(net, linear_file("f", 3, 6, &ours, 1, NULL), 0));
-    assert_null(net->mean);
-    assert_null(net->deviation);
+    assert_false(net->scaled);
     assert_true(first_weight(net) == 6);
     scant_net_free(net);
 }
@@ -240,7 +261,7 @@ static void words_of_a_file_cannot_command_a_terminal(void **state) {
     scant_net_free(net);
     scant_setting meta[] = {{"scant.model", "linear"}, {"scant.activation", "\033c"}};
     says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
-         SCANT_EINPUT, "not '?c'");
+         SCANT_EINPUT, "activation is ?c, expected one of relu|");
     assert_says(ctx, path_of("e"), "activation");
     meta[0].value = "\033d";
     says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL, NULL, &net),
@@ -372,7 +393,7 @@ static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
         scant_status s = scant_net_load(net, path, 0);
         bool taken = s == SCANT_OK;
         assert_true(first_weight(net) == (taken ? 5 : before));
-        assert_true((net->mean != NULL) == taken);
+        assert_true(net->scaled == taken);
         assert_true((scant_net_class_name(net, 1) != NULL) == taken);
         if (taken) s = scant_net_save(net, path_of("saved"));
         if (s == SCANT_OK) s = scant_net_open(counting, path, NULL, NULL, &opened);
@@ -394,6 +415,7 @@ int main(void) {
         cmocka_unit_test(scaling_that_a_header_cannot_hold_is_refused),
         cmocka_unit_test(photographs_alone_get_the_usual_scaling),
         cmocka_unit_test(scaling_that_is_not_a_number_a_channel_is_refused),
+        cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(loading_brings_the_files_scaling_or_none),
         cmocka_unit_test(too_many_classes_are_told_as_such),
         cmocka_unit_test(another_head_is_only_what_is_called_so),

@@ -7,7 +7,6 @@
 
 #include "../data/support.h"
 
-#include "nn/models.h"
 #include "nn/noise.h"
 #include "pass.h"
 #include "scant/train.h"
@@ -329,7 +328,7 @@ static void dropout_is_before_the_last_layer_of_every_model(void **state) {
             for (size_t v = 0; v < n->n_nodes; v++)
                 drops += n->nodes[v].kind == NN_DROPOUT;
             assert_int_equal(drops, 1);
-            nn_net_destroy(n);
+            nn_net_free(n);
         }
     }
     scant_ctx_free(ctx);
@@ -346,18 +345,21 @@ static void wrong_options_are_refused(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "laplace"},
-                   "none, dropout or variational, not 'laplace'");
-    assert_refused(ctx, "mlp", (scant_net_opts){.samples = 5}, "bayes=dropout");
+                   "bayes is laplace, expected one of none|dropout|variational");
+    assert_refused(ctx, "mlp", (scant_net_opts){.draws = 5}, "bayes=dropout");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "dropout", .prior = 2},
                    "needs bayes=variational");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "variational", .prior = -1},
-                   "a variance");
+                   "prior is -1, expected a number above 0");
     assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "variational", .prior = NAN},
+                   "expected a number above 0");
+    assert_refused(ctx, "mlp", (scant_net_opts){.bayes = "variational", .prior = 1e13},
                    "a variance");
     assert_refused(ctx, "mlp",
-                   (scant_net_opts){.bayes = "dropout", .samples = (size_t)1 << 40},
-                   "at most");
-    assert_refused(ctx, "mlp", (scant_net_opts){.hidden = (size_t)1 << 40}, "at most");
+                   (scant_net_opts){.bayes = "dropout", .draws = (size_t)1 << 40},
+                   "samples is 1099511627776, expected a whole number from 0 to 1048576");
+    assert_refused(ctx, "mlp", (scant_net_opts){.hidden = (size_t)1 << 40},
+                   "expected a whole number from 1 to 1048576");
     assert_refused(ctx, "mlp", (scant_net_opts){.hidden = 4, .no_hidden = 1}, "not both");
     assert_refused(ctx, "onehidden", (scant_net_opts){.bayes = "variational"},
                    "not trained");
@@ -514,12 +516,12 @@ static void weights_and_options_survive_a_file(void **state) {
          {.width = 8,
           .bayes = "variational",
           .prior = 0.3,
-          .samples = 7,
+          .draws = 7,
           .draw_seed = UINT64_MAX}},
         {"gapcnn", {.width = 8, .bayes = "variational", .no_hidden = 1}},
         {"gapcnn", {.width = 8, .hidden = 12}},
         {"mlp", {.bayes = "dropout"}},
-        {"gapcnn", {.width = 8, .bayes = "dropout", .dropout = 0.2, .samples = 3}}};
+        {"gapcnn", {.width = 8, .bayes = "dropout", .dropout = 0.2, .draws = 3}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scant_net *net = net_of(ctx, cases[i].model, cases[i].o), *back;
         assert_int_equal(scant_net_save(net, path), SCANT_OK);
@@ -546,8 +548,7 @@ static void weights_and_options_survive_a_file(void **state) {
     scant_net *net = net_of(ctx, "mlp", (scant_net_opts){.bayes = "dropout"}), *back;
     assert_int_equal(scant_net_save(net, path), SCANT_OK);
     assert_int_equal(
-        scant_net_open(ctx, path, NULL, &(scant_net_opts){.samples = 9}, &back),
-        SCANT_OK);
+        scant_net_open(ctx, path, NULL, &(scant_net_opts){.draws = 9}, &back), SCANT_OK);
     assert_int_equal(back->net->draws, 9);
     scant_net_free(back);
     /* and it may be read as what it is without them */

@@ -206,24 +206,22 @@ static void vectors_of_several_blocks_are_swapped(void **state) {
 }
 
 static void schedules_go_where_they_should(void **state) {
-    nn_schedule_kind kind;
     (void)state;
-    near(nn_schedule(NN_CONSTANT, 999, 1000, 0), 1, 0);
-    near(nn_schedule(NN_COSINE, 0, 1000, 0), 1, 0);
-    near(nn_schedule(NN_COSINE, 500, 1000, 0), 0.5, 1e-12);
-    near(nn_schedule(NN_COSINE, 1000, 1000, 0), 0, 1e-12);
-    near(nn_schedule(NN_STEPS, 499, 1000, 0), 1, 0);
-    near(nn_schedule(NN_STEPS, 500, 1000, 0), 0.1, 1e-15);
-    near(nn_schedule(NN_STEPS, 750, 1000, 0), 0.01, 1e-15);
-    near(nn_schedule(NN_FIXMATCH, 0, 1000, 0), 1, 0);
-    near(nn_schedule(NN_FIXMATCH, 1000, 1000, 0), 0.195090322, 1e-9);
-    near(nn_schedule(NN_CONSTANT, 0, 1000, 4), 0.25, 0);
-    near(nn_schedule(NN_CONSTANT, 3, 1000, 4), 1, 0);
-    near(nn_schedule(NN_CONSTANT, 4, 1000, 4), 1, 0);
-    near(nn_schedule(NN_COSINE, 0, 0, 0), 1, 0); /* no steps at all */
-    assert_true(nn_schedule_find("fixmatch", &kind) && kind == NN_FIXMATCH);
-    assert_true(nn_schedule_find("step", &kind) && kind == NN_STEPS);
-    assert_false(nn_schedule_find("steps", &kind));
+    near(nn_schedule("constant", 999, 1000, 0), 1, 0);
+    near(nn_schedule("cosine", 0, 1000, 0), 1, 0);
+    near(nn_schedule("cosine", 500, 1000, 0), 0.5, 1e-12);
+    near(nn_schedule("cosine", 1000, 1000, 0), 0, 1e-12);
+    near(nn_schedule("step", 499, 1000, 0), 1, 0);
+    near(nn_schedule("step", 500, 1000, 0), 0.1, 1e-15);
+    near(nn_schedule("step", 750, 1000, 0), 0.01, 1e-15);
+    near(nn_schedule("fixmatch", 0, 1000, 0), 1, 0);
+    near(nn_schedule("fixmatch", 1000, 1000, 0), 0.195090322, 1e-9);
+    near(nn_schedule("constant", 0, 1000, 4), 0.25, 0);
+    near(nn_schedule("constant", 3, 1000, 4), 1, 0);
+    near(nn_schedule("constant", 4, 1000, 4), 1, 0);
+    near(nn_schedule("cosine", 0, 0, 0), 1, 0); /* no steps at all */
+    near(nn_schedule("late", 799, 1000, 0), 1, 0);
+    near(nn_schedule("late", 800, 1000, 0), 0.2, 1e-15);
 }
 
 int main(void) {

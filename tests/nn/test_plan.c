@@ -12,7 +12,6 @@
  */
 #include "oracle.h"
 
-#include "nn/models.h"
 #include "nn/network.h"
 #include "scant/train.h"
 
@@ -398,7 +397,7 @@ static nn_net *dropped_front(void) {
     assert_int_equal(nn_net_create(ctx, "made up", (nn_shape){1, 8, 8}, &b.net),
                      SCANT_OK);
     int at = nn_add_conv(&b, 0, "conv", 16, (nn_window){3, 1, 1}, 1, true);
-    at = nn_add_dropout(&b, nn_add_act(&b, at, NN_ACT_RELU, 0), 0.5f);
+    at = nn_add_dropout(&b, nn_add_act(&b, at, NN_ACT_RELU), 0.5f);
     nn_add_dense(&b, at, "fc", 3, true);
     assert_int_equal(nn_net_end(&b, at), SCANT_OK);
     return b.net;
@@ -425,7 +424,7 @@ static void modes_agree_on_how_weights_lie(void **state) {
         nn_plan_destroy(predict);
         nn_weights_destroy(weights);
         nn_backend_close(backend);
-        nn_net_destroy(net);
+        nn_net_free(net);
     }
     for (size_t i = 0; i < 4 * 3; i++)
         assert_true(fabs((double)logits[0][i] - (double)logits[1][i]) < 1e-4);
@@ -441,7 +440,7 @@ static void the_larger_side_decides_on_the_stem(void **state) {
         nn_net *net;
         assert_int_equal(nn_model_build(ctx, "resnet18", &o, &net), SCANT_OK);
         assert_int_equal(net->nodes[1].kernel[0], cases[i].kernel);
-        nn_net_destroy(net);
+        nn_net_free(net);
     }
 }
 
@@ -457,7 +456,9 @@ static void what_a_model_cannot_take_is_refused(void **state) {
         {"vgg16", {.shape = {3, 16, 16}}, "cannot take images of 16x16"},
         {"vgg16", {.shape = {3, 40, 16}}, "; 32x32 would work"},
         {"vgg11", {.shape = {3, 64, 64}, .head = "full"}, "224x224"},
-        {"resnet18", {.stem = "tiny"}, "stem is small or original, not 'tiny'"},
+        {"resnet18",
+         {.stem = "tiny"},
+         "resnet18: stem is tiny, expected one of small|original"},
         {"mlp", {.activation = "step"}, "activation is"},
         {"mlp", {.dropout = 1}, "dropout"},
         {"mlp", {.dropout = 0.99999999}, "not 0.99999999"}, /* 1 as a float */

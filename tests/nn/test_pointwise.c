@@ -32,6 +32,13 @@ static void same(const float *got, const float *want) {
             fail_msg("%d: %g, not %g", i, (double)got[i], (double)want[i]);
 }
 
+static void point(scant_ctx *ctx, nn_pointwise_op op, nn_act act, float slope,
+                  const float *a, const float *b, float *out) {
+    nn_pointwise(
+        ctx, op,
+        &(nn_elements){.act = act, .slope = slope, .a = a, .b = b, .out = out, .n = N});
+}
+
 static void infinity_is_cut_off_like_any_number(void **state) {
     (void)state;
     const float zero[N] = {0},
@@ -39,14 +46,14 @@ static void infinity_is_cut_off_like_any_number(void **state) {
     float out[N];
     scant_ctx *ctx = ctx_threads(1);
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        nn_apply(ctx, rows[r].act, rows[r].slope, in, out, N);
+        point(ctx, NN_APPLY, rows[r].act, rows[r].slope, in, NULL, out);
         same(out, rows[r].out);
-        nn_sum(ctx, rows[r].act, rows[r].slope, in, zero, out, N);
+        point(ctx, NN_SUM, rows[r].act, rows[r].slope, in, zero, out);
         same(out, rows[r].out);
-        nn_mask(ctx, rows[r].act, rows[r].slope, rows[r].out, endless, out, N);
+        point(ctx, NN_MASK, rows[r].act, rows[r].slope, rows[r].out, endless, out);
         same(out, rows[r].back);
     }
-    nn_sum(ctx, NN_ACT_NONE, 0, in, zero, out, N);
+    point(ctx, NN_SUM, NN_ACT_NONE, 0, in, zero, out);
     same(out, in);
     scant_ctx_free(ctx);
 }

@@ -9,7 +9,6 @@
 #define CTX_THREADS 1
 #include "context.h"
 
-#include "nn/models.h"
 #include "pass.h"
 #include "scant/train.h"
 
@@ -22,7 +21,7 @@ static size_t listed, models;
 static void end_model(void) {
     if (net && net->n_params != listed)
         fail_msg("%s: %zu parameters, not %zu", model, net->n_params, listed);
-    nn_net_destroy(net);
+    nn_net_free(net);
     net = NULL;
     listed = 0;
 }

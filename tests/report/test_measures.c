@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "report/compare.h"
+#include "report/measures.h"
 #include "scant/train.h"
 #include "support.h"
 
@@ -255,8 +255,8 @@ static void merged_files_read_back_the_same(void **state) {
     char *bytes[2];
     size_t size[2];
     for (size_t i = 0; i < 2; i++) scant__text_init(&text[i], j.ctx);
-    report_write_curve(&text[0], &j.r);
-    report_write_picks(&text[1], &j.r);
+    report_write_file(&text[0], &j.r, REPORT_CURVE);
+    report_write_file(&text[1], &j.r, REPORT_PICKS);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(scant__text_take(&text[i], &bytes[i], &size[i]), SCANT_OK);
     assert_int_equal(size[0], strlen(small_curve));

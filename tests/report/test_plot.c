@@ -219,7 +219,7 @@ static void the_picture_has_every_pick_and_label(void **state) {
     }
     assert_int_equal(occurrences(text, "<circle "), B + 1); /* and one in the legend */
     /* marks start with their centre's M; each class once more in the legend */
-    assert_int_equal(occurrences(text, "m-4.5 0a4.5"), N / 10 + 3);
+    assert_int_equal(occurrences(text, "m-5 0a5"), N / 10 + 3);
     assert_int_equal(occurrences(text, "h0"), N - N / 10 - B + 1);
     assert_non_null(strstr(text, "badge: 25 of 500 rows picked"));
     assert_non_null(strstr(text, "50 labelled before, 425 left, 6 features"));

@@ -12,7 +12,6 @@
 #include "data/support.h"
 #include "report/page.h"
 #include "report/results.h"
-#include "report/thumbnails.h"
 #include "scant/train.h"
 
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
@@ -500,7 +499,7 @@ static void a_page_says_what_it_does_not_know(void **state) {
         {CURVE "random,0,0,10,0.5,1,1,1\nrandom,1,0,10,0.4,1,1,1\n"
                "b,0,0,10,0.6,1,1,1\nb,1,0,10,0.5,1,1,1\n",
          NULL,
-         {"the same for all 2 seeds: no interval", "all seeds alike", "+10.00, n = 2"}},
+         {"the same for all 2 seeds: no interval", "no spread", "+10.00, n = 2"}},
         /* fewer labels a round */
         {CURVE "random,0,0,10,0.5,1,1,1\nrandom,0,1,30,0.6,1,1,1\n"
                "b,0,0,10,0.5,1,1,1\nb,0,1,20,0.7,1,1,1\n",

@@ -115,12 +115,14 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
         {CURVE "a,18446744073709551616,0,10,0,1,1,1\n", NULL, "curve.csv",
          "column 'seed'"},
         {CURVE "a,0,0x1,10,0,1,1,1\n", NULL, "curve.csv", "column 'round'"},
-        {CURVE "a,0,4294967295,10,0,1,1,1\n", NULL, "curve.csv", "round is too large"},
+        {CURVE "a,0,4294967295,10,0,1,1,1\n", NULL, "curve.csv",
+         "column 'round': a whole number from 0 to 2^32 - 2 is expected"},
         {CURVE "a,0,0,9007199254740993,0,1,1,1\n", NULL, "curve.csv", "column 'labels'"},
         {CURVE "a,0,0,1,0,wide,1,1\n", NULL, "curve.csv", "column 'loss'"},
         {CURVE "a,0,0,1,0,1,-1,1\n", NULL, "curve.csv", "column 'train_seconds'"},
         {CURVE "a,0,0,1,0,1,1,nan\n", NULL, "curve.csv", "column 'select_seconds'"},
-        {CURVE ",0,0,1,0,1,1,1\n", NULL, "curve.csv", "a name is expected"},
+        {CURVE ",0,0,1,0,1,1,1\n", NULL, "curve.csv",
+         "a name of 1 to 255 bytes is expected"},
         {CURVE "a,0,0,1,0,1,1,1\na,0,0,2,0,1,1,1\n", NULL, "results/curve.csv",
          "line 3: round 0 of a with seed 0 occurs twice"},
         {CURVE "a,0,0,9,0,1,1,1\na,0,1,8,0,1,1,1\n", NULL, "results/curve.csv",
@@ -130,7 +132,7 @@ static void what_is_wrong_is_told_with_file_and_line(void **state) {
         {CURVE, PICKS "a,0,0,0,-5,1,0,0\n", "picks.csv", "column 'index'"},
         {CURVE, PICKS "a,0,0,0,5,one,0,0\n", "picks.csv", "column 'weight'"},
         {CURVE, PICKS "a,0,0,0,5,1,0,cat\n", "picks.csv", "column 'label'"},
-        {CURVE, PICKS "a,0,0,4294967296,5,1,0,0\n", "picks.csv", "too large"},
+        {CURVE, PICKS "a,0,0,4294967296,5,1,0,0\n", "picks.csv", "column 'rank'"},
     };
     scant_ctx *ctx = ctx_threads(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -208,7 +210,7 @@ static void bins_that_are_wrong_are_told(void **state) {
         {BINS "a,0,0,before,1,1,1,nan,0\n", "needs a confidence and an accuracy"},
         {BINS "a,0,0,before,1,1,1,0,\n", "needs a confidence and an accuracy"},
         {BINS "a,0,0,before,-1,1,1,0,0\n", "column 'temperature'"},
-        {BINS "a,0,4294967296,before,1,1,1,0,0\n", "the round is too large"},
+        {BINS "a,0,4294967296,before,1,1,1,0,0\n", "column 'round'"},
         {BINS "a,0,0,after,2,1,1,0,0\na,0,0,before,1,1,1,0,0\na,0,0,after,2,1,1,0,0\n",
          "line 4: bin 1 of round 0 of a with seed 0 occurs twice"},
     };

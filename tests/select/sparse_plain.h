@@ -9,9 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "select/options.h"
-#include "select/registry.h"
 #include "select/sparse.h"
+#include "select/strategy.h"
 #include "support.h"
 
 /* ---- pools ------------------------------------------------------------------------ */

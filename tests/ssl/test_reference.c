@@ -466,14 +466,19 @@ static void statistics_are_of_all_that_has_a_gradient(void **state) {
     }
 }
 
+static double weight_at(size_t step, size_t ramp, size_t steps) {
+    ssl_setup setup = {.o.ssl = {.weight = 1, .ramp = ramp}};
+    return ssl_weight(&setup, &(nn_seen){.step = step, .steps = steps});
+}
+
 static void the_ramp_has_its_values(void **state) {
     (void)state;
-    assert_true(fabs(ssl_ramp(0, 100, 1000) - exp(-5)) < 1e-15);
-    assert_true(fabs(ssl_ramp(50, 100, 1000) - exp(-1.25)) < 1e-15);
-    assert_true(ssl_ramp(100, 100, 1000) == 1);
-    assert_true(ssl_ramp(900, 100, 1000) == 1);
-    assert_true(fabs(ssl_ramp(200, 0, 1000) - exp(-1.25)) < 1e-15); /* 0.4 of all */
-    assert_true(ssl_ramp(400, 0, 1000) == 1);
+    assert_true(fabs(weight_at(0, 100, 1000) - exp(-5)) < 1e-15);
+    assert_true(fabs(weight_at(50, 100, 1000) - exp(-1.25)) < 1e-15);
+    assert_true(weight_at(100, 100, 1000) == 1);
+    assert_true(weight_at(900, 100, 1000) == 1);
+    assert_true(fabs(weight_at(200, 0, 1000) - exp(-1.25)) < 1e-15); /* 0.4 of all */
+    assert_true(weight_at(400, 0, 1000) == 1);
 }
 
 int main(void) {

@@ -127,8 +127,8 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
         scant_status status = scant_project_set_all(project, two, 2);
         assert_int_equal(status, changes[i].refused ? SCANT_EUSAGE : SCANT_OK);
         if (changes[i].refused) {
-            assert_non_null(strstr(scant_ctx_errmsg(ctx), "decided before the first "
-                                                          "answer; a new project"));
+            assert_non_null(strstr(scant_ctx_errmsg(ctx), "drawn before the first "
+                                                          "answer; create a new"));
             assert_string_equal(scant_project_get(project, "batch"), "20");
         }
         assert_int_equal(ask(project, marks), withheld);
@@ -143,7 +143,7 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     lease = one(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 0));
     REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_EUSAGE,
-            "decided before the first answer");
+            "drawn before the first answer");
     assert_int_equal(info_of(project).withheld, 0);
     scant_project_free(project);
 }

@@ -118,11 +118,48 @@ static void everybodys_standing_answers_are_told(void **state) {
     scant_project_free(project);
 }
 
+typedef struct nested {
+    scant_project *project;
+    size_t outer, inner;
+} nested;
+
+static scant_status count_person(void *user, const scant_person *p) {
+    (void)p;
+    ++*(size_t *)user;
+    return SCANT_OK;
+}
+
+/* The same statement again, a write that is rolled back and one that is not. */
+static scant_status use_within(void *user, const scant_person *p) {
+    nested *n = user;
+    scant_lease none = {.item = 0};
+    n->outer++;
+    OK(scant_project_people(n->project, count_person, &n->inner));
+    assert_int_equal(scant_project_people(n->project, stop, NULL), SCANT_ECANCELLED);
+    REFUSED(say(n->project, p->person, &none, SCANT_ANSWER_LABEL, 0), SCANT_ECONFLICT,
+            "was not handed out");
+    OK(scant_project_event(n->project, "seen", NULL));
+    return SCANT_OK;
+}
+
+static void a_list_goes_on_whatever_is_done_meanwhile(void **state) {
+    nested n = {.project = make_project("nested", 5, no_audit, 1)};
+    (void)state;
+    for (const char *name = "abc"; *name; name++) person(n.project, (char[]){*name, 0});
+    OK(scant_project_people(n.project, use_within, &n));
+    assert_int_equal(n.outer, 3);
+    assert_int_equal(n.inner, 9);
+    assert_int_equal(ask(n.project, "SELECT count(*) FROM events WHERE kind = 'seen'"),
+                     3);
+    scant_project_free(n.project);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_take_as_long_with_many_labels),
         cmocka_unit_test(second_opinions_that_were_given_are_passed_once),
         cmocka_unit_test(everybodys_standing_answers_are_told),
+        cmocka_unit_test(a_list_goes_on_whatever_is_done_meanwhile),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -92,33 +92,27 @@ static void a_pick_that_is_withheld_by_now_is_not_handed_out(void **state) {
     scant_project_free(project);
 }
 
-static scant_status count_model(void *user, const store_model *model) {
-    size_t *n = user;
-    assert_int_equal(model->number, ++*n);
-    return SCANT_OK;
-}
-
 static void models_are_kept_as_they_were_told(void **state) {
     scant_project *project = make_project("models", 20, no_audit, 1);
     scant__arena arena;
-    store_model out, in = {.entry = 3,
-                           .seed = UINT64_MAX - 1,
-                           .labels = 7,
-                           .classes = 3,
-                           .items = 20,
-                           .file = "models/7.safetensors",
-                           .seconds = 1.5,
-                           .agreement = NAN,
-                           .over_random = 0.25,
-                           .over_random_low = -0.5,
-                           .over_random_high = NAN,
-                           .over_random_labels = 9};
-    bool there;
-    size_t number, n = 0, ann = person(project, "ann");
+    store_model *all, out,
+        in = {.entry = 3,
+              .seed = UINT64_MAX - 1,
+              .labels = 7,
+              .classes = 3,
+              .items = 20,
+              .file = "models/7.safetensors",
+              .seconds = 1.5,
+              .agreement = NAN,
+              .over_random = 0.25,
+              .over_random_low = -0.5,
+              .over_random_high = NAN,
+              .over_random_labels = 9};
+    size_t number, n, ann = person(project, "ann");
     (void)state;
     scant__arena_init(&arena, ctx);
-    OK(store_model_last(project, &arena, &there, &out));
-    assert_false(there);
+    OK(store_model_last(project, &arena, &out));
+    assert_int_equal(out.number, 0);
     for (size_t i = 0; i < 5; i++) {
         scant_lease lease = one(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
@@ -126,14 +120,13 @@ static void models_are_kept_as_they_were_told(void **state) {
     OK(store_model_add(project, &in, NULL, NULL, 0, &number));
     OK(store_model_add(project, &in, NULL, NULL, 0, &number));
     assert_int_equal(number, 2);
-    OK(store_model_last(project, &arena, &there, &out));
-    assert_true(there);
+    OK(store_model_last(project, &arena, &out));
     assert_int_equal(out.number, 2);
     assert_true(out.seed == in.seed && out.at > 0 && out.entry == 3);
     assert_true(isnan(out.agreement) && isnan(out.over_random_high));
     assert_true(out.over_random == 0.25 && out.over_random_low == -0.5);
     assert_string_equal(out.file, in.file);
-    OK(store_models(project, count_model, &n));
+    OK(store_models(project, &arena, &all, &n));
     assert_int_equal(n, 2);
     assert_int_equal(info_of(project).models, 2);
     assert_int_equal(info_of(project).untrained, 2); /* entries 4 and 5 */
@@ -162,22 +155,11 @@ static void the_model_of_the_last_round_is_told(void **state) {
     scant_project_free(project);
 }
 
-static scant_status sum_source(void *user, const store_source *source) {
-    size_t *sum = user;
-    assert_int_equal(source->first, *sum);
-    assert_int_equal(source->kind, STORE_FEATURES);
-    *sum += source->count;
-    return SCANT_OK;
-}
-
-static scant_status stop(void *user, const store_source *source) {
-    (void)user, (void)source;
-    return SCANT_ECANCELLED;
-}
-
 static void sources_tell_their_rows(void **state) {
     scant_project *project;
-    size_t sum = 0, rows[3];
+    scant__arena arena = {.ctx = ctx};
+    store_source *sources;
+    size_t n, sum = 0, rows[3];
     scant_project_opts o = {.source = {.features = put_features("s.npy", 5, 2, 1),
                                        .manifest = put_text("s.csv", "id,row\na,4\nb,0\n"
                                                                      "c,2\n")},
@@ -187,10 +169,16 @@ static void sources_tell_their_rows(void **state) {
     OK(scant_project_create(ctx, path_of("sources"), &o, &project));
     OK(scant_project_add(
         project, &(scant_source){.features = put_features("t.npy", 4, 2, 2)}, NULL));
-    OK(store_sources(project, sum_source, &sum));
+    OK(store_sources(project, &arena, &sources, &n));
+    assert_int_equal(n, 2);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(sources[i].first, sum);
+        assert_int_equal(sources[i].kind, STORE_FEATURES);
+        sum += sources[i].count;
+    }
     assert_int_equal(sum, 7);
-    assert_int_equal(store_sources(project, stop, NULL), SCANT_ECANCELLED);
-    OK(store_rows(project, &(store_source){.first = 0, .count = 3}, rows));
+    scant__arena_end(&arena);
+    OK(store_rows(project, 0, 3, rows));
     assert_int_equal(rows[0], 4);
     assert_int_equal(rows[1], 0);
     assert_int_equal(rows[2], 2);

@@ -8,9 +8,8 @@
 #include <math.h>
 
 #include "data/dataset.h"
-#include "data/encode.h"
+#include "data/images.h"
 #include "scant/project.h"
-#include "store/samples.h"
 
 enum { SIDE = 8 };
 
@@ -273,7 +272,7 @@ static void paths_that_go_up_are_not_followed(void **state) {
     put_picture("up/a.png", 10, 9, 9, false);
     put_picture("secret.png", 20, 9, 9, false);
     scant_project *project = created("goes-up", (scant_source){.images = path_of("up")});
-    OK(store_do(project, "UPDATE items SET path = '../secret.png'", STORE_NONE));
+    OK(store_do(project, "UPDATE items SET path = '../secret.png'"));
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "is damaged: an item's path");
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,

@@ -56,6 +56,11 @@ static void plain_step(fixture *f, const int32_t *labels, const float *out, doub
     free(sum), free(w);
 }
 
+/* All samples of a fixture. */
+static scant_lab_opts lab_of(fixture *f, const int32_t *labels) {
+    return (scant_lab_opts){.net = f->net, .data = &f->data, .n = f->n, .labels = labels};
+}
+
 static void steps_are_those_of_plain_gradients(void **state) {
     (void)state;
     for (size_t m = 0; m < CASES; m++)
@@ -69,10 +74,9 @@ static void steps_are_those_of_plain_gradients(void **state) {
             size_t from = last ? shape->params[head->weight].offset : 0;
             for (size_t i = 0; i < a.n; i++) labels[i] = (int32_t)(i % a.classes);
             bool large = m == CASES - 1; /* looking for its rate takes long */
-            study_descent_opts opts = {
-                .last_layer = last, .steps = 2, .rate = large ? 1e-6 : 0};
-            must(study_net_descend(a.net, &a.data, NULL, a.n, labels, &opts, losses,
-                                   &rate));
+            scant_lab_opts opts = lab_of(&a, labels);
+            opts.last_layer = last, opts.steps = 2, rate = large ? 1e-6 : 0;
+            must(study_net_descend(&opts, losses, &rate));
             assert_true(rate > 0);
             for (size_t t = 0; t < 3; t++) {
                 double want = loss_of(&b, labels, out);
@@ -89,15 +93,16 @@ static void the_rate_is_that_of_the_full_kernel(void **state) {
     (void)state;
     for (size_t m = 0; m < CASES - 1; m++) {
         int32_t labels[16] = {0};
-        double losses[2], rate, values[64];
+        double losses[2], rate = 0, values[64];
         fixture f = fixture_open(ctx, &cases[m]);
         size_t side = f.n * f.classes;
         double *k = malloc(side * side * sizeof *k);
         double *room = malloc(la_eigh_room(side, false) * sizeof *room);
         must(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 1, k));
         assert_true(la_eigh(side, k, false, values, room));
-        must(study_net_descend(f.net, &f.data, NULL, f.n, labels,
-                               &(study_descent_opts){.steps = 1}, losses, &rate));
+        scant_lab_opts opts = lab_of(&f, labels);
+        opts.steps = 1;
+        must(study_net_descend(&opts, losses, &rate));
         assert_true(rate * values[side - 1] > 0.999 && rate * values[side - 1] < 1.1);
         free(k), free(room);
         fixture_close(&f);
@@ -108,16 +113,15 @@ static void wrong_wishes_are_refused(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &cases[0]);
     int32_t labels[16] = {0};
-    double losses[200];
+    double losses[200], rate = 0;
+    scant_lab_opts opts = lab_of(&f, labels);
+    opts.steps = 100;
     labels[3] = 3;
-    assert_int_equal(
-        study_net_descend(f.net, &f.data, NULL, f.n, labels, NULL, losses, NULL),
-        SCANT_EINPUT);
+    assert_int_equal(study_net_descend(&opts, losses, &rate), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "number 3 is 3"));
-    labels[3] = 0;
-    scant_status s = study_net_descend(f.net, &f.data, NULL, f.n, labels,
-                                       &(study_descent_opts){.rate = 1e6}, losses, NULL);
-    assert_int_equal(s, SCANT_EINPUT); /* it diverges */
+    labels[3] = 0, rate = 1e6;
+    assert_int_equal(study_net_descend(&opts, losses, &rate),
+                     SCANT_EINPUT); /* diverges */
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "not finite"));
     fixture_close(&f);
 }
@@ -135,15 +139,15 @@ static both both_of(fixture *f, const int32_t *labels, size_t numbers, int full,
     size_t outputs = full ? f->classes : 1, side = f->n * outputs;
     double *k = malloc(side * side * sizeof *k);
     float *out = malloc(f->n * f->classes * sizeof *out);
-    study_sketch_opts opts = {.numbers = numbers, .full = full, .seed = seed};
+    scant_lab_opts opts = lab_of(f, labels);
+    opts.sketch = numbers, opts.full = full, opts.seed = seed;
     must(scant_net_kernel(f->net, &f->data, NULL, 0, &f->data, NULL, 0, 0, full, k));
     must(
         scant_net_predict(f->net, &f->data, NULL, f->n, &(scant_outputs){.logits = out}));
     must(scant_study_kernel(ctx, k, f->n, labels, f->classes,
                             &(scant_study_opts){.outputs = outputs, .start = out},
                             &b.exact));
-    must(
-        study_sketch(f->net, &f->data, NULL, f->n, labels, &opts, &b.sketched, &b.error));
+    must(study_sketch(&opts, &b.sketched, &b.error));
     free(k), free(out);
     return b;
 }
@@ -197,14 +201,13 @@ static void short_sketches_say_that_they_are(void **state) {
     fixture f = fixture_open(ctx, &some);
     scant_study *s;
     scant_sketch_error error;
-    study_sketch_opts opts = {.numbers = 16};
-    must(study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error));
+    scant_lab_opts opts = {.net = f.net, .data = &f.data, .sketch = 16};
+    must(study_sketch(&opts, &s, &error));
     assert_int_equal(s->n_values, 16);
     assert_true(s->smallest == 0 && isinf(s->condition) && s->rank <= 16);
     scant_study_free(ctx, s);
-    opts.numbers = 0;
-    assert_int_equal(study_sketch(f.net, &f.data, NULL, 0, NULL, &opts, &s, &error),
-                     SCANT_EUSAGE);
+    opts.sketch = 0;
+    assert_int_equal(study_sketch(&opts, &s, &error), SCANT_EUSAGE);
     fixture_close(&f);
 }
 
@@ -217,16 +220,14 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
         memory m;
         scant_study *study = NULL;
         scant_sketch_error error;
-        study_sketch_opts opts = {.numbers = 20};
-        double losses[3];
+        double losses[3], rate = 0;
         scant_ctx *other = ctx_counting(&m);
         fixture f = fixture_open(other, &small);
+        scant_lab_opts opts = lab_of(&f, labels);
+        opts.sketch = 20, opts.steps = 2;
         m.calls = 0, m.fail_at = at;
-        scant_status s =
-            study_sketch(f.net, &f.data, NULL, 0, labels, &opts, &study, &error);
-        if (s == SCANT_OK)
-            s = study_net_descend(f.net, &f.data, NULL, 3, labels,
-                                  &(study_descent_opts){.steps = 2}, losses, NULL);
+        scant_status s = study_sketch(&opts, &study, &error);
+        if (s == SCANT_OK) s = study_net_descend(&opts, losses, &rate);
         m.fail_at = SIZE_MAX;
         done = s == SCANT_OK;
         assert_true(done || s == SCANT_ENOMEM);

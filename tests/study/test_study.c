@@ -288,9 +288,14 @@ static void agreement_is_of_the_sets_it_says(void **state) {
     scant_agreement result, other, *got = &result, *one = &other;
     scant__arena arena, single;
     scant__arena_init(&arena, ctx);
-    study_agreement_opts opts = {.sets = SETS, .start = S, .draw = 1, .seed = 3};
-    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
-                     SCANT_OK);
+    scant_lab_opts opts = {.n = N,
+                           .labels = labels,
+                           .classes = C,
+                           .sets = SETS,
+                           .start = S,
+                           .draw = 1,
+                           .seed = 3};
+    assert_int_equal(study_kernel_agreement(&arena, k, f, &opts, got), SCANT_OK);
     size_t seen[2] = {0};
     for (size_t i = 0; i < SETS; i++) {
         size_t which = fabs(got->alignment[i] - a[0]) > fabs(got->alignment[i] - a[1]);
@@ -304,19 +309,16 @@ static void agreement_is_of_the_sets_it_says(void **state) {
     assert_true(got->p < 1e-6);
     scant_ctx *alone = ctx_threads(1);
     scant__arena_init(&single, alone);
-    assert_int_equal(study_kernel_agreement(&single, k, N, labels, C, f, &opts, one),
-                     SCANT_OK);
+    assert_int_equal(study_kernel_agreement(&single, k, f, &opts, one), SCANT_OK);
     assert_memory_equal(one->dynamics, got->dynamics, SETS * sizeof(double));
     scant__arena_end(&single);
     scant_ctx_free(alone);
     scant__arena_end(&arena);
     opts.draw = 3;
-    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
-                     SCANT_EINPUT);
+    assert_int_equal(study_kernel_agreement(&arena, k, f, &opts, got), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "there are 14"));
     labels[3] = -1, opts.draw = 1;
-    assert_int_equal(study_kernel_agreement(&arena, k, N, labels, C, f, &opts, got),
-                     SCANT_EINPUT);
+    assert_int_equal(study_kernel_agreement(&arena, k, f, &opts, got), SCANT_EINPUT);
 }
 
 static void thread_counts_do_not_change_a_bit(void **state) {
@@ -357,9 +359,10 @@ static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labe
     scant_study_free(c, s);
     status = study_kernel_mmd(c, k, N, a, 3, b, 4, &mmd);
     if (status != SCANT_OK) return status;
-    study_agreement_opts opts = {.sets = 4, .start = 5, .draw = 3};
+    scant_lab_opts opts = {
+        .n = N, .labels = labels, .classes = C, .sets = 4, .start = 5, .draw = 3};
     scant__arena_init(&arena, c);
-    status = study_kernel_agreement(&arena, k, N, labels, C, f, &opts, &g);
+    status = study_kernel_agreement(&arena, k, f, &opts, &g);
     scant__arena_end(&arena);
     return status;
 }

@@ -50,7 +50,7 @@ def without_comments(text):
 def header_fields(name):
     """The fields of a struct in the public header, in order."""
     with open(os.path.join(ROOT, "include", "scant", "scant.h"), encoding="utf-8") as file:
-        text = without_comments(file.read())
+        text = without_comments(file.read()).replace("SCANT_RESERVED;", "uint64_t reserved;")
     body = re.search(r"typedef struct scant_%s \{(.*?)\n\} " % name, text, re.S).group(1)
     fields = []
     for declaration in body.split(";"):

@@ -57,8 +57,9 @@ INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, si
     }
 }
 
-/* All pairs: four rows and c centres at a time, two of the last four centres; the last
- * rows one by one with many centres. Eight chains keep the pipelines full. */
+/* Computes all pairs: four rows and c centres at a time, two centres at a time for the
+ * last four; the last rows one by one with many centres. Eight chains keep the pipelines
+ * full. */
 INLINE void pairs(const T *const *x, size_t nx, const T *const *y, size_t ny, size_t d,
                   double *out, const int c, const int differences) {
     size_t even = nx - nx % ROWS, j = 0;

@@ -15,8 +15,8 @@
 
 enum {
     TALL = 4,              /* rows of a tile: with 12 columns it fills 12 registers */
-    WIDE = LA_PANEL / 4,   /* vectors of a row */
-    BEFORE_ROUND = 32 / 4, /* tiles whose terms, at most 0.54 each, leave the grid */
+    WIDE = LA_PANEL / 4,   /* vectors per row */
+    BEFORE_ROUND = 32 / 4, /* tiles per sum: 32 terms of at most 0.54 stay on the grid */
 };
 
 typedef struct tile {
@@ -45,7 +45,7 @@ INLINE tile multiply(const double *const j[TALL], const double *panel, size_t m)
     return t;
 }
 
-/* Up to BEFORE_ROUND tiles. */
+/* Adds the terms of up to BEFORE_ROUND tiles. */
 INLINE void some_rows(const double *j, size_t rows, size_t m, const double *panel,
                       double *sum) {
     D4 bits[WIDE] = {spread(BASE), spread(BASE), spread(BASE)};

@@ -68,7 +68,7 @@ INLINE D4 log2_exact(D4 x) {
     return fma_d(s, fma_d(w2, fma_d(w2, high, p23), p01), k);
 }
 
-/* sum - p log2 p, where sum lies above base. 0 adds nothing. Without a fused multiply-add
+/* sum - p log2 p, where sum >= base; p = 0 adds nothing. Without a fused multiply-add
  * the product is rounded to the grid first: otherwise a product half-way between two grid
  * points would be rounded depending on the sum. */
 INLINE D4 surprise(D4 sum, D4 p, double base) {
@@ -80,7 +80,7 @@ INLINE D4 surprise(D4 sum, D4 p, double base) {
 #endif
 }
 
-/* Bits above base. */
+/* The entropy in bits: the sum of lanes minus base. */
 INLINE double above(D4 sum, double base) { return sum4(sum - base); }
 
 #endif

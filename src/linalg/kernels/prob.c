@@ -49,7 +49,7 @@ INLINE D4 load_column(const T *p, size_t c) {
     return (D4){(double)p[0], (double)p[c], (double)p[2 * c], (double)p[3 * c]};
 }
 
-/* From bits to nats; recomputes entropies too small for the grid. */
+/* Converts bits to nats; recomputes entropies too small for the grid. */
 INLINE double nats(const T *p, size_t c, double bits) {
     return LN2 * (fabs(bits) < FAINT ? faint_entropy(p, c) : bits);
 }
@@ -113,7 +113,7 @@ typedef struct two_sums {
     D4 coarse, fine;
 } two_sums;
 
-/* Lane by lane: gcc 12 fails on the logarithm of max_d() without AVX2. */
+/* Lane by lane: without AVX2 gcc 12 fails to compile the logarithm of max_d(). */
 INLINE D4 at_least_floor(D4 p) {
 #ifdef __AVX2__
     return max_d(p, spread(FLOOR));
@@ -178,7 +178,8 @@ static double exact_bits(const T *p, size_t c, double base) {
     return sum4(sum.coarse) + sum4(sum.fine);
 }
 
-/* On a finer grid if the entropy is small, so that permutations still tie. */
+/* Converts bits to nats; uses a finer grid if the entropy is small, so that permutations
+ * still tie. */
 INLINE double exact_nats(const T *p, size_t c, double bits) {
     if (bits > 0 && bits < FAINT)
         bits = exact_bits(p, c, 1.5 * ldexp(1, ilogb(bits) + 4));
@@ -222,7 +223,7 @@ static void short_row_stat(const T *p, size_t c, la_rowstat *out) {
 
 /* The hardware prefetcher stops at page boundaries; this does not. Prefetching beyond the
  * pool is harmless: a prefetch cannot fault. */
-INLINE void fetch_ahead(const T *p) {
+INLINE void prefetch_rows(const T *p) {
     __builtin_prefetch((const void *)((uintptr_t)p + 4096), 0, 3);
 }
 
@@ -244,7 +245,7 @@ static void long_row_stat(const T *p, size_t c, la_rowstat *out) {
     la_rowstat s;
     size_t k = LANES;
     for (; k + 2 * LANES <= c; k += 2 * LANES) {
-        fetch_ahead(p + k);
+        prefetch_rows(p + k);
         take(&a, load(p + k));
         take(&b, load(p + k + LANES));
     }
@@ -358,8 +359,8 @@ INLINE D4 exp_d(D4 x) {
     return (D4)(scaled & (U4)(x >= -708.0));
 }
 
-/* In place. Terms are rounded to a grid on which c terms of at most 1 add up exactly; the
- * remainders are summed separately, with a rounding below the precision of the sum. */
+/* Works in place. Terms are rounded to a grid on which c terms of at most 1 add up
+ * exactly; the remainders are summed separately, with an error below its precision. */
 void KERNEL(softmax)(double *rows, size_t n, size_t c) {
     double grid = 1.5 * ldexp(1.0, ilogb((double)c) + 2);
     for (size_t i = 0; i < n; i++) {

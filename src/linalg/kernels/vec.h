@@ -36,7 +36,8 @@ enum { LANES = 32 / sizeof(T) };
 
 typedef T V __attribute__((vector_size(32)));
 typedef I VI __attribute__((vector_size(32)));
-typedef T VU __attribute__((vector_size(32), aligned(sizeof(T)), may_alias)); /* loads */
+typedef T VU __attribute__((vector_size(32), aligned(sizeof(T)),
+                            may_alias)); /* for unaligned loads */
 typedef double D4 __attribute__((vector_size(32)));
 typedef int64_t L4 __attribute__((vector_size(32)));
 typedef uint64_t U4 __attribute__((vector_size(32)));
@@ -55,7 +56,7 @@ INLINE V load_once(const T *p) {
     return v;
 }
 
-/* The first count numbers, 0 < count < LANES, then zeros. Reads no further. */
+/* Loads the first count numbers, 0 < count < LANES, then zeros; reads nothing beyond. */
 INLINE V load_tail(const T *p, size_t count) {
 #if defined(__AVX2__)
     static const I on_off[2 * LANES] = {
@@ -128,8 +129,7 @@ INLINE V min_v(V a, V b) {
 #endif
 }
 
-/* Lanes in double: floats as the sum of both halves, so that a sum of lanes is a sum
- * of 4. */
+/* Converts lanes to 4 doubles: floats as the sum of both halves. */
 #ifdef KERNEL_f32
 typedef float F4 __attribute__((vector_size(16)));
 INLINE D4 low(V v) {
@@ -143,7 +143,7 @@ INLINE D4 fold(V v) { return low(v) + high(v); }
 INLINE D4 fold(V v) { return v; }
 #endif
 
-/* Four numbers in double. */
+/* Loads four numbers as doubles. */
 #ifdef KERNEL_f32
 INLINE D4 load_d(const T *p) {
 #ifdef __AVX2__ /* gcc compiles the conversion below to seven instructions */
@@ -157,7 +157,7 @@ INLINE D4 load_d(const T *p) {
 INLINE D4 load_d(const T *p) { return load(p); }
 #endif
 
-/* Up to 3 numbers, then zeros. */
+/* Loads up to 3 numbers as doubles, then zeros. */
 INLINE D4 load_rest(const T *p, size_t count) {
     D4 v = {0};
     for (size_t i = 0; i < count; i++) v[i] = (double)p[i];

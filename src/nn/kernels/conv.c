@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Convolutions of planes of vectors: forward, which is also backward by the input (over
- * the output's gradient, with the flipped kernel), and backward by weights.
+ * Convolutions of planes of vectors: forward and weight gradients. The input gradient is
+ * a forward convolution of the output's gradient with the flipped kernel.
  *
  * Both keep a tile of sums in 12 of the 16 registers: some output channels times some
  * columns or taps. That is enough independent chains to hide the latency of a
- * multiply-add, with few loads. A sum is one chain in the order of taps (of items),
- * whatever the tile.
+ * multiply-add, with few loads. Each sum is one chain in the order of taps (or items), so
+ * results do not depend on the tile.
  */
 #include "nn/kernels/lane.h"
 
@@ -14,8 +14,8 @@
 
 enum {
     MOST_CHANNELS = NN_GROUP,
-    MOST_WIDE = 6,   /* columns or taps per tile */
-    NEAR = 20 << 10, /* bytes that backward by weights processes together */
+    MOST_WIDE = 6,   /* maximum columns or taps per tile */
+    NEAR = 20 << 10, /* weight gradients: bytes of a band of rows, within the L1 cache */
     ITEM = sizeof(V)
 };
 
@@ -35,25 +35,25 @@ static const size_t widest[MOST_CHANNELS + 1] = {0, 3, 2, 1, 1};
 #define APART(X) X(1, 1) X(1, 3) X(2, 1) X(2, 2) X(3, 1) X(4, 1)
 #endif
 
-/* How many of the next `rest` columns or taps a tile takes: evenly distributed, or one of
- * the two shapes available. */
+/* The size of the next tile of `rest` columns or taps: evenly distributed, or (strided)
+ * one of the two sizes available. */
 static size_t tile_size(size_t rest, size_t ch, bool dense) {
     size_t most = widest[ch], tiles = (rest + most - 1) / most;
     if (dense) return (rest + tiles - 1) / tiles;
     return rest >= most ? most : 1;
 }
 
-/* ---- forward ---------------------------------------------------------------------- */
+/* ---- forward pass ----------------------------------------------------------------- */
 
 typedef struct window {
-    const float *x, *w; /* of the first tap, for the first column */
-    size_t rows, cols;  /* taps */
+    const float *x, *w; /* input and weights at the first tap, for the first column */
+    size_t rows, cols;  /* size in taps */
     float *y;
     const float *bias;
 } window;
 
-/* The next item. Hidden from gcc, which would otherwise keep what neighbouring taps share
- * in registers it does not have and spill sums (a third of the speed). */
+/* The next item. The asm hides it from gcc, which would otherwise keep inputs shared by
+ * neighbouring taps in registers and spill sums (a third of the speed). */
 INLINE const float *next(const float *x) {
     x += LANES;
     __asm__("" : "+r"(x));
@@ -102,7 +102,7 @@ INLINE void conv_tile(const nn_conv *c, const window *t, size_t step, const int 
         x_plane += c->x.plane;
         w_plane += c->kernel[0] * taps_row;
     }
-    /* relu; the second operand wins if one is NaN */
+    /* relu; if one operand is NaN, the second is the result */
     const V least = spread(c->act == NN_ACT_RELU ? 0 : -INFINITY);
 #pragma GCC unroll 4
     for (int o = 0; o < ch; o++)
@@ -127,7 +127,7 @@ static void conv_apart(const nn_conv *c, const window *t, size_t ch, size_t wide
     switch (10 * ch + wide) { APART(CASE) }
 }
 
-/* The activations that a tile does not compute itself. */
+/* Applies activations that a tile does not compute itself. */
 static void act_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
     V slope = spread(c->slope);
     for (size_t k = 0; k < ch; k++) {
@@ -137,8 +137,8 @@ static void act_rows(const nn_conv *c, size_t o, size_t ch, size_t row) {
     }
 }
 
-/* The taps first..end-1 of a kernel that meet 0..size-1 for outputs whose first begins at
- * `begin` and last `further` on. */
+/* The taps first..end-1 of a kernel that read an input 0..size-1 for at least one output.
+ * The first output's window begins at `begin`, the last's at begin + further. */
 typedef struct taps {
     size_t first, end;
 } taps;
@@ -151,7 +151,7 @@ static taps clip(ptrdiff_t begin, size_t further, size_t size, size_t kernel) {
     return t;
 }
 
-/* One row of ch channels. */
+/* Computes one row of ch output channels. */
 static void conv_row(const nn_conv *c, size_t o, size_t ch, size_t row) {
     const float *w = c->w + o * c->ic * c->kernel[0] * c->kernel[1];
     ptrdiff_t top = (ptrdiff_t)(row * c->stride[0]) - c->lead[0];
@@ -182,7 +182,7 @@ void NN_KERNEL(conv)(const nn_conv *c) {
     }
 }
 
-/* ---- backward by weights ---------------------------------------------------------- */
+/* ---- weight gradients ------------------------------------------------------------- */
 
 typedef struct span { /* rows of items that a tile sums over */
     size_t row, rows;
@@ -261,8 +261,8 @@ static void wgrad_apart(const nn_wgrad *w, const span *s, size_t o, size_t tap, 
     switch (10 * ch + wide) { APART(CASE) }
 }
 
-/* A group of channels: one band of rows at a time, so that its part of g and x stays in
- * the cache while all taps pass over it. */
+/* Computes a group of channels, one band of rows at a time, so that the band's g and x
+ * stay in the cache for all taps. */
 static void wgrad_group(const nn_wgrad *w, size_t o, size_t ch) {
     bool dense = w->g.col == LANES && w->x.col == LANES;
     size_t band = NEAR / (w->ow * (ch + 1) * ITEM);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples under many posterior draws of a network's last layer: a draw is a lane.
+ * Predictions of many posterior draws of a network's last layer: a draw is a lane.
  *
  * The product of a sample with a column of weights is one chain of multiply-adds over the
- * features, whatever is computed beside it: equal samples give equal bits, which BLAS
- * does not guarantee. Four samples and three vectors of columns at a time fill the
- * registers, so the speed is that of the multiply-adds.
+ * features, independent of tiling: equal samples give equal bits, which BLAS does not
+ * guarantee. Tiles of four samples and three vectors of columns fill the registers, so
+ * the speed is limited by multiply-adds.
  */
 #include "nn/kernels/lane.h"
 
 enum { TILE = 4, VECTORS = NN_PANEL / LANES };
 
-/* z (rows, columns apart) of one panel: w (d, vectors * 8). */
+/* Rows of h times one panel w (d, vectors * 8); rows of z are `apart` floats apart. */
 INLINE void tile(const float *h, size_t d, const float *w, float *z, size_t apart,
                  int rows, int vectors) {
     V sum[TILE][VECTORS];
@@ -59,7 +59,7 @@ void NN_KERNEL(panels)(const float *h, size_t n, size_t d, const float *w, size_
 
 _Static_assert(NN_DRAWS_MOST % LANES == 0, "draws come in whole vectors");
 
-/* exp(x) for x <= 0, to 3 ulp; below -87 as at -87 (1.6e-38). NaN stays NaN. */
+/* exp(x) for x <= 0, to 3 ulp; for x < -87 exp(-87), 1.6e-38. NaN stays NaN. */
 INLINE V exp_v(V x) {
     const V magic = spread(12582912.0f); /* 1.5 * 2^23: adding it rounds */
     x = choose(x < spread(-87), spread(-87), x);

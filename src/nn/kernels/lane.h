@@ -28,8 +28,7 @@ INLINE V keep(V v) {
 /* a where mask is set, b elsewhere. */
 INLINE V choose(VI mask, V a, V b) { return (V)((mask & (VI)a) | (~mask & (VI)b)); }
 
-/* Accurate to 1.5 ulp: an odd polynomial near 0, else by exp(2|x|). From 9.1 on it is 1.
- * */
+/* tanh to 1.5 ulp: an odd polynomial near 0, else from exp(2|x|); 1 for x >= 9.1. */
 INLINE V tanh_v(V x) {
     const VI sign = (VI)spread(-0.0f);
     V z = x * x, a = (V)((VI)x & ~sign);
@@ -57,7 +56,7 @@ INLINE V tanh_v(V x) {
     return choose(x == x, y, x); /* NaN stays NaN */
 }
 
-/* NaN stays NaN. */
+/* act(x); NaN stays NaN. */
 INLINE V act_v(V x, nn_act act, V slope) {
     switch (act) {
     case NN_ACT_RELU:

@@ -2,14 +2,14 @@
  *
  * Pooling of planes of vectors, and activations, forward and backward.
  *
- * A maximum is taken before the activation of the convolution below it: activations are
- * monotone, so the result is the same for a fraction of the work. Where they are flat
- * several inputs have the largest output, and the gradient is zero.
+ * The maximum is taken before the activation of the preceding convolution: activations
+ * are monotone, so the result is the same for a fraction of the work. Where they are
+ * flat, several inputs have the largest output, and the gradient is zero.
  */
 #include "nn/kernels/lane.h"
 
-/* Rows or columns first..end-1 of an input 0..size-1 inside window `at`. skipped: how
- * many of its own lie before the input. */
+/* The rows or columns first..end-1 of an input that window `at` covers. skipped: number
+ * of the window's rows or columns in the padding before the input. */
 typedef struct window {
     size_t first, end, skipped;
 } window;
@@ -94,13 +94,13 @@ INLINE void maxpool_as(const nn_stage *s, const nn_view *x, const nn_view *y,
 
 void NN_KERNEL(maxpool)(const nn_stage *s, const nn_view *x, const nn_view *y,
                         int32_t *index, nn_act act, float slope) {
-    if (act == NN_ACT_RELU) /* compile-time constant */
+    if (act == NN_ACT_RELU) /* act becomes a compile-time constant */
         maxpool_as(s, x, y, index, NN_ACT_RELU, slope);
     else
         maxpool_as(s, x, y, index, act, slope);
 }
 
-/* Zeroes dx except its first rows and columns, which are written anyway. */
+/* Zeroes dx except its first `rows` x `cols` items, which are written anyway. */
 static void clear(const nn_stage *s, const nn_view *dx, size_t rows, size_t cols) {
     for (size_t c = 0; c < s->ic; c++)
         for (size_t r = 0; r < s->ih; r++)
@@ -156,42 +156,6 @@ void NN_KERNEL(maxpool_back)(const nn_stage *s, const nn_view *dy, const nn_view
                                  dx->row, dx->col);
             else
                 maxpool_back_row(s, oy, from, is, which, act, slope, plane, dx);
-        }
-}
-
-void NN_KERNEL(avgpool)(const nn_stage *s, const nn_view *x, const nn_view *y) {
-    V scale = spread(1 / (float)(s->kernel[0] * s->kernel[1]));
-    for (size_t c = 0; c < s->oc; c++)
-        for (size_t oy = 0; oy < s->oh; oy++) {
-            window down = clip(s, 0, oy, s->ih);
-            float *to = y->at + c * y->plane + oy * y->row;
-            for (size_t ox = 0; ox < s->ow; ox++) {
-                window across = clip(s, 1, ox, s->iw);
-                V sum = {0};
-                for (size_t r = down.first; r < down.end; r++)
-                    for (size_t i = across.first; i < across.end; i++)
-                        sum += load(x->at + c * x->plane + r * x->row + i * x->col);
-                store(to + ox * LANES, sum * scale);
-            }
-        }
-}
-
-void NN_KERNEL(avgpool_back)(const nn_stage *s, const nn_view *dy, const nn_view *dx) {
-    V scale = spread(1 / (float)(s->kernel[0] * s->kernel[1]));
-    clear(s, dx, 0, 0);
-    for (size_t c = 0; c < s->oc; c++)
-        for (size_t oy = 0; oy < s->oh; oy++) {
-            window down = clip(s, 0, oy, s->ih);
-            const float *from = dy->at + c * dy->plane + oy * dy->row;
-            for (size_t ox = 0; ox < s->ow; ox++) {
-                window across = clip(s, 1, ox, s->iw);
-                V g = load(from + ox * LANES) * scale;
-                for (size_t r = down.first; r < down.end; r++)
-                    for (size_t i = across.first; i < across.end; i++) {
-                        float *at = dx->at + c * dx->plane + r * dx->row + i * dx->col;
-                        store(at, load(at) + g);
-                    }
-            }
         }
 }
 

@@ -2,8 +2,8 @@
  *
  * Weight gradients of one tap over a strip of pixels, channels in blocks of eight.
  *
- * A tile of sums stays in registers over all pixels: vectors of output channels times
- * input channels. Four times three are 12 sums for 7 loads per pixel, so multiply-adds
+ * A tile of sums, vectors of output channels times input channels, stays in registers
+ * over all pixels. Four times three are 12 sums for 7 loads per pixel, so multiply-adds
  * are the limit; eight sums just hide their latency. A strip's sums start at zero and are
  * then added to dw, which rounds less than one long chain.
  */
@@ -35,7 +35,7 @@ INLINE void pixel(V acc[MOST][MOST], const float *d, size_t d_block, const float
     }
 }
 
-/* Input channels first .. first+inputs-1. */
+/* Computes input channels first..first+inputs-1. */
 INLINE void tile(const nn_strip *s, size_t first, const int vectors, const int inputs) {
     V acc[MOST][MOST];
     const size_t d_block = s->d_block, step = s->x_col;
