@@ -49,7 +49,7 @@ enum {
 static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
-    select_req *req;
+    scant_selection *sel;
     size_t n, samples; /* number of available rows; J */
     size_t *rows;      /* n: the rows' indices in the pool */
     select_walk walk;
@@ -100,7 +100,7 @@ static void write_vectors(coreset *c, const select_pool *view, size_t first, siz
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     coreset *c = arg;
-    const select_pool *pool = &c->req->pool, view = select_samples_view(pool);
+    const select_pool *pool = &c->sel->pool, view = select_samples_view(pool);
     size_t first = block * c->scan_rows, rest = pool->n - first;
     size_t count = rest < c->scan_rows ? rest : c->scan_rows;
     double *cross = (double *)(void *)(c->room + worker * c->room_size);
@@ -172,7 +172,7 @@ static scant_status find_best(coreset *c, size_t *place) {
         *place = score_fisher(c);
         return SCANT_OK;
     }
-    TRY(scant__parfor(c->req->ctx, NULL, c->blocks, score_block, c));
+    TRY(scant__parfor(c->sel->ctx, NULL, c->blocks, score_block, c));
     for (size_t b = 0; b < c->blocks; b++)
         if (c->best[b].score > best.score) best = c->best[b];
     *place = best.index;
@@ -191,12 +191,12 @@ static scant_status step_to(coreset *c, size_t place, double *stride) {
 }
 
 static scant_status walk(coreset *c) {
-    select_req *req = c->req;
-    size_t batch = req->batch;
+    scant_selection *sel = c->sel;
+    size_t batch = sel->batch;
     while (c->walk.n_held < batch && c->steps < STEPS * batch) {
         size_t place;
         double stride;
-        TRY(scant__tick(req->ctx, "stepping", c->walk.n_held, batch));
+        TRY(scant__tick(sel->ctx, "stepping", c->walk.n_held, batch));
         TRY(find_best(c, &place));
         TRY(step_to(c, place, &stride));
         if (stride < STANDSTILL) break;
@@ -208,46 +208,46 @@ static scant_status walk(coreset *c) {
 /* ---- picks ------------------------------------------------------------------------- */
 
 static scant_status hand_in(coreset *c) {
-    select_req *req = c->req;
-    la_scored *heap = TRY_NEW(req->arena, la_scored, req->batch);
+    scant_selection *sel = c->sel;
+    la_scored *heap = TRY_NEW(sel->arena, la_scored, sel->batch);
     la_topk top;
     const select_walk *w = &c->walk;
     size_t place, with_weight = w->n_held;
     double unit = c->by_fisher ? c->fisher.scale : 1;
-    la_topk_init(&top, heap, req->batch);
+    la_topk_init(&top, heap, sel->batch);
     for (size_t k = 0; k < w->n_held; k++)
         la_topk_offer(&top, w->weight[w->held[k]], w->held[k]);
     la_topk_sort(&top);
     for (size_t k = 0; k < top.count; k++) {
         double weight = top.items[k].score;
-        select_pick(req, c->rows[top.items[k].index], weight, weight);
+        select_pick(sel, c->rows[top.items[k].index], weight, weight);
     }
-    if (req->count < req->batch) {
+    if (sel->count < sel->batch) {
         TRY(find_best(c, &place)); /* computes the scores after the last step */
-        la_topk_init(&top, heap, req->batch - req->count);
+        la_topk_init(&top, heap, sel->batch - sel->count);
         for (size_t i = 0; i < c->n; i++)
             if (w->weight[i] == 0) la_topk_offer(&top, c->score[i], i);
         la_topk_sort(&top);
         for (size_t k = 0; k < top.count; k++)
-            select_pick(req, c->rows[top.items[k].index], 0, 0);
+            select_pick(sel, c->rows[top.items[k].index], 0, 0);
     }
-    select_figure(req, "objective_start", select_walk_length(w, w->goal) / unit);
-    select_figure(req, "objective", select_walk_length(w, w->rest) / unit);
-    select_figure(req, "steps", (double)c->steps);
-    select_figure(req, "filled", (double)(req->batch - with_weight));
+    select_figure(sel, "objective_start", select_walk_length(w, w->goal) / unit);
+    select_figure(sel, "objective", select_walk_length(w, w->rest) / unit);
+    select_figure(sel, "steps", (double)c->steps);
+    select_figure(sel, "filled", (double)(sel->batch - with_weight));
     return SCANT_OK;
 }
 
 /* ---- the strategy -------------------------------------------------------------------
  */
 
-static bool is_fisher(const select_req *req) {
-    return select_option(req, "inner") == FISHER;
+static bool is_fisher(const scant_selection *sel) {
+    return select_option(sel, "inner") == FISHER;
 }
 
-static size_t samples_of(const select_req *req) {
-    double asked = select_option(req, "projections");
-    return asked > 0 && asked < (double)req->pool.m ? (size_t)asked : req->pool.m;
+static size_t samples_of(const scant_selection *sel) {
+    double asked = select_option(sel, "projections");
+    return asked > 0 && asked < (double)sel->pool.m ? (size_t)asked : sel->pool.m;
 }
 
 /* A worker's buffers in the first pass: bytes per row, and bytes for `rows` rows. */
@@ -261,15 +261,15 @@ static size_t scan_room(const select_pool *pool, size_t rows) {
 
 static size_t block_of(size_t width) { return STEP_BYTES / (width * sizeof(double)) + 1; }
 
-static void acs_plan(const select_req *req, scant_plan *plan) {
+static void acs_plan(const scant_selection *sel, scant_plan *plan) {
     enum { BLOCKS = 14, OVERHEAD = 256 };
-    const select_pool *pool = &req->pool;
-    size_t n = pool->available, samples = samples_of(req), width = samples;
+    const select_pool *pool = &sel->pool;
+    size_t n = pool->available, samples = samples_of(sel), width = samples;
     size_t all = size_mul(n, 2 * sizeof(size_t) + 3 * sizeof(double));
-    if (is_fisher(req)) {
-        width = select_fisher_width(req, samples);
+    if (is_fisher(sel)) {
+        width = select_fisher_width(sel, samples);
         all = size_add(all, size_mul(width, sizeof(double)));
-        all = size_add(all, select_fisher_memory(req, samples));
+        all = size_add(all, select_fisher_memory(sel, samples));
     } else {
         all = size_add(all, size_mul(n, size_mul(width, sizeof(double))));
         all = size_add(all, (n / block_of(width) + 1) * sizeof(la_scored));
@@ -277,17 +277,17 @@ static void acs_plan(const select_req *req, scant_plan *plan) {
     all = size_add(all, plan->batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
     all = size_add(all, size_mul(width, 3 * sizeof(double)));
     plan->memory = size_add(plan->memory, all);
-    select_plan_blocks(req, pool->c, LINE, scan_row(pool), plan);
-    if (is_fisher(req)) /* plus one for each step beyond the batch */
+    select_plan_blocks(sel, pool->c, LINE, scan_row(pool), plan);
+    if (is_fisher(sel)) /* plus one for each step beyond the batch */
         plan->passes += plan->batch + 4;
 }
 
 static scant_status reserve_vectors(coreset *c) {
-    select_req *req = c->req;
-    scant__arena *arena = req->arena;
+    scant_selection *sel = c->sel;
+    scant__arena *arena = sel->arena;
     size_t width = c->walk.width = c->samples;
     if (c->by_fisher) {
-        TRY(select_fisher_open(req, c->rows, c->samples, &c->fisher));
+        TRY(select_fisher_open(sel, c->rows, c->samples, &c->fisher));
         width = c->walk.width = size_mul(la_view_width(&c->fisher.all), c->fisher.a.d);
         c->vectors = TRY_NEW(arena, double, width);
         return SCANT_OK;
@@ -300,54 +300,54 @@ static scant_status reserve_vectors(coreset *c) {
 }
 
 static scant_status reserve(coreset *c) {
-    select_req *req = c->req;
-    scant__arena *arena = req->arena;
+    scant_selection *sel = c->sel;
+    scant__arena *arena = sel->arena;
     select_walk *w = &c->walk;
-    size_t n = c->n = w->n = req->pool.available;
-    c->samples = samples_of(req);
-    c->by_fisher = is_fisher(req);
-    c->scan_rows = req->plan.block_rows;
-    c->room_size = scan_room(&req->pool, c->scan_rows);
+    size_t n = c->n = w->n = sel->pool.available;
+    c->samples = samples_of(sel);
+    c->by_fisher = is_fisher(sel);
+    c->scan_rows = sel->plan.block_rows;
+    c->room_size = scan_room(&sel->pool, c->scan_rows);
     c->rows = TRY_NEW(arena, size_t, n);
-    select_pool_list_available(&req->pool, c->rows);
+    select_pool_list_available(&sel->pool, c->rows);
     TRY(reserve_vectors(c));
     w->held = TRY_NEW(arena, size_t, n);
     w->size = TRY_NEW(arena, double, n);
     w->weight = TRY_ZERO(arena, double, n);
     w->goal = TRY_ZERO(arena, double, size_mul(3, w->width));
     c->score = TRY_NEW(arena, double, n);
-    c->room = TRY_NEW(arena, unsigned char, size_mul(req->ctx->threads, c->room_size));
+    c->room = TRY_NEW(arena, unsigned char, size_mul(sel->ctx->threads, c->room_size));
     w->fit = w->goal + w->width;
     w->rest = w->fit + w->width;
     return SCANT_OK;
 }
 
 /* inner=fisher needs features besides posterior draws. */
-static scant_status acs_inputs(select_req *req, unsigned given, unsigned *needs) {
+static scant_status acs_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
     (void)given;
-    *needs = SCANT_SAMPLES | (is_fisher(req) ? SCANT_FEATURES : 0U);
+    *needs = SCANT_SAMPLES | (is_fisher(sel) ? SCANT_FEATURES : 0U);
     return SCANT_OK;
 }
 
-static scant_status acs_check(const select_req *req) {
-    double asked = select_option(req, "projections");
-    if (asked <= (double)req->pool.m) return SCANT_OK;
-    return scant__fail(req->ctx, SCANT_EUSAGE,
+static scant_status acs_check(const scant_selection *sel) {
+    double asked = select_option(sel, "projections");
+    if (asked <= (double)sel->pool.m) return SCANT_OK;
+    return scant__fail(sel->ctx, SCANT_EUSAGE,
                        "acs-fw: projections is %.0f, but %s holds %zu samples", asked,
-                       scant_array_name(req->pool.samples), req->pool.m);
+                       scant_array_name(sel->pool.samples), sel->pool.m);
 }
 
-static scant_status acs_select(select_req *req) {
-    coreset c = {.req = req};
+static scant_status acs_select(scant_selection *sel) {
+    coreset c = {.sel = sel};
     TRY(reserve(&c));
-    TRY(scant__parfor(req->ctx, "reading posterior samples", req->plan.blocks, scan_block,
+    TRY(scant__parfor(sel->ctx, "reading posterior samples", sel->plan.blocks, scan_block,
                       &c));
     TRY(measure(&c));
     if (select_walk_length(&c.walk, c.walk.goal) == 0)
-        scant__warn(req->ctx,
+        scant__warn(sel->ctx,
                     "%s: the samples agree on every row; the rows with the lowest "
                     "indices are picked",
-                    scant_array_name(req->pool.samples));
+                    scant_array_name(sel->pool.samples));
     TRY(walk(&c));
     return hand_in(&c);
 }

@@ -51,9 +51,9 @@ typedef struct bandit {
 
 /* ---- the state as text ----------------------------------------------------------- */
 
-static scant_status damaged(const select_req *req, const char *what) {
-    return scant__fail(req->ctx, SCANT_EINPUT, "%s: not a state written by albl: %s",
-                       req->state_name, what);
+static scant_status damaged(const scant_selection *sel, const char *what) {
+    return scant__fail(sel->ctx, SCANT_EINPUT, "%s: not a state written by albl: %s",
+                       sel->state_name, what);
 }
 
 static bool number_within(const json_t *value, double low, double high, double *out) {
@@ -62,72 +62,74 @@ static bool number_within(const json_t *value, double low, double high, double *
 }
 
 /* Reads [[row, probability], ...]. */
-static scant_status read_picked(const select_req *req, const json_t *list, bandit *b) {
-    if (!json_is_array(list)) return damaged(req, "'picked' is no list");
+static scant_status read_picked(const scant_selection *sel, const json_t *list,
+                                bandit *b) {
+    if (!json_is_array(list)) return damaged(sel, "'picked' is no list");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *pair = json_array_get(list, i), *row = json_array_get(pair, 0);
         json_int_t at = json_integer_value(row);
         double p;
         if (!json_is_integer(row) || json_array_size(pair) != 2 || at < 0 ||
             !number_within(json_array_get(pair, 1), P_MIN, 1, &p))
-            return damaged(req,
+            return damaged(sel,
                            "'picked' has an entry that is no row with a probability");
-        if ((uint64_t)at >= req->pool.n)
-            return scant__fail(req->ctx, SCANT_EINPUT,
+        if ((uint64_t)at >= sel->pool.n)
+            return scant__fail(sel->ctx, SCANT_EINPUT,
                                "%s: names row %lld, but the pool has %zu rows: the state "
                                "belongs to another pool",
-                               req->state_name, (long long)at, req->pool.n);
+                               sel->state_name, (long long)at, sel->pool.n);
         b->n_picked += b->picked_by[at] == 0;
         b->picked_by[at] = p;
     }
     return SCANT_OK;
 }
 
-static scant_status read_state(const select_req *req, const json_t *root, bandit *b) {
+static scant_status read_state(const scant_selection *sel, const json_t *root,
+                               bandit *b) {
     const json_t *kind = json_object_get(root, "state");
     const json_t *weights = json_object_get(root, "weights");
     const json_t *arm = json_object_get(root, "arm");
     const json_t *calls = json_object_get(root, "calls");
     if (!json_is_string(kind) || strcmp(json_string_value(kind), "scant albl 1") != 0)
-        return damaged(req, "'state' is not \"scant albl 1\"");
-    if (json_array_size(weights) != ARMS) return damaged(req, "'weights' are not two");
+        return damaged(sel, "'state' is not \"scant albl 1\"");
+    if (json_array_size(weights) != ARMS) return damaged(sel, "'weights' are not two");
     double top = 0;
     for (size_t k = 0; k < ARMS; k++) {
         if (!number_within(json_array_get(weights, k), 0, 1, &b->weight[k]))
-            return damaged(req, "a weight is no number from 0 to 1");
+            return damaged(sel, "a weight is no number from 0 to 1");
         top = fmax(top, b->weight[k]);
     }
-    if (top != 1) return damaged(req, "the largest weight is not 1");
+    if (top != 1) return damaged(sel, "the largest weight is not 1");
     b->arm = (size_t)json_integer_value(arm);
     if (!json_is_integer(arm) || b->arm >= ARMS)
-        return damaged(req, "'arm' is not 0 or 1");
+        return damaged(sel, "'arm' is not 0 or 1");
     if (!number_within(json_object_get(root, "probability"), P_MIN, 1, &b->p))
-        return damaged(req, "'probability' is out of range");
+        return damaged(sel, "'probability' is out of range");
     if (!json_is_integer(calls) || json_integer_value(calls) < 1 ||
         json_integer_value(calls) > MOST_CALLS)
-        return damaged(req, "'calls' is no count");
+        return damaged(sel, "'calls' is no count");
     b->calls = (uint64_t)json_integer_value(calls);
-    return read_picked(req, json_object_get(root, "picked"), b);
+    return read_picked(sel, json_object_get(root, "picked"), b);
 }
 
-static scant_status parse_state(const select_req *req, bandit *b) {
+static scant_status parse_state(const scant_selection *sel, bandit *b) {
     json_error_t why;
-    if (!req->state) return SCANT_OK;
-    json_t *root = json_loadb(req->state, req->state_size, JSON_REJECT_DUPLICATES, &why);
+    if (!sel->state) return SCANT_OK;
+    json_t *root = json_loadb(sel->state, sel->state_size, JSON_REJECT_DUPLICATES, &why);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(req->ctx, SCANT_ENOMEM, "%s: out of memory while reading",
-                           req->state_name);
+        return scant__fail(sel->ctx, SCANT_ENOMEM, "%s: out of memory while reading",
+                           sel->state_name);
     if (!root)
-        return scant__fail(req->ctx, SCANT_EINPUT, "%s: not valid JSON: line %d: %s",
-                           req->state_name, why.line, why.text);
-    scant_status s = read_state(req, root, b);
+        return scant__fail(sel->ctx, SCANT_EINPUT, "%s: not valid JSON: line %d: %s",
+                           sel->state_name, why.line, why.text);
+    scant_status s = read_state(sel, root, b);
     json_decref(root);
     return s;
 }
 
-static scant_status write_state(select_req *req, const bandit *b) {
+static scant_status write_state(scant_selection *sel, const bandit *b) {
     size_t room = size_add(HEAD, size_mul(b->n_picked, ENTRY)), used;
-    char *text = scant__arena_alloc(req->arena, room, 1), p[SCANT__NUMBER],
+    char *text = scant__arena_alloc(sel->arena, room, 1), p[SCANT__NUMBER],
          w[ARMS][SCANT__NUMBER];
     if (!text) return SCANT_ENOMEM;
     scant__number_format(b->p, p);
@@ -138,15 +140,15 @@ static scant_status write_state(select_req *req, const bandit *b) {
                          "[%s, %s], \"arm\": %zu, \"probability\": %s,\n \"picked\": [",
                          (unsigned long long)b->calls, w[0], w[1], b->arm, p);
     const char *between = "";
-    for (size_t i = 0; i < req->pool.n; i++) {
+    for (size_t i = 0; i < sel->pool.n; i++) {
         if (b->picked_by[i] == 0) continue;
         scant__number_format(b->picked_by[i], p);
         used += (size_t)snprintf(text + used, room - used, "%s[%zu, %s]", between, i, p);
         between = ", ";
     }
     used += (size_t)snprintf(text + used, room - used, "]}\n");
-    req->next_state = text;
-    req->next_state_size = used;
+    sel->next_state = text;
+    sel->next_state_size = used;
     return SCANT_OK;
 }
 
@@ -154,10 +156,10 @@ static scant_status write_state(select_req *req, const bandit *b) {
 
 /* Measures the importance-weighted accuracy on the labelled rows: the mean of correct
  * predictions, each divided by the probability of its row's pick. */
-static scant_status measure(const select_req *req, bandit *b) {
-    const select_pool *pool = &req->pool;
+static scant_status measure(const scant_selection *sel, bandit *b) {
+    const select_pool *pool = &sel->pool;
     la_rows probs;
-    double sum = 0, *row = scant__arena_alloc(req->arena, pool->c, sizeof *row);
+    double sum = 0, *row = scant__arena_alloc(sel->arena, pool->c, sizeof *row);
     if (!row) return SCANT_ENOMEM;
     select_prob_rows(pool, SELECT_PROBS, &probs);
     for (size_t i = 0; i < pool->n; i++) {
@@ -180,8 +182,8 @@ static void reward(bandit *b) {
     for (size_t k = 0; k < ARMS; k++) b->weight[k] /= top;
 }
 
-static void draw_arm(const select_req *req, bandit *b) {
-    const scant__rng rng = {req->seed, SCANT__RNG_ARM};
+static void draw_arm(const scant_selection *sel, bandit *b) {
+    const scant__rng rng = {sel->seed, SCANT__RNG_ARM};
     double p[ARMS], sum = b->weight[0] + b->weight[1];
     for (size_t k = 0; k < ARMS; k++)
         p[k] = (1 - ARMS * P_MIN) * b->weight[k] / sum + P_MIN;
@@ -196,8 +198,8 @@ static const scant_strategy *const arms[ARMS] = {&select_strategy_confidence,
                                                  &select_strategy_coreset};
 
 /* The same call, with only the evidence that one arm uses. */
-static select_req call_of(const select_req *req, size_t arm) {
-    select_req call = *req;
+static scant_selection call_of(const scant_selection *sel, size_t arm) {
+    scant_selection call = *sel;
     call.strategy = arms[arm];
     call.used = arms[arm]->info.needs;
     if (!(call.used & SCANT_FEATURES)) call.pool.features = NULL, call.pool.d = 0;
@@ -206,10 +208,11 @@ static select_req call_of(const select_req *req, size_t arm) {
 }
 
 /* The plan of one arm. The arms' options are switches, all off. */
-static scant_plan plan_of(const select_req *req, size_t arm, const scant_plan *plan) {
+static scant_plan plan_of(const scant_selection *sel, size_t arm,
+                          const scant_plan *plan) {
     enum { MOST_OPTIONS = 4 };
     select_value values[MOST_OPTIONS] = {{0}};
-    select_req call = call_of(req, arm);
+    scant_selection call = call_of(sel, arm);
     scant_plan out = *plan;
     assert(arms[arm]->info.n_options <= MOST_OPTIONS);
     call.values = values;
@@ -217,65 +220,65 @@ static scant_plan plan_of(const select_req *req, size_t arm, const scant_plan *p
     return out;
 }
 
-static void albl_plan(const select_req *req, scant_plan *plan) {
-    const select_pool *pool = &req->pool;
-    unsigned threads = req->ctx->threads;
+static void albl_plan(const scant_selection *sel, scant_plan *plan) {
+    const select_pool *pool = &sel->pool;
+    unsigned threads = sel->ctx->threads;
     enum { BLOCKS = 8, OVERHEAD = 256, OPTION = 512 };
     size_t kept = BLOCKS * OVERHEAD + OPTION;
     kept = size_add(kept, size_mul(pool->n, sizeof(double)));
     kept = size_add(kept, size_mul(pool->c, sizeof(double)));
     /* a state names each row at most once, and its parsed form is no longer than its text
      */
-    size_t rows = size_add(req->state_size / sizeof "[0,1]", plan->batch);
+    size_t rows = size_add(sel->state_size / sizeof "[0,1]", plan->batch);
     rows = rows < pool->n ? rows : pool->n;
     kept = size_add(kept, 2 * size_add(HEAD, size_mul(rows, ENTRY)));
     plan->memory = size_add(plan->memory, kept);
     size_t check = select_features_memory(pool, threads);
     size_t check_p = select_probs_check_memory(pool, threads);
     check = plan->memory + (check > check_p ? check : check_p);
-    scant_plan sure = plan_of(req, 0, plan), far = plan_of(req, 1, plan);
+    scant_plan sure = plan_of(sel, 0, plan), far = plan_of(sel, 1, plan);
     size_t passes = far.passes;
     *plan = far.memory > sure.memory ? far : sure;
     plan->memory = plan->memory > check ? plan->memory : check;
     plan->passes = passes + 1;
 }
 
-static scant_status play(select_req *req, const bandit *b) {
-    select_req call = call_of(req, b->arm);
-    TRY(select_options_resolve(req->arena, call.strategy, NULL, 0, false, &call.values));
+static scant_status play(scant_selection *sel, const bandit *b) {
+    scant_selection call = call_of(sel, b->arm);
+    TRY(select_options_resolve(sel->arena, call.strategy, NULL, 0, false, &call.values));
     scant_plan base = {
-        .rows = req->pool.n, .batch = req->batch, .memory = req->ctx->used};
+        .rows = sel->pool.n, .batch = sel->batch, .memory = sel->ctx->used};
     call.plan = plan_of(&call, b->arm, &base);
     TRY(call.strategy->select(&call));
-    req->count = call.count;
-    for (size_t i = 0; i < req->count; i++) req->picks[i].score = b->p;
+    sel->count = call.count;
+    for (size_t i = 0; i < sel->count; i++) sel->picks[i].score = b->p;
     return SCANT_OK;
 }
 
-static scant_status albl_select(select_req *req) {
+static scant_status albl_select(scant_selection *sel) {
     bandit b = {.weight = {1, 1}};
     select_features unused;
-    b.picked_by = TRY_ZERO(req->arena, double, req->pool.n);
-    TRY(parse_state(req, &b));
-    TRY(select_probs_check(req->arena, &req->pool));
-    TRY(select_features_scan(req->arena, &req->pool, false, &unused));
+    b.picked_by = TRY_ZERO(sel->arena, double, sel->pool.n);
+    TRY(parse_state(sel, &b));
+    TRY(select_probs_check(sel->arena, &sel->pool));
+    TRY(select_features_scan(sel->arena, &sel->pool, false, &unused));
     if (b.calls) {
-        TRY(measure(req, &b));
+        TRY(measure(sel, &b));
         reward(&b);
-        select_figure(req, "reward", b.reward);
+        select_figure(sel, "reward", b.reward);
     }
-    draw_arm(req, &b);
-    TRY(play(req, &b));
-    for (size_t i = 0; i < req->count; i++) {
-        double *p = &b.picked_by[req->picks[i].index];
+    draw_arm(sel, &b);
+    TRY(play(sel, &b));
+    for (size_t i = 0; i < sel->count; i++) {
+        double *p = &b.picked_by[sel->picks[i].index];
         b.n_picked += *p == 0;
         *p = b.p;
     }
-    select_figure(req, "arm", (double)b.arm);
-    select_figure(req, "probability", b.p);
-    select_figure(req, "weight_confidence", b.weight[0]);
-    select_figure(req, "weight_coreset", b.weight[1]);
-    return write_state(req, &b);
+    select_figure(sel, "arm", (double)b.arm);
+    select_figure(sel, "probability", b.p);
+    select_figure(sel, "weight_confidence", b.weight[0]);
+    select_figure(sel, "weight_coreset", b.weight[1]);
+    return write_state(sel, &b);
 }
 
 static const scant_figure_info figures[] = {

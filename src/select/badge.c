@@ -22,7 +22,7 @@
 enum { NORM_BLOCK = 1024 };
 
 typedef struct norm_job {
-    const select_req *req;
+    const scant_selection *sel;
     select_grow *grow;
     double *norm;
     unsigned char *room; /* per worker: probabilities and statistics of a few rows */
@@ -42,7 +42,7 @@ static size_t check_room(const select_pool *pool) {
 static scant_status norm_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     norm_job *job = arg;
-    const select_pool *pool = &job->req->pool;
+    const select_pool *pool = &job->sel->pool;
     la_rowstat *stat = (la_rowstat *)(void *)(job->room + worker * job->room_size);
     size_t first = block * NORM_BLOCK, end = first + NORM_BLOCK, step = job->room_rows;
     end = end < pool->n ? end : pool->n;
@@ -57,59 +57,59 @@ static scant_status norm_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status compute_norms(select_req *req, select_grow *grow) {
-    norm_job job = {.req = req, .grow = grow};
-    job.room_size = check_room(&req->pool);
-    job.room_rows = check_rows(&req->pool);
+static scant_status compute_norms(scant_selection *sel, select_grow *grow) {
+    norm_job job = {.sel = sel, .grow = grow};
+    job.room_size = check_room(&sel->pool);
+    job.room_rows = check_rows(&sel->pool);
     if (job.room_rows > grow->space.group) job.room_rows = grow->space.group;
-    grow->space.norm = job.norm = TRY_NEW(req->arena, double, req->pool.n);
-    job.room = TRY_NEW(req->arena, unsigned char, req->ctx->threads *job.room_size);
-    size_t blocks = (req->pool.n + NORM_BLOCK - 1) / NORM_BLOCK;
-    return scant__parfor(req->ctx, "measuring gradients", blocks, norm_block, &job);
+    grow->space.norm = job.norm = TRY_NEW(sel->arena, double, sel->pool.n);
+    job.room = TRY_NEW(sel->arena, unsigned char, sel->ctx->threads *job.room_size);
+    size_t blocks = (sel->pool.n + NORM_BLOCK - 1) / NORM_BLOCK;
+    return scant__parfor(sel->ctx, "measuring gradients", blocks, norm_block, &job);
 }
 
 /* The available row with the largest norm; ties go to the lowest index. */
-static size_t largest(const select_req *req, const select_grow *grow) {
-    size_t best = req->pool.n;
-    for (size_t i = 0; i < req->pool.n; i++)
+static size_t largest(const scant_selection *sel, const select_grow *grow) {
+    size_t best = sel->pool.n;
+    for (size_t i = 0; i < sel->pool.n; i++)
         if (grow->set.bound[i] >= 0 &&
-            (best == req->pool.n || grow->space.norm[i] > grow->space.norm[best]))
+            (best == sel->pool.n || grow->space.norm[i] > grow->space.norm[best]))
             best = i;
     return best;
 }
 
-static void badge_plan(const select_req *req, scant_plan *plan) {
-    const select_pool *pool = &req->pool;
-    plan->memory += pool->n * sizeof(double) + req->ctx->threads * check_room(pool);
+static void badge_plan(const scant_selection *sel, scant_plan *plan) {
+    const select_pool *pool = &sel->pool;
+    plan->memory += pool->n * sizeof(double) + sel->ctx->threads * check_room(pool);
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
-    plan->memory += pool->n * sizeof(bool) + select_fill_memory(req, plan->batch);
-    select_grow_plan(req, plan->batch, plan);
+    plan->memory += pool->n * sizeof(bool) + select_fill_memory(sel, plan->batch);
+    select_grow_plan(sel, plan->batch, plan);
     plan->passes += 1;
 }
 
 /* Fills the batch at random once every remaining row equals a picked one. */
-static scant_status fill(select_req *req, const select_grow *grow) {
-    bool *taken = TRY_NEW(req->arena, bool, req->pool.n);
-    for (size_t i = 0; i < req->pool.n; i++) taken[i] = grow->set.bound[i] < 0;
-    return select_fill(req, taken, 0);
+static scant_status fill(scant_selection *sel, const select_grow *grow) {
+    bool *taken = TRY_NEW(sel->arena, bool, sel->pool.n);
+    for (size_t i = 0; i < sel->pool.n; i++) taken[i] = grow->set.bound[i] < 0;
+    return select_fill(sel, taken, 0);
 }
 
-static scant_status badge_select(select_req *req) {
+static scant_status badge_select(scant_selection *sel) {
     select_grow grow;
-    TRY(select_grow_init(req, req->batch, select_option(req, "bias"), &grow));
-    TRY(compute_norms(req, &grow));
-    select_grow_exclude(req, &grow);
-    size_t first = largest(req, &grow);
+    TRY(select_grow_init(sel, sel->batch, select_option(sel, "bias"), &grow));
+    TRY(compute_norms(sel, &grow));
+    select_grow_exclude(sel, &grow);
+    size_t first = largest(sel, &grow);
     double top = grow.space.norm[first];
     la_growset_add(&grow.set, first);
-    select_pick(req, first, 1, top / grow.scale / grow.scale);
-    size_t want = req->batch - 1, got;
-    size_t *rows = TRY_NEW(req->arena, size_t, want + 1);
-    double *d2 = TRY_NEW(req->arena, double, want + 1);
-    TRY(la_growset_sample(&grow.set, req->seed, want, rows, d2, &got));
+    select_pick(sel, first, 1, top / grow.scale / grow.scale);
+    size_t want = sel->batch - 1, got;
+    size_t *rows = TRY_NEW(sel->arena, size_t, want + 1);
+    double *d2 = TRY_NEW(sel->arena, double, want + 1);
+    TRY(la_growset_sample(&grow.set, sel->seed, want, rows, d2, &got));
     for (size_t i = 0; i < got; i++)
-        select_pick(req, rows[i], 1, d2[i] / grow.scale / grow.scale);
-    return got < want ? fill(req, &grow) : SCANT_OK;
+        select_pick(sel, rows[i], 1, d2[i] / grow.scale / grow.scale);
+    return got < want ? fill(sel, &grow) : SCANT_OK;
 }
 
 static const scant_option options[] = {SELECT_OPTION_BIAS("0"), SELECT_OPTION_NORMALISE};

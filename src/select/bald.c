@@ -18,13 +18,13 @@ static void score(const scan_block *block, double *out) {
     memcpy(out, block->information, block->count * sizeof *out);
 }
 
-static scant_status bald_select(select_req *req) {
-    TRY(select_scan(req, SELECT_ENTROPY, score));
-    if (req->picks[0].score == 0)
-        scant__warn(req->ctx,
+static scant_status bald_select(scant_selection *sel) {
+    TRY(select_scan(sel, SELECT_ENTROPY, score));
+    if (sel->picks[0].score == 0)
+        scant__warn(sel->ctx,
                     "%s: the samples agree on every row; the rows with the lowest "
                     "indices are picked",
-                    scant_array_name(req->pool.samples));
+                    scant_array_name(sel->pool.samples));
     return SCANT_OK;
 }
 

@@ -54,7 +54,7 @@ static const double NOTHING = 1e-11, NORMAL = 1e-12, ERRORS = 4;
 typedef enum closeness { SEEN_NOT, SEEN_MERGED, SEEN_WHOLE } closeness;
 
 typedef struct greedy {
-    select_req *req;
+    scant_selection *sel;
     joint j;
     double *information; /* n: information of a row's label alone */
     double *bound;       /* n: upper bound of the gain; below 0: not available */
@@ -79,7 +79,7 @@ typedef struct greedy {
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     greedy *g = arg;
-    const select_pool *pool = &g->req->pool;
+    const select_pool *pool = &g->sel->pool;
     bool mask[SELECT_MASK];
     select_posterior posterior;
     size_t first = block * g->scan_rows, rest = pool->n - first;
@@ -99,7 +99,7 @@ static scant_status scan_block(void *arg, size_t block, unsigned worker,
 static void take(greedy *g, size_t row, double score) {
     g->bound[row] = -1;
     g->total = score;
-    select_pick(g->req, row, 1, score);
+    select_pick(g->sel, row, 1, score);
 }
 
 /* ---- waves ------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static bool may_win(const greedy *g, size_t row, closeness how) {
 static size_t next_wave(greedy *g, size_t size, closeness how) {
     la_topk top;
     la_topk_init(&top, g->heap, size);
-    for (size_t i = 0; i < g->req->pool.n; i++)
+    for (size_t i = 0; i < g->sel->pool.n; i++)
         if (may_win(g, i, how)) la_topk_offer(&top, g->bound[i], i);
     la_topk_sort(&top);
     for (size_t k = 0; k < top.count; k++) {
@@ -149,11 +149,11 @@ static scant_status evaluate(greedy *g, const joint_set *set, size_t count) {
  * merged strings first if there are many. */
 static scant_status find_exact(greedy *g) {
     size_t count, many = 0;
-    double sure = g->j.all.known + log((double)g->req->pool.c);
+    double sure = g->j.all.known + log((double)g->sel->pool.c);
     g->slack = ROUNDING + 4 * g->off * sure;
     count = next_wave(g, FIRST_WAVE, SEEN_WHOLE);
     TRY(evaluate(g, &g->j.all, count));
-    for (size_t i = 0; i < g->req->pool.n; i++) many += may_win(g, i, SEEN_MERGED);
+    for (size_t i = 0; i < g->sel->pool.n; i++) many += may_win(g, i, SEEN_MERGED);
     if (many >= WORTH_MERGING) {
         TRY(joint_merge(&g->j));
         while (g->j.merged.count && (count = next_wave(g, WAVE, SEEN_MERGED)))
@@ -262,7 +262,7 @@ static scant_status find_estimated(greedy *g) {
 
 static scant_status find_best(greedy *g) {
     g->best = (la_scored){-INFINITY, SIZE_MAX};
-    memset(g->seen, 0, g->req->pool.n);
+    memset(g->seen, 0, g->sel->pool.n);
     return g->j.exact ? find_exact(g) : find_estimated(g);
 }
 
@@ -271,7 +271,7 @@ static scant_status find_best(greedy *g) {
 /* The first pick is the row with the largest information. */
 static void first_best(greedy *g) {
     g->best = (la_scored){-INFINITY, SIZE_MAX};
-    for (size_t i = 0; i < g->req->pool.n; i++)
+    for (size_t i = 0; i < g->sel->pool.n; i++)
         if (g->bound[i] > g->best.score && g->bound[i] >= 0)
             g->best = (la_scored){g->bound[i], i};
 }
@@ -289,8 +289,8 @@ static bool adds_nothing(const greedy *g) {
 }
 
 static scant_status pick_best(greedy *g) {
-    double ceiling = log((double)g->req->pool.m), score = g->total + g->best.score;
-    bool exact = g->j.exact, last = g->req->count + 1 == g->req->batch;
+    double ceiling = log((double)g->sel->pool.m), score = g->total + g->best.score;
+    bool exact = g->j.exact, last = g->sel->count + 1 == g->sel->batch;
     size_t row = g->best.index;
     if (!exact || !last) TRY(joint_add(&g->j, row, g->best.score));
     if (!exact) score = ceiling - g->j.left;
@@ -301,17 +301,17 @@ static scant_status pick_best(greedy *g) {
 }
 
 static scant_status fill_by_bald(greedy *g) {
-    select_req *req = g->req;
-    size_t want = req->batch - req->count;
-    la_scored *heap = TRY_NEW(req->arena, la_scored, want);
+    scant_selection *sel = g->sel;
+    size_t want = sel->batch - sel->count;
+    la_scored *heap = TRY_NEW(sel->arena, la_scored, want);
     la_topk top;
-    scant__warn(req->ctx,
+    scant__warn(sel->ctx,
                 "after %zu pick%s the joint information (%.4g nats of at most ln %zu = "
                 "%.4g) does not grow measurably; %zu more %s picked by bald",
-                req->count, req->count == 1 ? "" : "s", g->total, req->pool.m,
-                log((double)req->pool.m), want, want == 1 ? "is" : "are");
+                sel->count, sel->count == 1 ? "" : "s", g->total, sel->pool.m,
+                log((double)sel->pool.m), want, want == 1 ? "is" : "are");
     la_topk_init(&top, heap, want);
-    for (size_t i = 0; i < req->pool.n; i++)
+    for (size_t i = 0; i < sel->pool.n; i++)
         if (g->bound[i] >= 0) la_topk_offer(&top, g->information[i], i);
     la_topk_sort(&top);
     for (size_t k = 0; k < top.count; k++) take(g, top.items[k].index, g->total);
@@ -319,11 +319,11 @@ static scant_status fill_by_bald(greedy *g) {
 }
 
 static scant_status pick_all(greedy *g) {
-    select_req *req = g->req;
+    scant_selection *sel = g->sel;
     size_t exact = 0, joint_picks;
-    while (req->count < req->batch && !is_saturated(g)) {
-        TRY(scant__tick(req->ctx, "picking", req->count, req->batch));
-        if (req->count)
+    while (sel->count < sel->batch && !is_saturated(g)) {
+        TRY(scant__tick(sel->ctx, "picking", sel->count, sel->batch));
+        if (sel->count)
             TRY(find_best(g));
         else
             first_best(g);
@@ -331,42 +331,42 @@ static scant_status pick_all(greedy *g) {
         exact += g->j.exact;
         TRY(pick_best(g));
     }
-    joint_picks = req->count;
-    if (joint_picks < req->batch) TRY(fill_by_bald(g));
-    select_figure(req, "ceiling", log((double)req->pool.m));
-    select_figure(req, "information", g->total);
-    select_figure(req, "exact", (double)exact);
-    select_figure(req, "sampled", (double)(joint_picks - exact));
-    select_figure(req, "by_bald", (double)(req->batch - joint_picks));
+    joint_picks = sel->count;
+    if (joint_picks < sel->batch) TRY(fill_by_bald(g));
+    select_figure(sel, "ceiling", log((double)sel->pool.m));
+    select_figure(sel, "information", g->total);
+    select_figure(sel, "exact", (double)exact);
+    select_figure(sel, "sampled", (double)(joint_picks - exact));
+    select_figure(sel, "by_bald", (double)(sel->batch - joint_picks));
     return SCANT_OK;
 }
 
 /* ---- the strategy -------------------------------------------------------------------
  */
 
-static size_t own_memory(const select_req *req, size_t batch) {
+static size_t own_memory(const scant_selection *sel, size_t batch) {
     enum { BLOCKS = 10, OVERHEAD = 256 };
     size_t row = 2 * sizeof(double) + 1;
     size_t wave = sizeof(la_scored) + sizeof(size_t) + JOINT_PARTS * sizeof(double);
-    size_t bytes = size_add(size_mul(req->pool.n, row), WAVE * wave);
-    bytes = size_add(bytes, req->ctx->threads * sizeof(double));
+    size_t bytes = size_add(size_mul(sel->pool.n, row), WAVE * wave);
+    bytes = size_add(bytes, sel->ctx->threads * sizeof(double));
     return size_add(bytes, batch * sizeof(la_scored) + BLOCKS * OVERHEAD);
 }
 
-static void batchbald_plan(const select_req *req, scant_plan *plan) {
-    const select_pool *pool = &req->pool;
-    size_t limit = (size_t)select_option(req, "mc");
-    plan->memory = size_add(plan->memory, own_memory(req, plan->batch));
+static void batchbald_plan(const scant_selection *sel, scant_plan *plan) {
+    const select_pool *pool = &sel->pool;
+    size_t limit = (size_t)select_option(sel, "mc");
+    plan->memory = size_add(plan->memory, own_memory(sel, plan->batch));
     plan->memory =
-        size_add(plan->memory, joint_memory(pool, limit, plan->batch, req->ctx->threads));
-    select_plan_blocks(req, pool->c, 0, select_posterior_room(pool, 1), plan);
+        size_add(plan->memory, joint_memory(pool, limit, plan->batch, sel->ctx->threads));
+    select_plan_blocks(sel, pool->c, 0, select_posterior_room(pool, 1), plan);
 }
 
 static scant_status prepare(greedy *g) {
-    select_req *req = g->req;
-    scant__arena *arena = req->arena;
-    size_t n = req->pool.n;
-    g->scan_rows = req->plan.block_rows;
+    scant_selection *sel = g->sel;
+    scant__arena *arena = sel->arena;
+    size_t n = sel->pool.n;
+    g->scan_rows = sel->plan.block_rows;
     g->information = TRY_NEW(arena, double, n);
     g->bound = TRY_NEW(arena, double, n);
     g->seen = TRY_NEW(arena, unsigned char, n);
@@ -374,17 +374,17 @@ static scant_status prepare(greedy *g) {
     g->rows = TRY_NEW(arena, size_t, WAVE);
     g->value = TRY_NEW(arena, double, WAVE *JOINT_PARTS);
     g->room = TRY_NEW(arena, unsigned char,
-                      req->ctx->threads *select_posterior_room(&req->pool, g->scan_rows));
-    g->offs = TRY_ZERO(arena, double, req->ctx->threads);
-    TRY(joint_init(&g->j, arena, &req->pool, req->seed, (size_t)select_option(req, "mc"),
-                   req->batch));
-    TRY(scant__parfor(req->ctx, "scoring", req->plan.blocks, scan_block, g));
-    for (unsigned t = 0; t < req->ctx->threads; t++) g->off = fmax(g->off, g->offs[t]);
+                      sel->ctx->threads *select_posterior_room(&sel->pool, g->scan_rows));
+    g->offs = TRY_ZERO(arena, double, sel->ctx->threads);
+    TRY(joint_init(&g->j, arena, &sel->pool, sel->seed, (size_t)select_option(sel, "mc"),
+                   sel->batch));
+    TRY(scant__parfor(sel->ctx, "scoring", sel->plan.blocks, scan_block, g));
+    for (unsigned t = 0; t < sel->ctx->threads; t++) g->off = fmax(g->off, g->offs[t]);
     return SCANT_OK;
 }
 
-static scant_status batchbald_select(select_req *req) {
-    greedy g = {.req = req};
+static scant_status batchbald_select(scant_selection *sel) {
+    greedy g = {.sel = sel};
     TRY(prepare(&g));
     return pick_all(&g);
 }

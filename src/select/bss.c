@@ -55,7 +55,7 @@ static const double FEW_DRAWS = 2000; /* allowed for a batch of any size */
 static const double LEAST_TD = 0.49;  /* if t D is below 1/2, there is only one draw */
 
 typedef struct bss {
-    select_req *req;
+    scant_selection *sel;
     select_pool
         pool; /* the call's pool; gradients replace features if they are the basis */
     select_features features;
@@ -73,16 +73,16 @@ typedef struct bss {
     size_t draws;
 } bss;
 
-static scant_status bss_inputs(select_req *req, unsigned given, unsigned *needs) {
-    if (!select_option_is_set(req, "basis")) {
-        bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS && !req->depth;
-        TRY(select_option_settle(req, "basis", other ? "gradients" : "features"));
+static scant_status bss_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
+    if (!select_option_is_set(sel, "basis")) {
+        bool other = !(given & SCANT_FEATURES) && given & SCANT_GRADIENTS && !sel->depth;
+        TRY(select_option_settle(sel, "basis", other ? "gradients" : "features"));
     }
-    bool gradients = select_option(req, "basis") == GRADIENTS;
-    if (req->depth && select_option(req, "basis") != FEATURES)
-        return scant__fail(req->ctx, SCANT_EUSAGE,
+    bool gradients = select_option(sel, "basis") == GRADIENTS;
+    if (sel->depth && select_option(sel, "basis") != FEATURES)
+        return scant__fail(sel->ctx, SCANT_EUSAGE,
                            "bss: basis is '%s', but with a kernel it must be features",
-                           select_option_text(req, "basis"));
+                           select_option_text(sel, "basis"));
     *needs = gradients ? SCANT_GRADIENTS : SCANT_FEATURES;
     return SCANT_OK;
 }
@@ -90,62 +90,64 @@ static scant_status bss_inputs(select_req *req, unsigned given, unsigned *needs)
 /* ---- the basis ----------------------------------------------------------------------
  */
 
-static bool is_poly(const select_req *req) { return select_option(req, "basis") == POLY; }
-
-static size_t degree_of(const select_req *req) {
-    return (size_t)select_option_param(req, "basis");
+static bool is_poly(const scant_selection *sel) {
+    return select_option(sel, "basis") == POLY;
 }
 
-static size_t count_monomials(const select_req *req) {
-    return select_monomials_count(req->pool.d, degree_of(req),
-                                  select_option(req, "bias") > 0);
+static size_t degree_of(const scant_selection *sel) {
+    return (size_t)select_option_param(sel, "basis");
+}
+
+static size_t count_monomials(const scant_selection *sel) {
+    return select_monomials_count(sel->pool.d, degree_of(sel),
+                                  select_option(sel, "bias") > 0);
 }
 
 static size_t most_dimensions(size_t batch) { return batch < 4 ? 1 : batch / 2; }
 
-static select_pool pool_of(const select_req *req) {
-    const select_pool *pool = &req->pool;
+static select_pool pool_of(const scant_selection *sel) {
+    const select_pool *pool = &sel->pool;
     return pool->gradients ? select_gradients_as_features(pool) : *pool;
 }
 
 /* Builds monomials of the rows, scaled into the unit ball: the longest has length 1. */
 static scant_status serve_monomials(bss *b) {
-    select_req *req = b->req;
-    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
+    scant_selection *sel = b->sel;
+    AUTO(scant__arena_end) scant__arena room = {.ctx = sel->ctx};
     la_work work;
     double longest = 0, *norm = TRY_NEW(&room, double, b->view.m);
-    TRY(la_work_init(&work, &room, la_kron_norms_memory(&b->view, req->ctx->threads)));
+    TRY(la_work_init(&work, &room, la_kron_norms_memory(&b->view, sel->ctx->threads)));
     work.phase = "scaling";
     TRY(la_kron_norms(&b->view, norm, &work));
     for (size_t i = 0; i < b->view.m; i++) longest = fmax(longest, norm[i]);
     scant__arena_end(&room);
     double scale = longest > 0 ? 1 / sqrt(longest) : 1;
-    TRY(select_monomials_init(&b->monomials, req->arena, &b->h, scale, degree_of(req),
-                              select_option(req, "bias") > 0));
+    TRY(select_monomials_init(&b->monomials, sel->arena, &b->h, scale, degree_of(sel),
+                              select_option(sel, "bias") > 0));
     select_monomial_rows(&b->monomials, &b->functions);
     b->view.h = &b->functions;
     return SCANT_OK;
 }
 
-static scant_status bss_check(const select_req *req) {
-    size_t bias = select_option(req, "bias") > 0;
-    size_t count = is_poly(req) ? count_monomials(req) : 0;
+static scant_status bss_check(const scant_selection *sel) {
+    size_t bias = select_option(sel, "bias") > 0;
+    size_t count = is_poly(sel) ? count_monomials(sel) : 0;
     if (count > MOST_FUNCTIONS)
         return scant__fail(
-            req->ctx, SCANT_EUSAGE,
+            sel->ctx, SCANT_EUSAGE,
             "bss: polynomials of degree %zu in %zu features have %s%zu monomials, more "
             "than %d: use a smaller degree or fewer features",
-            degree_of(req), req->pool.d, count == SIZE_MAX ? "more than " : "", count,
+            degree_of(sel), sel->pool.d, count == SIZE_MAX ? "more than " : "", count,
             MOST_FUNCTIONS);
-    if (req->depth) return SCANT_OK;
-    if (!is_poly(req)) count = req->pool.gradients ? pool_of(req).d : req->pool.d + bias;
-    return la_basis_fits(req->ctx, count, req->pool.available);
+    if (sel->depth) return SCANT_OK;
+    if (!is_poly(sel)) count = sel->pool.gradients ? pool_of(sel).d : sel->pool.d + bias;
+    return la_basis_fits(sel->ctx, count, sel->pool.available);
 }
 
 static void warn_if_wide(const bss *b) {
     size_t functions = la_view_width(&b->view), n = b->view.m;
-    if (functions > n && !b->req->depth)
-        scant__warn(b->req->ctx,
+    if (functions > n && !b->sel->depth)
+        scant__warn(b->sel->ctx,
                     "bss: the basis has %zu functions, more than the %zu row%s of the "
                     "pool; dependent functions are dropped",
                     functions, n, n == 1 ? "" : "s");
@@ -153,17 +155,17 @@ static void warn_if_wide(const bss *b) {
 
 /* Checks the functions of the space and provides them as rows of a view. */
 static scant_status serve(bss *b) {
-    select_req *req = b->req;
-    const select_pool *pool = &req->pool;
-    bool poly = is_poly(req), constant = !pool->gradients && !poly;
-    b->pool = pool_of(req);
-    TRY(select_features_scan(req->arena, &b->pool, false, &b->features));
-    double bias = constant ? select_option(req, "bias") : 0;
+    scant_selection *sel = b->sel;
+    const select_pool *pool = &sel->pool;
+    bool poly = is_poly(sel), constant = !pool->gradients && !poly;
+    b->pool = pool_of(sel);
+    TRY(select_features_scan(sel->arena, &b->pool, false, &b->features));
+    double bias = constant ? select_option(sel, "bias") : 0;
     bias = select_features_constant(&b->features, bias);
     if (poly) b->features.type = LA_F64;
     select_feature_rows(&b->features, &b->h);
-    if (pool->available < pool->n || req->depth) {
-        b->rows = TRY_NEW(req->arena, size_t, pool->available);
+    if (pool->available < pool->n || sel->depth) {
+        b->rows = TRY_NEW(sel->arena, size_t, pool->available);
         select_pool_list_available(pool, b->rows);
     }
     b->view = (la_view){.h = &b->h, .bias = bias, .rows = b->rows, .m = pool->available};
@@ -173,23 +175,23 @@ static scant_status serve(bss *b) {
 }
 
 static scant_status build(bss *b) {
-    select_req *req = b->req;
-    size_t most = most_dimensions(req->batch);
-    if (req->depth)
-        TRY(select_kernel_basis_build(&b->kernel, req, &b->view, b->rows, b->view.m, most,
+    scant_selection *sel = b->sel;
+    size_t most = most_dimensions(sel->batch);
+    if (sel->depth)
+        TRY(select_kernel_basis_build(&b->kernel, sel, &b->view, b->rows, b->view.m, most,
                                       &b->basis));
     else
-        TRY(la_basis_build(&b->basis, req->arena, &b->view, most));
+        TRY(la_basis_build(&b->basis, sel->arena, &b->view, most));
     if (b->basis.dim == 0)
-        return scant__fail(req->ctx, SCANT_EINPUT,
+        return scant__fail(sel->ctx, SCANT_EINPUT,
                            "%s: every available row is 0, so there is no basis",
                            scant_array_name(b->pool.features));
     if (b->basis.rank > most)
         scant__warn(
-            req->ctx,
+            sel->ctx,
             "bss: the basis has %zu dimensions, more than half of a batch of %zu: its "
             "%zu leading principal direction%s kept",
-            b->basis.rank, req->batch, most, most == 1 ? " is" : "s are");
+            b->basis.rank, sel->batch, most, most == 1 ? " is" : "s are");
     return SCANT_OK;
 }
 
@@ -198,20 +200,20 @@ static scant_status build(bss *b) {
 
 static double t_of(double gamma) { return 1 / (gamma * gamma) - 1; }
 
-static bool by_leverage(const select_req *req) {
-    return select_option(req, "law") == LEVERAGE;
+static bool by_leverage(const scant_selection *sel) {
+    return select_option(sel, "law") == LEVERAGE;
 }
 
 /* Keeps the drawn rows if they are the most so far that fit the batch. */
 static scant_status keep(bss *b) {
     const la_bss *p = &b->barrier;
-    if (p->distinct > b->req->batch || p->distinct < b->best.count) return SCANT_OK;
+    if (p->distinct > b->sel->batch || p->distinct < b->best.count) return SCANT_OK;
     TRY(la_bss_band(&b->barrier, &b->low, &b->high));
-    la_topk_init(&b->best, b->best.items, b->req->batch);
+    la_topk_init(&b->best, b->best.items, b->sel->batch);
     for (size_t i = 0; i < b->view.m; i++)
         if (p->weight[i] > 0)
             la_topk_offer(&b->best, p->weight[i], b->rows ? b->rows[i] : i);
-    b->t = by_leverage(b->req) ? p->mid / (double)b->basis.dim : t_of(p->gamma);
+    b->t = by_leverage(b->sel) ? p->mid / (double)b->basis.dim : t_of(p->gamma);
     b->beta = p->beta;
     b->condition = p->condition;
     b->draws = p->draws;
@@ -220,7 +222,7 @@ static scant_status keep(bss *b) {
 
 static scant_status draw(bss *b, double t) {
     double draws = ceil(t * (double)b->basis.dim);
-    if (by_leverage(b->req))
+    if (by_leverage(b->sel))
         TRY(la_bss_run_plain(&b->barrier, (size_t)draws, SIZE_MAX));
     else
         TRY(la_bss_run(&b->barrier, 1 / sqrt(1 + t)));
@@ -250,16 +252,16 @@ static double secant(const aim *a) {
  * gives too many. */
 static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
-    double batch = (double)b->req->batch, d = (double)b->basis.dim, start, most, least;
-    if (by_leverage(b->req)) {
+    double batch = (double)b->sel->batch, d = (double)b->basis.dim, start, most, least;
+    if (by_leverage(b->sel)) {
         size_t draws = (size_t)fmax(2 * batch, FEW_DRAWS);
-        TRY(la_bss_run_plain(&b->barrier, draws, b->req->batch));
+        TRY(la_bss_run_plain(&b->barrier, draws, b->sel->batch));
         return keep(b);
     }
     start = batch / (DRAWS * d);
     most = fmax(2 * start, FEW_DRAWS / (DRAWS * d));
     least = LEAST_TD / d;
-    bool all = b->req->batch == b->view.m;
+    bool all = b->sel->batch == b->view.m;
     aim a = {.batch = batch, .too_many = INFINITY, .t = all ? most : start};
     for (int i = 0;; i++) {
         TRY(draw(b, a.t));
@@ -282,83 +284,83 @@ static scant_status draw_for_batch(bss *b) {
 }
 
 static scant_status draw_for_epsilon(bss *b, double epsilon) {
-    bool leverage = by_leverage(b->req);
+    bool leverage = by_leverage(b->sel);
     double gamma = fmin(SURE_GAMMA, sqrt(epsilon / (2 + epsilon)));
     double t = leverage ? 2 / epsilon : t_of(gamma);
     double draws = (leverage ? 1 : DRAWS) * (double)b->basis.dim * t;
     if (!(draws < MOST_DRAWS))
         return scant__fail(
-            b->req->ctx, SCANT_EUSAGE,
+            b->sel->ctx, SCANT_EUSAGE,
             "bss: epsilon = %g needs about %.3g draws, more than the limit of %.0g",
             epsilon, draws, MOST_DRAWS);
     TRY(draw(b, t));
     if (b->best.count) return SCANT_OK;
-    return scant__fail(b->req->ctx, SCANT_EUSAGE,
+    return scant__fail(b->sel->ctx, SCANT_EUSAGE,
                        "bss: epsilon = %g needs %zu rows, more than the batch of %zu",
-                       epsilon, b->barrier.distinct, b->req->batch);
+                       epsilon, b->barrier.distinct, b->sel->batch);
 }
 
 /* ---- the strategy --------------------------------------------------------------------
  */
 
 static void tell(bss *b) {
-    select_req *req = b->req;
+    scant_selection *sel = b->sel;
     bool good = b->low >= 0.75 && b->high <= 1.25 && b->beta <= 1.25;
-    select_figure(req, "dim", (double)b->basis.dim);
-    if (!by_leverage(req)) select_figure(req, "gamma", 1 / sqrt(1 + b->t));
-    select_figure(req, "epsilon", 2 / b->t);
-    select_figure(req, "draws", (double)b->draws);
-    select_figure(req, "distinct", (double)b->best.count);
-    select_figure(req, "lambda_min", b->low);
-    select_figure(req, "lambda_max", b->high);
-    select_figure(req, "sum_beta", b->beta);
-    select_figure(req, "good", good);
-    select_figure(req, "leverage", b->basis.largest);
-    select_figure(req, "condition", b->condition);
+    select_figure(sel, "dim", (double)b->basis.dim);
+    if (!by_leverage(sel)) select_figure(sel, "gamma", 1 / sqrt(1 + b->t));
+    select_figure(sel, "epsilon", 2 / b->t);
+    select_figure(sel, "draws", (double)b->draws);
+    select_figure(sel, "distinct", (double)b->best.count);
+    select_figure(sel, "lambda_min", b->low);
+    select_figure(sel, "lambda_max", b->high);
+    select_figure(sel, "sum_beta", b->beta);
+    select_figure(sel, "good", good);
+    select_figure(sel, "leverage", b->basis.largest);
+    select_figure(sel, "condition", b->condition);
     if (!b->kernel.landmarks) return;
-    select_figure(req, "landmarks", (double)b->kernel.landmarks);
-    select_figure(req, "explained", b->kernel.near.explained);
+    select_figure(sel, "landmarks", (double)b->kernel.landmarks);
+    select_figure(sel, "explained", b->kernel.near.explained);
 }
 
-static scant_status bss_select(select_req *req) {
-    bss *b = TRY_ZERO(req->arena, bss, 1);
-    b->req = req;
+static scant_status bss_select(scant_selection *sel) {
+    bss *b = TRY_ZERO(sel->arena, bss, 1);
+    b->sel = sel;
     TRY(serve(b));
     TRY(build(b));
-    TRY(la_bss_init(&b->barrier, req->arena, &b->basis, req->seed));
-    b->best.items = TRY_NEW(req->arena, la_scored, req->batch);
-    bool given = select_option_is_set(req, "epsilon");
-    TRY(given ? draw_for_epsilon(b, select_option(req, "epsilon")) : draw_for_batch(b));
+    TRY(la_bss_init(&b->barrier, sel->arena, &b->basis, sel->seed));
+    b->best.items = TRY_NEW(sel->arena, la_scored, sel->batch);
+    bool given = select_option_is_set(sel, "epsilon");
+    TRY(given ? draw_for_epsilon(b, select_option(sel, "epsilon")) : draw_for_batch(b));
     tell(b);
-    if (!given && 4 * b->best.count < 3 * req->batch)
+    if (!given && 4 * b->best.count < 3 * sel->batch)
         scant__warn(
-            req->ctx,
+            sel->ctx,
             "bss: %zu row%s instead of %zu: further draws would repeat them, because few "
             "rows have most of the leverage or nearly all rows are asked for",
             b->best.count, b->best.count == 1 ? " is picked" : "s are picked",
-            req->batch);
+            sel->batch);
     la_topk_sort(&b->best);
     for (size_t i = 0; i < b->best.count; i++) {
         const la_scored *pick = &b->best.items[i];
-        select_pick(req, pick->index, pick->score, pick->score);
+        select_pick(sel, pick->index, pick->score, pick->score);
     }
     return SCANT_OK;
 }
 
-static size_t plan_memory(const select_req *req, size_t batch, size_t monomials) {
+static size_t plan_memory(const scant_selection *sel, size_t batch, size_t monomials) {
     enum { SPARE = 4096 }; /* overhead of arena and allocator */
-    const select_pool pool = pool_of(req);
-    unsigned threads = req->ctx->threads;
-    bool poly = is_poly(req), constant = !pool.gradients && !poly;
+    const select_pool pool = pool_of(sel);
+    unsigned threads = sel->ctx->threads;
+    bool poly = is_poly(sel), constant = !pool.gradients && !poly;
     size_t n = pool.available;
     /* In the worst case rows are copied. */
     la_rows x = {.n = pool.n, .d = pool.d, .type = LA_F64}, f = x;
     la_view plain = {.h = &x, .m = n}, view = {.h = &f, .m = n};
     if (poly) f.d = monomials;
-    if (constant) view.bias = select_option(req, "bias");
+    if (constant) view.bias = select_option(sel, "bias");
     size_t dim = size_min(most_dimensions(batch), size_min(la_view_width(&view), n));
     size_t kept = sizeof(bss) + SPARE + batch * sizeof(la_scored);
-    if (n < pool.n || req->depth) kept += n * sizeof(size_t);
+    if (n < pool.n || sel->depth) kept += n * sizeof(size_t);
     if (poly) kept += select_monomials_memory(monomials);
     size_t reading = select_features_memory(&pool, threads);
     size_t scaling =
@@ -366,21 +368,21 @@ static size_t plan_memory(const select_req *req, size_t batch, size_t monomials)
     size_t building = la_basis_memory(&view, dim, threads);
     size_t drawing =
         size_add(la_basis_memory_kept(&view, dim), la_bss_memory(&view, dim));
-    if (req->depth) {
+    if (sel->depth) {
         dim = size_min(most_dimensions(batch), n);
-        building = select_kernel_basis_memory(req, &view, n, dim);
+        building = select_kernel_basis_memory(sel, &view, n, dim);
         drawing = select_kernel_basis_memory_kept(n, dim);
     }
     size_t most = size_max(size_max(reading, scaling), size_max(building, drawing));
     return size_add(kept, most);
 }
 
-static void bss_plan(const select_req *req, scant_plan *plan) {
-    size_t monomials = is_poly(req) ? count_monomials(req) : 0;
+static void bss_plan(const scant_selection *sel, scant_plan *plan) {
+    size_t monomials = is_poly(sel) ? count_monomials(sel) : 0;
     plan->block_rows = LA_BLOCK;
-    plan->blocks = req->pool.n / LA_BLOCK + 1;
-    plan->passes = is_poly(req) ? 4 : 3;
-    plan->memory = size_add(plan->memory, plan_memory(req, plan->batch, monomials));
+    plan->blocks = sel->pool.n / LA_BLOCK + 1;
+    plan->passes = is_poly(sel) ? 4 : 3;
+    plan->memory = size_add(plan->memory, plan_memory(sel, plan->batch, monomials));
 }
 
 static const scant_option options[] = {

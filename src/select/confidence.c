@@ -9,8 +9,8 @@ static void score(const scan_block *block, double *out) {
     for (size_t i = 0; i < block->count; i++) out[i] = 1 - block->probs.stat[i].top;
 }
 
-static scant_status confidence_select(select_req *req) {
-    return select_scan(req, SELECT_TOP, score);
+static scant_status confidence_select(scant_selection *sel) {
+    return select_scan(sel, SELECT_TOP, score);
 }
 
 const scant_strategy select_strategy_confidence = {

@@ -21,7 +21,7 @@ enum {
 /* ---- the row nearest the mean -------------------------------------------------- */
 
 typedef struct centre_job {
-    const select_req *req;
+    const scant_selection *sel;
     const la_rows *h;
     size_t part;  /* rows per part */
     double *sums; /* SUMS x d */
@@ -66,7 +66,7 @@ static scant_status nearest_in_part(void *arg, size_t part, unsigned worker,
         bool open[BLOCK];
         const void *rows = block_at(job, part, first, worker, &count);
         k->sqdist_to(rows, count, job->h->d, job->mean, d2);
-        select_pool_mask(&job->req->pool, first, count, open);
+        select_pool_mask(&job->sel->pool, first, count, open);
         for (size_t i = 0; i < count; i++)
             if (open[i] && d2[i] < job->best[part])
                 job->best[part] = d2[i], job->row[part] = first + i;
@@ -74,20 +74,20 @@ static scant_status nearest_in_part(void *arg, size_t part, unsigned worker,
     return SCANT_OK;
 }
 
-static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *row,
+static scant_status nearest_to_mean(scant_selection *sel, const la_rows *h, size_t *row,
                                     double *d2) {
-    centre_job job = {.req = req, .h = h, .part = (h->n + SUMS - 1) / SUMS};
+    centre_job job = {.sel = sel, .h = h, .part = (h->n + SUMS - 1) / SUMS};
     size_t parts = (h->n + job.part - 1) / job.part;
     job.room_size = la_rows_scratch(h, BLOCK);
-    job.sums = TRY_ZERO(req->arena, double, size_mul(parts, h->d));
-    job.mean = TRY_ZERO(req->arena, double, h->d);
+    job.sums = TRY_ZERO(sel->arena, double, size_mul(parts, h->d));
+    job.mean = TRY_ZERO(sel->arena, double, h->d);
     job.room =
-        TRY_NEW(req->arena, unsigned char, size_mul(req->ctx->threads, job.room_size));
-    TRY(scant__parfor(req->ctx, "averaging", parts, sum_part, &job));
+        TRY_NEW(sel->arena, unsigned char, size_mul(sel->ctx->threads, job.room_size));
+    TRY(scant__parfor(sel->ctx, "averaging", parts, sum_part, &job));
     for (size_t p = 0; p < parts; p++)
         for (size_t k = 0; k < h->d; k++) job.mean[k] += job.sums[p * h->d + k];
     for (size_t k = 0; k < h->d; k++) job.mean[k] /= (double)h->n;
-    TRY(scant__parfor(req->ctx, "finding the middle", parts, nearest_in_part, &job));
+    TRY(scant__parfor(sel->ctx, "finding the middle", parts, nearest_in_part, &job));
     *d2 = INFINITY;
     for (size_t p = 0; p < parts; p++)
         if (job.best[p] < *d2) *d2 = job.best[p], *row = job.row[p];
@@ -96,35 +96,35 @@ static scant_status nearest_to_mean(select_req *req, const la_rows *h, size_t *r
 
 /* ---- the strategy -------------------------------------------------------------- */
 
-static void coreset_plan(const select_req *req, scant_plan *plan) {
-    size_t d = req->pool.d, threads = req->ctx->threads;
+static void coreset_plan(const scant_selection *sel, scant_plan *plan) {
+    size_t d = sel->pool.d, threads = sel->ctx->threads;
     plan->memory += plan->batch * (sizeof(size_t) + sizeof(double));
     plan->memory += (SUMS + 1 + threads * BLOCK) * d * sizeof(double);
-    select_grow_plan(req, plan->batch + req->pool.labelled, plan);
-    if (!req->pool.labelled) plan->passes += 2;
+    select_grow_plan(sel, plan->batch + sel->pool.labelled, plan);
+    if (!sel->pool.labelled) plan->passes += 2;
 }
 
 static void add(void *self, size_t row) { la_growset_add(self, row); }
 
-static scant_status coreset_select(select_req *req) {
+static scant_status coreset_select(scant_selection *sel) {
     select_grow grow;
-    TRY(select_grow_init(req, req->pool.labelled + req->batch, 0, &grow));
-    select_grow_exclude(req, &grow);
-    if (req->pool.labelled) {
-        select_pool_visit(&req->pool, select_pool_labelled, true, add, &grow.set);
+    TRY(select_grow_init(sel, sel->pool.labelled + sel->batch, 0, &grow));
+    select_grow_exclude(sel, &grow);
+    if (sel->pool.labelled) {
+        select_pool_visit(&sel->pool, select_pool_labelled, true, add, &grow.set);
     } else {
         size_t row = 0;
         double d2 = 0;
-        TRY(nearest_to_mean(req, &grow.h, &row, &d2));
+        TRY(nearest_to_mean(sel, &grow.h, &row, &d2));
         la_growset_add(&grow.set, row);
-        select_pick(req, row, 1, sqrt(d2) / grow.scale);
+        select_pick(sel, row, 1, sqrt(d2) / grow.scale);
     }
-    size_t want = req->batch - req->count, got;
-    size_t *rows = TRY_NEW(req->arena, size_t, want + 1);
-    double *d2 = TRY_NEW(req->arena, double, want + 1);
+    size_t want = sel->batch - sel->count, got;
+    size_t *rows = TRY_NEW(sel->arena, size_t, want + 1);
+    double *d2 = TRY_NEW(sel->arena, double, want + 1);
     TRY(la_growset_farthest(&grow.set, want, rows, d2, &got));
     for (size_t i = 0; i < got; i++)
-        select_pick(req, rows[i], 1, sqrt(d2[i]) / grow.scale);
+        select_pick(sel, rows[i], 1, sqrt(d2[i]) / grow.scale);
     return SCANT_OK;
 }
 

@@ -27,29 +27,29 @@
 /* Rows per group: the option, or a tenth of the batch, lowered to a divisor of the batch
  * that the pool can fill. The batch is the number asked for, even if the pool has fewer
  * rows. */
-static size_t group_size(const select_req *req) {
-    size_t group = req->asked / 10;
-    if (select_option_is_set(req, "group")) group = (size_t)select_option(req, "group");
-    group = size_max(1, size_min(group, size_min(req->asked, req->pool.available)));
-    while (req->asked % group) group--;
+static size_t group_size(const scant_selection *sel) {
+    size_t group = sel->asked / 10;
+    if (select_option_is_set(sel, "group")) group = (size_t)select_option(sel, "group");
+    group = size_max(1, size_min(group, size_min(sel->asked, sel->pool.available)));
+    while (sel->asked % group) group--;
     return group;
 }
 
-static scant_status settle_group(select_req *req, size_t *group) {
-    bool given = select_option_is_set(req, "group");
-    size_t asked = given ? (size_t)select_option(req, "group") : 0;
-    *group = group_size(req);
-    if (asked > req->pool.available)
-        scant__warn(req->ctx,
+static scant_status settle_group(scant_selection *sel, size_t *group) {
+    bool given = select_option_is_set(sel, "group");
+    size_t asked = given ? (size_t)select_option(sel, "group") : 0;
+    *group = group_size(sel);
+    if (asked > sel->pool.available)
+        scant__warn(sel->ctx,
                     "crc: a group of %zu rows is larger than the %zu available rows; the "
                     "group size is lowered to %zu",
-                    asked, req->pool.available, *group);
+                    asked, sel->pool.available, *group);
     else if (given && *group != asked)
-        scant__warn(req->ctx,
+        scant__warn(sel->ctx,
                     "crc: groups of %zu rows do not divide a batch of %zu; the group "
                     "size is lowered to %zu",
-                    asked, req->asked, *group);
-    return select_option_settle(req, "group", "%zu", *group);
+                    asked, sel->asked, *group);
+    return select_option_settle(sel, "group", "%zu", *group);
 }
 
 static int by_index(const void *a, const void *b) {
@@ -70,14 +70,14 @@ static size_t groups_memory(size_t available) {
 }
 
 /* Orders the available rows as strategy `random` would pick them. */
-static scant_status shuffle(select_req *req, groups *g) {
+static scant_status shuffle(scant_selection *sel, groups *g) {
     enum { POLL = 1 << 16 };
-    size_t available = req->pool.available;
-    const scant__rng rng = {req->seed, SCANT__RNG_SHUFFLE};
+    size_t available = sel->pool.available;
+    const scant__rng rng = {sel->seed, SCANT__RNG_SHUFFLE};
     la_topk top;
     la_topk_init(&top, g->list, available);
     for (size_t i = 0; i < available; i++) {
-        if (i % POLL == 0) TRY(scant__tick(req->ctx, "shuffling", i, available));
+        if (i % POLL == 0) TRY(scant__tick(sel->ctx, "shuffling", i, available));
         la_topk_offer(&top, scant__rng_unit(&rng, g->order[i]), g->order[i]);
     }
     la_topk_sort(&top);
@@ -85,14 +85,14 @@ static scant_status shuffle(select_req *req, groups *g) {
     return SCANT_OK;
 }
 
-static scant_status make_groups(select_req *req, size_t rows, groups *g) {
-    size_t available = req->pool.available;
+static scant_status make_groups(scant_selection *sel, size_t rows, groups *g) {
+    size_t available = sel->pool.available;
     la_topk top;
     *g = (groups){.count = available / rows, .rows = rows};
-    g->order = TRY_NEW(req->arena, size_t, available);
-    g->list = TRY_NEW(req->arena, la_scored, available);
-    select_pool_list_available(&req->pool, g->order);
-    TRY(shuffle(req, g));
+    g->order = TRY_NEW(sel->arena, size_t, available);
+    g->list = TRY_NEW(sel->arena, la_scored, available);
+    select_pool_list_available(&sel->pool, g->order);
+    TRY(shuffle(sel, g));
     la_topk_init(&top, g->list, g->count);
     for (size_t i = 0; i < g->count; i++) {
         size_t *first = g->order + i * rows;
@@ -115,36 +115,36 @@ static void get_group(const void *self, size_t set, unsigned worker, size_t *pla
 
 /* ---- the strategy ------------------------------------------------------------------ */
 
-static void crc_plan(const select_req *req, scant_plan *plan) {
-    size_t available = req->pool.available, rows = group_size(req);
-    size_t want = req->batch / rows;
+static void crc_plan(const scant_selection *sel, scant_plan *plan) {
+    size_t available = sel->pool.available, rows = group_size(sel);
+    size_t want = sel->batch / rows;
     plan->memory = size_add(plan->memory, groups_memory(available));
     plan->memory =
         size_add(plan->memory, scant__alloc_cost(want * sizeof(la_found)) + 1024);
-    select_lambda_plan(req, rows, available / rows, want, plan);
+    select_lambda_plan(sel, rows, available / rows, want, plan);
 }
 
 /* If the batch exceeds the pool, there are too few groups: all are picked, followed by
  * the remaining rows in random order. */
-static scant_status crc_select(select_req *req) {
+static scant_status crc_select(scant_selection *sel) {
     size_t rows = 1, count;
     select_lambda s;
     groups g;
-    TRY(settle_group(req, &rows));
-    size_t want = req->batch / rows;
-    la_found *found = TRY_NEW(req->arena, la_found, want);
-    TRY(make_groups(req, rows, &g));
-    TRY(select_lambda_start(req, g.order, rows, g.count, &s));
+    TRY(settle_group(sel, &rows));
+    size_t want = sel->batch / rows;
+    la_found *found = TRY_NEW(sel->arena, la_found, want);
+    TRY(make_groups(sel, rows, &g));
+    TRY(select_lambda_start(sel, g.order, rows, g.count, &s));
     la_sets sets = {.count = g.count, .get = get_group, .self = &g};
     TRY(la_lambda_best(s.engine, &sets, want, -1, "weighing groups", found, &count));
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < rows; k++)
-            select_pick(req, g.order[group_start(&g, found[i].set) + k], 1,
+            select_pick(sel, g.order[group_start(&g, found[i].set) + k], 1,
                         select_lambda_value(&s, found[i].lambda));
-    for (size_t i = g.count * rows; req->count < req->batch; i++)
-        select_pick(req, g.order[i], 1, 0);
-    select_figure(req, "groups", (double)g.count);
-    select_lambda_figures(req, &s, found[0].lambda, "group");
+    for (size_t i = g.count * rows; sel->count < sel->batch; i++)
+        select_pick(sel, g.order[i], 1, 0);
+    select_figure(sel, "groups", (double)g.count);
+    select_lambda_figures(sel, &s, found[0].lambda, "group");
     return SCANT_OK;
 }
 

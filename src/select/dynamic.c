@@ -41,8 +41,8 @@ typedef struct dynamic {
     double scale; /* factor of the gradients */
 } dynamic;
 
-static scant_status choose_inputs(select_req *req, unsigned given, unsigned *needs) {
-    const scant_strategy_info *info = &req->strategy->info;
+static scant_status choose_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
+    const scant_strategy_info *info = &sel->strategy->info;
     *needs = given & SCANT_GRADIENTS ? info->or_needs : info->needs;
     if (given & SCANT_SLOPES) *needs = SCANT_SLOPES;
     return SCANT_OK;
@@ -59,17 +59,17 @@ static size_t work_memory(const la_view *v, unsigned threads) {
 }
 
 /* Sets the expected type and scale of gradients, before they are read. */
-static void serve(const select_req *req, dynamic *d) {
-    const select_pool *pool = &req->pool;
+static void serve(const scant_selection *sel, dynamic *d) {
+    const select_pool *pool = &sel->pool;
     if (pool->gradients) d->as_features = select_gradients_as_features(pool);
     select_features_guess(pool->gradients ? &d->as_features : pool, false, &d->features);
 }
 
 /* Sets the views, once type and scale of the features are known. */
-static void look(const select_req *req, dynamic *d) {
-    const select_pool *pool = &req->pool;
+static void look(const scant_selection *sel, dynamic *d) {
+    const select_pool *pool = &sel->pool;
     bool last_layer = !pool->gradients;
-    double bias = last_layer ? select_option(req, "bias") : 0;
+    double bias = last_layer ? select_option(sel, "bias") : 0;
     bias = select_features_constant(&d->features, bias);
     d->scale = d->features.scale;
     select_feature_rows(&d->features, &d->h);
@@ -81,16 +81,16 @@ static void look(const select_req *req, dynamic *d) {
     d->labelled.m = pool->labelled;
 }
 
-static void dynamic_plan(const select_req *req, scant_plan *plan) {
-    if (req->pool.slopes) {
-        select_scan_plan(req, plan);
+static void dynamic_plan(const scant_selection *sel, scant_plan *plan) {
+    if (sel->pool.slopes) {
+        select_scan_plan(sel, plan);
         return;
     }
-    const select_pool *pool = &req->pool;
-    unsigned threads = req->ctx->threads;
+    const select_pool *pool = &sel->pool;
+    unsigned threads = sel->ctx->threads;
     dynamic d = {0};
-    serve(req, &d);
-    look(req, &d);
+    serve(sel, &d);
+    look(sel, &d);
     d.h.base = NULL, d.h.type = LA_F64; /* in the worst case rows are copied */
     enum { BLOCKS = 8, OVERHEAD = 256 };
     size_t check = select_features_memory(d.features.pool, threads);
@@ -106,29 +106,29 @@ static void dynamic_plan(const select_req *req, scant_plan *plan) {
     plan->passes = 3;
 }
 
-static scant_status check(select_req *req, dynamic *d) {
+static scant_status check(scant_selection *sel, dynamic *d) {
     const select_pool *pool = d->features.pool;
-    TRY(select_features_scan(req->arena, pool, false, &d->features));
-    return req->pool.probs ? select_probs_check(req->arena, &req->pool) : SCANT_OK;
+    TRY(select_features_scan(sel->arena, pool, false, &d->features));
+    return sel->pool.probs ? select_probs_check(sel->arena, &sel->pool) : SCANT_OK;
 }
 
-static scant_status reserve(select_req *req, dynamic *d) {
-    scant__arena *arena = req->arena;
-    size_t n = req->pool.n;
-    d->rows = TRY_NEW(arena, size_t, req->pool.labelled + 1);
+static scant_status reserve(scant_selection *sel, dynamic *d) {
+    scant__arena *arena = sel->arena;
+    size_t n = sel->pool.n;
+    d->rows = TRY_NEW(arena, size_t, sel->pool.labelled + 1);
     d->norm = TRY_NEW(arena, double, n);
     d->dot = TRY_ZERO(arena, double, n);
-    select_pool_list_labelled(&req->pool, d->rows);
-    look(req, d);
+    select_pool_list_labelled(&sel->pool, d->rows);
+    look(sel, d);
     d->sum = TRY_ZERO(arena, double, gradient_size(&d->all));
-    return la_work_init(&d->work, arena, work_memory(&d->all, req->ctx->threads));
+    return la_work_init(&d->work, arena, work_memory(&d->all, sel->ctx->threads));
 }
 
 /* Computes d->norm = |g_u|^2 and d->dot = <g_u, g_S> for all rows. */
-static scant_status measure(select_req *req, dynamic *d) {
+static scant_status measure(scant_selection *sel, dynamic *d) {
     d->work.phase = "measuring gradients";
     TRY(la_kron_norms(&d->all, d->norm, &d->work));
-    if (!req->pool.labelled) return SCANT_OK;
+    if (!sel->pool.labelled) return SCANT_OK;
     d->work.phase = "summing labelled gradients";
     if (d->labelled.a)
         TRY(la_kron_sum(&d->labelled, NULL, d->sum, &d->work));
@@ -142,16 +142,16 @@ static double worth(double gamma, double norm, double dot) {
     return isinf(gamma) ? dot : norm + gamma * dot;
 }
 
-static scant_status pick(select_req *req, const dynamic *d) {
-    double gamma = select_option(req, "gamma"), square = d->scale * d->scale;
+static scant_status pick(scant_selection *sel, const dynamic *d) {
+    double gamma = select_option(sel, "gamma"), square = d->scale * d->scale;
     bool mask[SELECT_MASK];
     la_topk top;
-    la_scored *heap = TRY_NEW(req->arena, la_scored, req->batch);
-    la_topk_init(&top, heap, req->batch);
-    for (size_t first = 0; first < req->pool.n; first += SELECT_MASK) {
-        size_t rest = req->pool.n - first;
+    la_scored *heap = TRY_NEW(sel->arena, la_scored, sel->batch);
+    la_topk_init(&top, heap, sel->batch);
+    for (size_t first = 0; first < sel->pool.n; first += SELECT_MASK) {
+        size_t rest = sel->pool.n - first;
         size_t count = rest < SELECT_MASK ? rest : SELECT_MASK;
-        select_pool_mask(&req->pool, first, count, mask);
+        select_pool_mask(&sel->pool, first, count, mask);
         for (size_t i = 0; i < count; i++) {
             double score = worth(gamma, d->norm[first + i], d->dot[first + i]);
             if (mask[i]) la_topk_offer(&top, score, first + i);
@@ -159,14 +159,14 @@ static scant_status pick(select_req *req, const dynamic *d) {
     }
     la_topk_sort(&top);
     for (size_t i = 0; i < top.count; i++)
-        select_pick(req, top.items[i].index, 1, top.items[i].score / square);
+        select_pick(sel, top.items[i].index, 1, top.items[i].score / square);
     return SCANT_OK;
 }
 
 /* ---- slopes ---- */
 
 static void score_measured(const scan_block *block, double *out) {
-    double gamma = select_option(block->req, "gamma");
+    double gamma = select_option(block->sel, "gamma");
     const double *slopes = block->measured;
     for (size_t i = 0; i < block->count; i++, slopes += 2)
         out[i] = worth(gamma, slopes[0], slopes[1]);
@@ -184,29 +184,29 @@ static double measured_speed(const select_pool *pool) {
     return speed;
 }
 
-static scant_status select_by_slopes(select_req *req) {
-    TRY(select_scan(req, SELECT_TOP, score_measured));
-    select_figure(req, "speed", measured_speed(&req->pool));
+static scant_status select_by_slopes(scant_selection *sel) {
+    TRY(select_scan(sel, SELECT_TOP, score_measured));
+    select_figure(sel, "speed", measured_speed(&sel->pool));
     return SCANT_OK;
 }
 
 /* ---- the strategy ---- */
 
-static scant_status dynamic_select(select_req *req) {
+static scant_status dynamic_select(scant_selection *sel) {
     dynamic d = {0};
     double speed = 0;
-    if (isinf(select_option(req, "gamma")) && !req->pool.labelled)
-        scant__warn(req->ctx,
+    if (isinf(select_option(sel, "gamma")) && !sel->pool.labelled)
+        scant__warn(sel->ctx,
                     "dynamic: gamma = inf compares rows with the labelled ones, but no "
                     "row is labelled; the rows with the lowest indices are picked");
-    if (req->pool.slopes) return select_by_slopes(req);
-    serve(req, &d);
-    TRY(check(req, &d));
-    TRY(reserve(req, &d));
-    TRY(measure(req, &d));
+    if (sel->pool.slopes) return select_by_slopes(sel);
+    serve(sel, &d);
+    TRY(check(sel, &d));
+    TRY(reserve(sel, &d));
+    TRY(measure(sel, &d));
     for (size_t k = 0; k < gradient_size(&d.all); k++) speed += d.sum[k] * d.sum[k];
-    select_figure(req, "speed", speed / (d.scale * d.scale)); /* |g_S|^2 */
-    return pick(req, &d);
+    select_figure(sel, "speed", speed / (d.scale * d.scale)); /* |g_S|^2 */
+    return pick(sel, &d);
 }
 
 static const scant_option options[] = {

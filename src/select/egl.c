@@ -13,11 +13,11 @@
 #include "select/scan.h"
 
 static void score(const scan_block *block, double *out) {
-    const select_req *req = block->req;
+    const scant_selection *sel = block->sel;
     const select_probs_block *p = &block->probs;
-    double bias = select_option(req, "bias");
-    bool unit = select_option(req, "normalise") != 0;
-    la_kernels_for(p->type)->residual_length(p->rows, block->count, req->pool.c, p->stat,
+    double bias = select_option(sel, "bias");
+    bool unit = select_option(sel, "normalise") != 0;
+    la_kernels_for(p->type)->residual_length(p->rows, block->count, sel->pool.c, p->stat,
                                              out);
     for (size_t i = 0; i < block->count; i++) {
         double h = block->norm[i];
@@ -26,8 +26,8 @@ static void score(const scan_block *block, double *out) {
     }
 }
 
-static scant_status choose_inputs(select_req *req, unsigned given, unsigned *needs) {
-    *needs = given & SCANT_LENGTHS ? SCANT_LENGTHS : req->strategy->info.needs;
+static scant_status choose_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
+    *needs = given & SCANT_LENGTHS ? SCANT_LENGTHS : sel->strategy->info.needs;
     return SCANT_OK;
 }
 
@@ -35,8 +35,8 @@ static void score_measured(const scan_block *block, double *out) {
     memcpy(out, block->measured, block->count * sizeof *out);
 }
 
-static scant_status egl_select(select_req *req) {
-    return select_scan(req, SELECT_TOP, req->pool.lengths ? score_measured : score);
+static scant_status egl_select(scant_selection *sel) {
+    return select_scan(sel, SELECT_TOP, sel->pool.lengths ? score_measured : score);
 }
 
 static const scant_option options[] = {

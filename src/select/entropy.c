@@ -9,8 +9,8 @@ static void score(const scan_block *block, double *out) {
     for (size_t i = 0; i < block->count; i++) out[i] = block->probs.stat[i].entropy;
 }
 
-static scant_status entropy_select(select_req *req) {
-    return select_scan(req, SELECT_ENTROPY, score);
+static scant_status entropy_select(scant_selection *sel) {
+    return select_scan(sel, SELECT_ENTROPY, score);
 }
 
 const scant_strategy select_strategy_entropy = {

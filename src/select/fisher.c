@@ -38,14 +38,14 @@ void select_fisher_rows(const select_fisher *f, la_rows *out) {
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-static void shape(const select_req *req, select_fisher *f) {
+static void shape(const scant_selection *sel, select_fisher *f) {
     if (f->features.scale > 0x1p480) /* keep its square finite */
         f->features.scale = 0x1p480;
-    double bias = select_features_constant(&f->features, select_option(req, "bias"));
+    double bias = select_features_constant(&f->features, select_option(sel, "bias"));
     f->scale = f->features.scale;
     select_feature_rows(&f->features, &f->h);
     f->h.n = f->n;
-    if (f->n < req->pool.n) f->h.list = f->rows;
+    if (f->n < sel->pool.n) f->h.list = f->rows;
     select_fisher_rows(f, &f->a);
     f->all = (la_view){.h = &f->h, .a = &f->a, .bias = bias, .m = f->n};
 }
@@ -62,44 +62,44 @@ static size_t work_memory(const select_fisher *f, unsigned threads) {
 }
 
 /* Sets the largest possible sizes, before features are read. */
-static void guess(const select_req *req, size_t samples, select_fisher *f) {
+static void guess(const scant_selection *sel, size_t samples, select_fisher *f) {
     static size_t no_row;
-    *f = (select_fisher){.pool = &req->pool,
-                         .n = req->pool.available,
+    *f = (select_fisher){.pool = &sel->pool,
+                         .n = sel->pool.available,
                          .samples = samples,
                          .rows = &no_row};
-    select_features_guess(&req->pool, false, &f->features);
-    shape(req, f);
+    select_features_guess(&sel->pool, false, &f->features);
+    shape(sel, f);
     f->h.base = NULL, f->h.type = LA_F64;
 }
 
-size_t select_fisher_memory(const select_req *req, size_t samples) {
+size_t select_fisher_memory(const scant_selection *sel, size_t samples) {
     enum { SPARE = 4096 };
-    unsigned threads = req->ctx->threads;
+    unsigned threads = sel->ctx->threads;
     select_fisher f;
-    guess(req, samples, &f);
-    size_t row = size_mul(size_add(req->pool.c, 3), sizeof(double));
+    guess(sel, samples, &f);
+    size_t row = size_mul(size_add(sel->pool.c, 3), sizeof(double));
     size_t all = size_add(size_mul(f.n, row), work_memory(&f, threads));
-    return size_add(all, size_add(select_features_memory(&req->pool, threads), SPARE));
+    return size_add(all, size_add(select_features_memory(&sel->pool, threads), SPARE));
 }
 
-size_t select_fisher_width(const select_req *req, size_t samples) {
+size_t select_fisher_width(const scant_selection *sel, size_t samples) {
     select_fisher f;
-    guess(req, samples, &f);
+    guess(sel, samples, &f);
     return size_mul(la_view_width(&f.all), f.a.d);
 }
 
-scant_status select_fisher_open(const select_req *req, const size_t *rows, size_t samples,
-                                select_fisher *f) {
-    scant__arena *arena = req->arena;
+scant_status select_fisher_open(const scant_selection *sel, const size_t *rows,
+                                size_t samples, select_fisher *f) {
+    scant__arena *arena = sel->arena;
     *f = (select_fisher){
-        .pool = &req->pool, .n = req->pool.available, .samples = samples, .rows = rows};
-    TRY(select_features_scan(arena, &req->pool, false, &f->features));
-    shape(req, f);
-    f->mean = TRY_NEW(arena, double, size_mul(req->pool.c, f->n));
+        .pool = &sel->pool, .n = sel->pool.available, .samples = samples, .rows = rows};
+    TRY(select_features_scan(arena, &sel->pool, false, &f->features));
+    shape(sel, f);
+    f->mean = TRY_NEW(arena, double, size_mul(sel->pool.c, f->n));
     f->goal = TRY_ZERO(arena, double, size_mul(3, f->n));
     f->fit = f->goal + f->n, f->row = f->fit + f->n;
-    return la_work_init(&f->work, arena, work_memory(f, req->ctx->threads));
+    return la_work_init(&f->work, arena, work_memory(f, sel->ctx->threads));
 }
 
 /* ---- products --------------------------------------------------------------------- */

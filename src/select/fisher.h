@@ -34,13 +34,13 @@ typedef struct select_fisher {
 } select_fisher;
 
 /* Bytes that select_fisher_open() allocates. */
-size_t select_fisher_memory(const select_req *req, size_t samples);
+size_t select_fisher_memory(const scant_selection *sel, size_t samples);
 /* Numbers per row, with d+ = d + 1. */
-size_t select_fisher_width(const select_req *req, size_t samples);
+size_t select_fisher_width(const scant_selection *sel, size_t samples);
 /* Allocates memory; reads and checks features. The caller must fill in f->mean before any
  * other call, and *f must not move. */
-scant_status select_fisher_open(const select_req *req, const size_t *rows, size_t samples,
-                                select_fisher *f);
+scant_status select_fisher_open(const scant_selection *sel, const size_t *rows,
+                                size_t samples, select_fisher *f);
 /* out = the rows a_i by position; f needs pool, n, samples, rows and mean. */
 void select_fisher_rows(const select_fisher *f, la_rows *out);
 

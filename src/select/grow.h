@@ -18,11 +18,11 @@ typedef struct select_grow {
 } select_grow;
 
 /* Adds the memory of select_grow_init() for `centres` centres, and its pass. */
-void select_grow_plan(const select_req *req, size_t centres, scant_plan *plan);
-/* bias: the constant appended to h in Kronecker rows (if req->pool.probs is used). */
-scant_status select_grow_init(select_req *req, size_t centres, double bias,
+void select_grow_plan(const scant_selection *sel, size_t centres, scant_plan *plan);
+/* bias: the constant appended to h in Kronecker rows (if sel->pool.probs is used). */
+scant_status select_grow_init(scant_selection *sel, size_t centres, double bias,
                               select_grow *grow);
 /* Excludes every row that is not available. */
-void select_grow_exclude(const select_req *req, select_grow *grow);
+void select_grow_exclude(const scant_selection *sel, select_grow *grow);
 
 #endif

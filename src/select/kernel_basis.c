@@ -12,45 +12,45 @@ static size_t gram_bytes(size_t n) {
     return size_add(size_mul(size_mul(n, n), sizeof(double)), SPARE);
 }
 
-static scant_status build_whole(select_req *req, const la_kernel *kernel,
+static scant_status build_whole(scant_selection *sel, const la_kernel *kernel,
                                 const size_t *rows, size_t n, size_t most,
                                 la_basis *basis) {
-    AUTO(scant__arena_end) scant__arena gram = {.ctx = req->ctx};
-    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
+    AUTO(scant__arena_end) scant__arena gram = {.ctx = sel->ctx};
+    AUTO(scant__arena_end) scant__arena room = {.ctx = sel->ctx};
     double *k = TRY_NEW(&gram, double, size_mul(n, n));
     TRY(la_kernel_gram(kernel, rows, n, k, &room));
     scant__arena_end(&room);
-    return la_basis_of_gram(basis, req->arena, k, n, most);
+    return la_basis_of_gram(basis, sel->arena, k, n, most);
 }
 
-static scant_status build_near(select_kernel_basis *k, select_req *req,
+static scant_status build_near(select_kernel_basis *k, scant_selection *sel,
                                const la_kernel *kernel, const size_t *rows, size_t n,
                                size_t most, la_basis *basis) {
     k->landmarks = SELECT_KERNEL_LANDMARKS;
-    TRY(la_nystroem_build(&k->near, req->arena, kernel, rows, n, k->landmarks,
-                          req->seed));
+    TRY(la_nystroem_build(&k->near, sel->arena, kernel, rows, n, k->landmarks,
+                          sel->seed));
     if (k->near.rows.d == 0)
-        return scant__fail(req->ctx, SCANT_EINPUT,
+        return scant__fail(sel->ctx, SCANT_EINPUT,
                            "%s: all %zu landmarks of the kernel over %zu rows are rows "
                            "of zeros; leave such rows out (--candidates)",
-                           scant_array_name(req->pool.features), k->landmarks, n);
-    scant__warn(req->ctx,
+                           scant_array_name(sel->pool.features), k->landmarks, n);
+    scant__warn(sel->ctx,
                 "%s: the kernel over %zu rows is approximated by %zu random landmarks, "
                 "which explain %.4g%% of it",
-                req->strategy->info.name, n, k->landmarks, 100 * k->near.explained);
+                sel->strategy->info.name, n, k->landmarks, 100 * k->near.explained);
     k->view = (la_view){.h = &k->near.rows, .m = n};
-    return la_basis_build(basis, req->arena, &k->view, most);
+    return la_basis_build(basis, sel->arena, &k->view, most);
 }
 
-scant_status select_kernel_basis_build(select_kernel_basis *k, select_req *req,
+scant_status select_kernel_basis_build(select_kernel_basis *k, scant_selection *sel,
                                        const la_view *features, const size_t *rows,
                                        size_t n, size_t most, la_basis *basis) {
-    la_ntk ntk = {features, req->depth};
+    la_ntk ntk = {features, sel->depth};
     la_kernel kernel;
     *k = (select_kernel_basis){0};
     la_kernel_of_ntk(&ntk, &kernel);
-    if (is_whole(n)) return build_whole(req, &kernel, rows, n, most, basis);
-    return build_near(k, req, &kernel, rows, n, most, basis);
+    if (is_whole(n)) return build_whole(sel, &kernel, rows, n, most, basis);
+    return build_near(k, sel, &kernel, rows, n, most, basis);
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -66,10 +66,10 @@ size_t select_kernel_basis_memory_kept(size_t n, size_t most) {
     return size_add(kept, drawing);
 }
 
-size_t select_kernel_basis_memory(const select_req *req, const la_view *features,
+size_t select_kernel_basis_memory(const scant_selection *sel, const la_view *features,
                                   size_t n, size_t most) {
-    unsigned threads = req->ctx->threads;
-    la_ntk ntk = {features, req->depth};
+    unsigned threads = sel->ctx->threads;
+    la_ntk ntk = {features, sel->depth};
     la_kernel kernel;
     la_kernel_of_ntk(&ntk, &kernel);
     if (is_whole(n)) {

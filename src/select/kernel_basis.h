@@ -22,12 +22,12 @@ typedef struct select_kernel_basis {
 
 /* Builds the basis from a view's features at the n listed rows: row i of the basis is row
  * rows[i] of the view. k must outlive the basis and not move. */
-scant_status select_kernel_basis_build(select_kernel_basis *k, select_req *req,
+scant_status select_kernel_basis_build(select_kernel_basis *k, scant_selection *sel,
                                        const la_view *features, const size_t *rows,
                                        size_t n, size_t most, la_basis *basis);
 /* Peak memory of select_kernel_basis_build(), and the part that stays allocated, with the
  * state of la_bss. */
-size_t select_kernel_basis_memory(const select_req *req, const la_view *features,
+size_t select_kernel_basis_memory(const scant_selection *sel, const la_view *features,
                                   size_t n, size_t most);
 size_t select_kernel_basis_memory_kept(size_t n, size_t most);
 

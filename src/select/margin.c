@@ -10,8 +10,8 @@ static void score(const scan_block *block, double *out) {
     for (size_t i = 0; i < block->count; i++) out[i] = 1 - (stat[i].top - stat[i].second);
 }
 
-static scant_status margin_select(select_req *req) {
-    return select_scan(req, SELECT_TOP, score);
+static scant_status margin_select(scant_selection *sel) {
+    return select_scan(sel, SELECT_TOP, score);
 }
 
 const scant_strategy select_strategy_margin = {

@@ -77,7 +77,7 @@ static void get_batch(const void *self, size_t set, unsigned worker, size_t *pla
 /* ---- refining ---------------------------------------------------------------------- */
 
 typedef struct refiner {
-    select_req *req;
+    scant_selection *sel;
     const select_lambda *s;
     const batches *draws;
     uint64_t next;                /* the next unused random number */
@@ -116,7 +116,7 @@ static void list_others(refiner *r) {
 static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     la_lambda_task task = r->s->task;
     size_t n = task.n_base, count = 0;
-    AUTO(scant__arena_end) scant__arena arena = {.ctx = r->req->ctx};
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = r->sel->ctx};
     la_lambda *e;
     la_found found;
     memcpy(r->base, task.base, n * sizeof *r->base);
@@ -165,15 +165,15 @@ static scant_status refine_once(refiner *r, bool *done) {
     return SCANT_OK;
 }
 
-static size_t refine_memory(const select_req *req, size_t batch) {
+static size_t refine_memory(const scant_selection *sel, size_t batch) {
     enum { BLOCKS = 7, OVERHEAD = 256 };
-    size_t others = most_others(req->pool.available);
-    size_t numbers = 4 * batch + (req->pool.labelled + batch) + 2 * others;
+    size_t others = most_others(sel->pool.available);
+    size_t numbers = 4 * batch + (sel->pool.labelled + batch) + 2 * others;
     return numbers * sizeof(size_t) + BLOCKS * OVERHEAD;
 }
 
 static scant_status refiner_init(refiner *r, size_t *batch) {
-    scant__arena *arena = r->req->arena;
+    scant__arena *arena = r->sel->arena;
     size_t b = r->s->task.b, others = most_others(r->s->task.n_open);
     r->batch = batch;
     r->next_batch = scant__arena_alloc(arena, b, sizeof *r->next_batch);
@@ -194,7 +194,7 @@ static scant_status refine(refiner *r, size_t most, size_t *swaps) {
     while (more && *swaps < most) {
         TRY(refine_once(r, &more));
         *swaps += more;
-        TRY(scant__tick(r->req->ctx, REFINING, *swaps, most));
+        TRY(scant__tick(r->sel->ctx, REFINING, *swaps, most));
     }
     return SCANT_OK;
 }
@@ -202,63 +202,63 @@ static scant_status refine(refiner *r, size_t most, size_t *swaps) {
 /* ---- the strategy ------------------------------------------------------------------ */
 
 /* Number of batches: 1 if all available rows are the batch. */
-static size_t count_batches(const select_req *req) {
-    bool all = req->batch == req->pool.available;
-    return all ? 1 : (size_t)select_option(req, "candidates");
+static size_t count_batches(const scant_selection *sel) {
+    bool all = sel->batch == sel->pool.available;
+    return all ? 1 : (size_t)select_option(sel, "candidates");
 }
 
-static void npc_plan(const select_req *req, scant_plan *plan) {
-    const select_pool *pool = &req->pool;
+static void npc_plan(const scant_selection *sel, scant_plan *plan) {
+    const select_pool *pool = &sel->pool;
     size_t words = pool->available / 64 + 1;
     size_t own = scant__alloc_cost(pool->available * sizeof(size_t)) + 1024;
-    own += scant__alloc_cost(req->ctx->threads * words * sizeof(uint64_t));
-    own += scant__alloc_cost(req->batch * sizeof(size_t));
-    if (select_option(req, "refine") > 0) {
+    own += scant__alloc_cost(sel->ctx->threads * words * sizeof(uint64_t));
+    own += scant__alloc_cost(sel->batch * sizeof(size_t));
+    if (select_option(sel, "refine") > 0) {
         size_t others = most_others(pool->available);
-        own = size_add(own, refine_memory(req, req->batch));
-        own = size_add(own, select_lambda_another(req, req->batch, others));
+        own = size_add(own, refine_memory(sel, sel->batch));
+        own = size_add(own, select_lambda_another(sel, sel->batch, others));
     }
     plan->memory = size_add(plan->memory, own);
-    select_lambda_plan(req, req->batch, count_batches(req), 1, plan);
+    select_lambda_plan(sel, sel->batch, count_batches(sel), 1, plan);
 }
 
-static scant_status refine_best(select_req *req, const select_lambda *s,
+static scant_status refine_best(scant_selection *sel, const select_lambda *s,
                                 const batches *draws, size_t **batch, double *lambda) {
-    size_t most = (size_t)select_option(req, "refine"), swaps = 0;
+    size_t most = (size_t)select_option(sel, "refine"), swaps = 0;
     double before = *lambda;
-    refiner r = {.req = req, .s = s, .draws = draws, .lambda = *lambda};
+    refiner r = {.sel = sel, .s = s, .draws = draws, .lambda = *lambda};
     r.next = (uint64_t)s->task.sets * s->task.b;
     TRY(refiner_init(&r, *batch));
     TRY(refine(&r, most, &swaps));
     *batch = r.batch;
     *lambda = r.lambda;
-    select_figure(req, "swaps", (double)swaps);
-    select_figure(req, "lambda_before", select_lambda_value(s, before));
+    select_figure(sel, "swaps", (double)swaps);
+    select_figure(sel, "lambda_before", select_lambda_value(s, before));
     return SCANT_OK;
 }
 
-static scant_status npc_select(select_req *req) {
-    size_t available = req->pool.available, sets = count_batches(req), count;
-    batches draws = {.rng = {req->seed, SCANT__RNG_BATCH},
+static scant_status npc_select(scant_selection *sel) {
+    size_t available = sel->pool.available, sets = count_batches(sel), count;
+    batches draws = {.rng = {sel->seed, SCANT__RNG_BATCH},
                      .available = available,
-                     .b = req->batch,
+                     .b = sel->batch,
                      .words = available / 64 + 1};
-    size_t *open = TRY_NEW(req->arena, size_t, available);
-    size_t *batch = TRY_NEW(req->arena, size_t, req->batch);
+    size_t *open = TRY_NEW(sel->arena, size_t, available);
+    size_t *batch = TRY_NEW(sel->arena, size_t, sel->batch);
     select_lambda s;
     la_found best;
-    draws.marks = TRY_ZERO(req->arena, uint64_t, req->ctx->threads * draws.words);
-    select_pool_list_available(&req->pool, open);
-    TRY(select_lambda_start(req, open, req->batch, sets, &s));
+    draws.marks = TRY_ZERO(sel->arena, uint64_t, sel->ctx->threads * draws.words);
+    select_pool_list_available(&sel->pool, open);
+    TRY(select_lambda_start(sel, open, sel->batch, sets, &s));
     la_sets all = {.count = sets, .get = get_batch, .self = &draws};
     TRY(la_lambda_best(s.engine, &all, 1, -1, WEIGHING, &best, &count));
     get_batch(&draws, best.set, 0, batch);
-    if (select_option(req, "refine") > 0)
-        TRY(refine_best(req, &s, &draws, &batch, &best.lambda));
+    if (select_option(sel, "refine") > 0)
+        TRY(refine_best(sel, &s, &draws, &batch, &best.lambda));
     double lambda = select_lambda_value(&s, best.lambda);
-    for (size_t i = 0; i < req->batch; i++) select_pick(req, open[batch[i]], 1, lambda);
-    select_figure(req, "lambda", lambda);
-    select_lambda_figures(req, &s, lambda, "batch that was drawn");
+    for (size_t i = 0; i < sel->batch; i++) select_pick(sel, open[batch[i]], 1, lambda);
+    select_figure(sel, "lambda", lambda);
+    select_lambda_figures(sel, &s, lambda, "batch that was drawn");
     return SCANT_OK;
 }
 

@@ -25,14 +25,14 @@ typedef struct select_lambda {
 
 /* Reads and checks the features, finds their rank, prepares for `sets` sets of b rows of
  * open (pool.available rows, in any order). *s must not move. */
-scant_status select_lambda_start(select_req *req, const size_t *open, size_t b,
+scant_status select_lambda_start(scant_selection *sel, const size_t *open, size_t b,
                                  size_t sets, select_lambda *s);
 /* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
-void select_lambda_plan(const select_req *req, size_t b, size_t sets, size_t want,
+void select_lambda_plan(const scant_selection *sel, size_t b, size_t sets, size_t want,
                         scant_plan *plan);
 /* Memory of a second engine with all labelled rows and `more` others as base, and `open`
  * sets of one row each. */
-size_t select_lambda_another(const select_req *req, size_t more, size_t open);
+size_t select_lambda_another(const scant_selection *sel, size_t more, size_t open);
 /* Converts a value of the engine to the units of the user's features. */
 static inline double select_lambda_value(const select_lambda *s, double lambda) {
     return lambda / s->features.scale / s->features.scale;
@@ -56,9 +56,9 @@ static inline double select_lambda_value(const select_lambda *s, double lambda) 
 
 /* Reports the figures; warns if the best lambda is 0. what: "batch" or "group", for the
  * warning. */
-void select_lambda_figures(select_req *req, const select_lambda *s, double best,
+void select_lambda_figures(scant_selection *sel, const select_lambda *s, double best,
                            const char *what);
 /* Fails if a pool with more columns than rows has too many rows for eigenvectors. */
-scant_status select_lambda_check(const select_req *req);
+scant_status select_lambda_check(const scant_selection *sel);
 
 #endif

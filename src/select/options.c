@@ -111,39 +111,39 @@ scant_status select_kernel_parse(scant_ctx *ctx, const scant_strategy *strategy,
 
 /* ---- option values of a call ------------------------------------------------------- */
 
-static select_value *value_of(const select_req *req, const char *key) {
-    const scant_strategy_info *info = &req->strategy->info;
+static select_value *value_of(const scant_selection *sel, const char *key) {
+    const scant_strategy_info *info = &sel->strategy->info;
     const scant_option *o = scant__option_find(info->options, info->n_options, key);
     assert(o);
-    return &req->values[o - info->options];
+    return &sel->values[o - info->options];
 }
 
-double select_option(const select_req *req, const char *key) {
-    return value_of(req, key)->number;
+double select_option(const scant_selection *sel, const char *key) {
+    return value_of(sel, key)->number;
 }
 
-double select_option_param(const select_req *req, const char *key) {
-    return value_of(req, key)->param;
+double select_option_param(const scant_selection *sel, const char *key) {
+    return value_of(sel, key)->param;
 }
 
-const char *select_option_text(const select_req *req, const char *key) {
-    return value_of(req, key)->text;
+const char *select_option_text(const scant_selection *sel, const char *key) {
+    return value_of(sel, key)->text;
 }
 
-bool select_option_is_set(const select_req *req, const char *key) {
-    return value_of(req, key)->text != NULL;
+bool select_option_is_set(const scant_selection *sel, const char *key) {
+    return value_of(sel, key)->text != NULL;
 }
 
-scant_status select_option_settle(select_req *req, const char *key, const char *fmt,
+scant_status select_option_settle(scant_selection *sel, const char *key, const char *fmt,
                                   ...) {
-    const scant_strategy_info *info = &req->strategy->info;
-    select_value *value = value_of(req, key);
+    const scant_strategy_info *info = &sel->strategy->info;
+    select_value *value = value_of(sel, key);
     char text[64];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    value->text = scant__arena_strdup(req->arena, text);
+    value->text = scant__arena_strdup(sel->arena, text);
     if (!value->text) return SCANT_ENOMEM;
-    return parse(req->ctx, info->name, &info->options[value - req->values], value);
+    return parse(sel->ctx, info->name, &info->options[value - sel->values], value);
 }

@@ -7,7 +7,9 @@
  */
 #include "select/scan.h"
 
-static scant_status random_select(select_req *req) { return select_fill(req, NULL, 0); }
+static scant_status random_select(scant_selection *sel) {
+    return select_fill(sel, NULL, 0);
+}
 
 const scant_strategy select_strategy_random = {
     .info = {.name = "random",

@@ -23,7 +23,7 @@ typedef struct worker_room {
 } worker_room;
 
 typedef struct scan_job {
-    select_req *req;
+    scant_selection *sel;
     select_measure measure;
     scan_score_fn score;
     const bool *taken;
@@ -48,38 +48,38 @@ static size_t row_room(const select_pool *pool) {
 }
 
 /* Bytes of a worker's buffers, with the overhead of each allocation. */
-static size_t room_size(const select_req *req, size_t rows, size_t batch) {
+static size_t room_size(const scant_selection *sel, size_t rows, size_t batch) {
     enum { BLOCKS = 8, OVERHEAD = 256 };
-    return rows * row_room(&req->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
+    return rows * row_room(&sel->pool) + batch * sizeof(la_scored) + BLOCKS * OVERHEAD;
 }
 
-void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
-                        scant_plan *plan) {
-    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = req->ctx->cap, all;
+void select_plan_blocks(const scant_selection *sel, size_t width, size_t worker,
+                        size_t row, scant_plan *plan) {
+    size_t rows = BLOCK_BYTES / (8 * (width + 1)) + 1, cap = sel->ctx->cap, all;
     rows = size_min(rows, BLOCK_ROWS);
-    while ((all = req->ctx->threads * (worker + rows * row)),
+    while ((all = sel->ctx->threads * (worker + rows * row)),
            rows > 1 && (plan->memory > cap || all > cap - plan->memory))
         rows /= 2;
     plan->block_rows = rows;
-    plan->blocks = (req->pool.n + rows - 1) / rows;
+    plan->blocks = (sel->pool.n + rows - 1) / rows;
     plan->memory = size_add(plan->memory, all);
     plan->passes = 1;
 }
 
-void select_scan_plan(const select_req *req, scant_plan *plan) {
-    const select_pool *pool = &req->pool;
+void select_scan_plan(const scant_selection *sel, scant_plan *plan) {
+    const select_pool *pool = &sel->pool;
     size_t width = (pool->probs || pool->samples ? pool->c : 0);
     width += (pool->features ? pool->d : 0) + select_measured_width(pool);
-    select_plan_blocks(req, width, room_size(req, 0, plan->batch), row_room(pool), plan);
+    select_plan_blocks(sel, width, room_size(sel, 0, plan->batch), row_room(pool), plan);
 }
 
-size_t select_fill_memory(const select_req *req, size_t batch) {
-    return req->ctx->threads * (room_size(req, 0, batch) + SELECT_MASK * sizeof(double));
+size_t select_fill_memory(const scant_selection *sel, size_t batch) {
+    return sel->ctx->threads * (room_size(sel, 0, batch) + SELECT_MASK * sizeof(double));
 }
 
-static scant_status room_init(scant__arena *arena, const select_req *req, size_t rows,
-                              size_t want, worker_room *room) {
-    const select_pool *pool = &req->pool;
+static scant_status room_init(scant__arena *arena, const scant_selection *sel,
+                              size_t rows, size_t want, worker_room *room) {
+    const select_pool *pool = &sel->pool;
     la_scored *heap = TRY_NEW(arena, la_scored, want);
     room->score = TRY_NEW(arena, double, rows);
     la_topk_init(&room->top, heap, want);
@@ -99,7 +99,7 @@ static scant_status room_init(scant__arena *arena, const select_req *req, size_t
 }
 
 static void offer(const scan_job *job, worker_room *room, size_t first, size_t count) {
-    const select_pool *pool = &job->req->pool;
+    const select_pool *pool = &job->sel->pool;
     bool mask[SELECT_MASK], all = pool->available == pool->n;
     if (!all) select_pool_mask(pool, first, count, mask);
     for (size_t i = 0; i < count; i++)
@@ -109,8 +109,8 @@ static void offer(const scan_job *job, worker_room *room, size_t first, size_t c
 
 static scant_status scan_rows(const scan_job *job, worker_room *room, size_t first,
                               size_t count, scant__fault *fault) {
-    const select_pool *pool = &job->req->pool;
-    scan_block block = {.req = job->req,
+    const select_pool *pool = &job->sel->pool;
+    scan_block block = {.sel = job->sel,
                         .first = first,
                         .count = count,
                         .norm = room->norm,
@@ -136,7 +136,7 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
 static scant_status scan_chunk(void *arg, size_t chunk, unsigned worker,
                                scant__fault *fault) {
     scan_job *job = arg;
-    size_t n = job->req->pool.n, end = (chunk + 1) * CHUNK * job->rows;
+    size_t n = job->sel->pool.n, end = (chunk + 1) * CHUNK * job->rows;
     end = end < n ? end : n;
     for (size_t first = chunk * CHUNK * job->rows; first < end; first += job->rows) {
         size_t count = end - first < job->rows ? end - first : job->rows;
@@ -146,47 +146,48 @@ static scant_status scan_chunk(void *arg, size_t chunk, unsigned worker,
 }
 
 static scant_status scan(scan_job *job, scant__arena *arena, size_t want) {
-    select_req *req = job->req;
-    unsigned threads = req->ctx->threads;
-    job->rows = req->plan.block_rows;
+    scant_selection *sel = job->sel;
+    unsigned threads = sel->ctx->threads;
+    job->rows = sel->plan.block_rows;
     job->rooms = TRY_ZERO(arena, worker_room, threads);
     for (unsigned i = 0; i < threads; i++)
-        TRY(room_init(arena, req, job->rows, want, &job->rooms[i]));
-    size_t blocks = (req->pool.n + job->rows - 1) / job->rows;
-    TRY(scant__parfor(req->ctx, "scoring", (blocks + CHUNK - 1) / CHUNK, scan_chunk,
+        TRY(room_init(arena, sel, job->rows, want, &job->rooms[i]));
+    size_t blocks = (sel->pool.n + job->rows - 1) / job->rows;
+    TRY(scant__parfor(sel->ctx, "scoring", (blocks + CHUNK - 1) / CHUNK, scan_chunk,
                       job));
     la_topk *top = &job->rooms[0].top;
     for (unsigned i = 1; i < threads; i++) la_topk_merge(top, &job->rooms[i].top);
     la_topk_sort(top);
     for (size_t i = 0; i < top->count; i++)
-        select_pick(req, top->items[i].index, 1, top->items[i].score);
+        select_pick(sel, top->items[i].index, 1, top->items[i].score);
     return SCANT_OK;
 }
 
-scant_status select_scan(select_req *req, select_measure measure, scan_score_fn score) {
-    scan_job job = {.req = req, .measure = measure, .score = score};
-    return scan(&job, req->arena, req->batch);
+scant_status select_scan(scant_selection *sel, select_measure measure,
+                         scan_score_fn score) {
+    scan_job job = {.sel = sel, .measure = measure, .score = score};
+    return scan(&job, sel->arena, sel->batch);
 }
 
 /* Scores rows by random keys: the rows with the largest keys are a uniform random subset
  * in random order, found in one pass whichever rows are left out. */
 static void random_keys(const scan_block *block, double *score) {
-    const scant__rng rng = {block->req->seed, SCANT__RNG_SHUFFLE};
+    const scant__rng rng = {block->sel->seed, SCANT__RNG_SHUFFLE};
     for (size_t i = 0; i < block->count; i++)
         score[i] = scant__rng_unit(&rng, block->first + i);
 }
 
-scant_status select_fill(select_req *req, const bool *taken, double score) {
+scant_status select_fill(scant_selection *sel, const bool *taken, double score) {
     select_pool whole =
-        req->pool; /* a copy without matrices, so that none is read again */
-    AUTO(scant__arena_end) scant__arena room = {.ctx = req->ctx};
-    scan_job job = {.req = req, .score = random_keys, .taken = taken};
-    size_t from = req->count;
-    req->pool.probs = req->pool.features = req->pool.samples = NULL;
-    req->pool.slopes = req->pool.lengths = NULL;
-    scant_status s = scan(&job, &room, req->batch - from);
-    req->pool = whole;
-    for (size_t i = from; s == SCANT_OK && i < req->count; i++)
-        req->picks[i].score = score;
+        sel->pool; /* a copy without matrices, so that none is read again */
+    AUTO(scant__arena_end) scant__arena room = {.ctx = sel->ctx};
+    scan_job job = {.sel = sel, .score = random_keys, .taken = taken};
+    size_t from = sel->count;
+    sel->pool.probs = sel->pool.features = sel->pool.samples = NULL;
+    sel->pool.slopes = sel->pool.lengths = NULL;
+    scant_status s = scan(&job, &room, sel->batch - from);
+    sel->pool = whole;
+    for (size_t i = from; s == SCANT_OK && i < sel->count; i++)
+        sel->picks[i].score = score;
     return s;
 }

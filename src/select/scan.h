@@ -9,7 +9,7 @@
 #include "select/strategy.h"
 
 typedef struct scan_block {
-    const select_req *req;
+    const scant_selection *sel;
     size_t first, count;
     /* Set only if the strategy needs them: */
     select_probs_block probs;
@@ -21,8 +21,9 @@ typedef struct scan_block {
 /* score[i] for rows first+i. Higher is picked earlier. */
 typedef void (*scan_score_fn)(const scan_block *block, double *score);
 
-void select_scan_plan(const select_req *req, scant_plan *plan);
+void select_scan_plan(const scant_selection *sel, scant_plan *plan);
 /* Picks the batch rows with the best scores; ties to the lowest index. */
-scant_status select_scan(select_req *req, select_measure measure, scan_score_fn score);
+scant_status select_scan(scant_selection *sel, select_measure measure,
+                         scan_score_fn score);
 
 #endif

@@ -14,31 +14,31 @@ enum {
     SPARE = 8 << 10       /* overhead of the allocator, all blocks together */
 };
 
-scant_status sparse_inputs(select_req *req, unsigned given, unsigned *needs) {
-    const scant_strategy_info *info = &req->strategy->info;
-    if (!select_option_is_set(req, "source")) {
+scant_status sparse_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
+    const scant_strategy_info *info = &sel->strategy->info;
+    if (!select_option_is_set(sel, "source")) {
         bool samples = (info->needs & ~given) && !(info->or_needs & ~given);
-        TRY(select_option_settle(req, "source", "%s", samples ? "samples" : "gradient"));
+        TRY(select_option_settle(sel, "source", "%s", samples ? "samples" : "gradient"));
     }
-    *needs = select_option(req, "source") == SAMPLES ? info->or_needs : info->needs;
+    *needs = select_option(sel, "source") == SAMPLES ? info->or_needs : info->needs;
     return SCANT_OK;
 }
 
-static bool is_posterior(const sparse *s) { return s->req->pool.samples != NULL; }
+static bool is_posterior(const sparse *s) { return s->sel->pool.samples != NULL; }
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
 /* Sets rows, views and sizes once type and scale of the features are known; allocates no
  * matrices. */
 static void shape(sparse *s, double *numbers) {
-    const select_pool *pool = &s->req->pool;
+    const select_pool *pool = &s->sel->pool;
     double bias = 0;
     if (is_posterior(s)) {
         s->h = (la_rows){.n = s->n, .d = pool->m, .type = LA_F64, .base = numbers};
     } else {
         if (s->features.scale > 0x1p480) /* keep its square finite */
             s->features.scale = 0x1p480;
-        bias = select_features_constant(&s->features, select_option(s->req, "bias"));
+        bias = select_features_constant(&s->features, select_option(s->sel, "bias"));
         s->scale = s->features.scale;
         select_feature_rows(&s->features, &s->h);
         s->h.n = s->n, s->h.list = s->rows;
@@ -54,7 +54,7 @@ static size_t doubles(size_t rows, size_t width) {
 }
 
 static size_t work_memory(const sparse *s) {
-    unsigned threads = s->req->ctx->threads;
+    unsigned threads = s->sel->ctx->threads;
     size_t gradient = la_kron_gradient_memory(&s->all, threads);
     size_t dots = la_kron_dots_memory(&s->all, threads);
     size_t sum = la_kron_sum_memory(&s->all, threads);
@@ -66,13 +66,13 @@ static size_t work_memory(const sparse *s) {
 
 /* Number of rows that a worker measures at a time, and bytes for them. */
 static size_t read_rows(const sparse *s) {
-    const select_pool *pool = &s->req->pool;
+    const select_pool *pool = &s->sel->pool;
     if (!is_posterior(s)) return READ;
     return READ_BYTES / doubles(pool->m, pool->c) + 1;
 }
 
 static size_t read_room(const sparse *s) {
-    const select_pool *pool = &s->req->pool;
+    const select_pool *pool = &s->sel->pool;
     size_t rows = read_rows(s);
     size_t mean = s->ranked ? doubles(is_posterior(s) ? 1 : rows, s->width) : 0;
     if (is_posterior(s))
@@ -83,8 +83,8 @@ static size_t read_room(const sparse *s) {
 }
 
 static size_t open_memory(const sparse *s) {
-    const select_pool *pool = &s->req->pool;
-    unsigned threads = s->req->ctx->threads;
+    const select_pool *pool = &s->sel->pool;
+    unsigned threads = s->sel->ctx->threads;
     size_t list = s->n < pool->n ? s->n * sizeof(size_t) : 0;
     size_t matrix = s->ranked ? 0 : doubles(s->n, s->width);
     size_t vectors = size_add(doubles(s->n, 2), doubles(s->ranked ? 0 : s->size, 2));
@@ -98,28 +98,29 @@ static size_t open_memory(const sparse *s) {
     return size_add(all, size_add(check, SPARE));
 }
 
-static void begin(const select_req *req, sparse_needs needs, sparse *s) {
-    *s = (sparse){.req = req,
+static void begin(const scant_selection *sel, sparse_needs needs, sparse *s) {
+    *s = (sparse){.sel = sel,
                   .needs = needs,
-                  .n = req->pool.available,
-                  .b = req->batch,
-                  .width = req->pool.samples ? req->pool.m : req->pool.c,
-                  .ranked = sparse_is_ranked(req),
+                  .n = sel->pool.available,
+                  .b = sel->batch,
+                  .width = sel->pool.samples ? sel->pool.m : sel->pool.c,
+                  .ranked = sparse_is_ranked(sel),
                   .scale = 1};
 }
 
-void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s) {
+void sparse_plan(const scant_selection *sel, sparse_needs needs, scant_plan *plan,
+                 sparse *s) {
     static size_t no_row;
     static double no_number;
-    begin(req, needs, s);
-    if (s->n < req->pool.n) s->rows = &no_row;
-    if (req->pool.features) select_features_guess(&req->pool, false, &s->features);
+    begin(sel, needs, s);
+    if (s->n < sel->pool.n) s->rows = &no_row;
+    if (sel->pool.features) select_features_guess(&sel->pool, false, &s->features);
     shape(s, &no_number);
     if (!is_posterior(s)) /* in the worst case rows are copied */
         s->h.base = NULL, s->h.type = LA_F64;
     plan->memory = size_add(plan->memory, open_memory(s));
     plan->block_rows = LA_BLOCK;
-    plan->blocks = (req->pool.n + LA_BLOCK - 1) / LA_BLOCK;
+    plan->blocks = (sel->pool.n + LA_BLOCK - 1) / LA_BLOCK;
     plan->passes = 3; /* checks, measures, the sum of all */
 }
 
@@ -210,7 +211,7 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
     (void)fault;
     const measure *m = arg;
     sparse *s = m->s;
-    const select_pool *pool = &s->req->pool;
+    const select_pool *pool = &s->sel->pool;
     size_t rows = read_rows(s), each = pool->m * pool->c, first = block * rows;
     size_t end = first + rows < s->n ? first + rows : s->n;
     double *p = (double *)(void *)(m->room + worker * m->room_size);
@@ -235,8 +236,8 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
 /* Warns if the expected gradients, which choose the batch, are zero or nearly so. */
 static void warn_if_blind(const sparse *s) {
     static const double NEAR = 1e-3;
-    const select_pool *pool = &s->req->pool;
-    scant_ctx *ctx = s->req->ctx;
+    const select_pool *pool = &s->sel->pool;
+    scant_ctx *ctx = s->sel->ctx;
     const char *then = s->alpha > 0 ? "rows are ranked by their variance"
                                     : "all rows are alike: the first are picked";
     if (is_posterior(s)) {
@@ -264,8 +265,8 @@ static void warn_if_blind(const sparse *s) {
 }
 
 static scant_status allocate(sparse *s, double **numbers) {
-    const select_pool *pool = &s->req->pool;
-    scant__arena *arena = s->req->arena;
+    const select_pool *pool = &s->sel->pool;
+    scant__arena *arena = s->sel->arena;
     if (s->n < pool->n) {
         s->rows = TRY_NEW(arena, size_t, s->n);
         select_pool_list_available(pool, s->rows);
@@ -280,44 +281,44 @@ static scant_status allocate(sparse *s, double **numbers) {
 }
 
 static scant_status measure_all(sparse *s, double *numbers) {
-    const select_pool *pool = &s->req->pool;
+    const select_pool *pool = &s->sel->pool;
     measure m = {.s = s, .numbers = numbers, .room_size = (read_room(s) + 63) / 64 * 64};
     size_t rows = read_rows(s);
-    unsigned threads = s->req->ctx->threads;
+    unsigned threads = s->sel->ctx->threads;
     if (!is_posterior(s)) {
         select_prob_rows(pool, SELECT_PROBS, &m.probs);
         select_prob_rows(pool, SELECT_CALIBRATED, &m.calibrated);
         m.probs.list = m.calibrated.list = s->rows;
     }
-    m.room = TRY_NEW(s->req->arena, unsigned char, size_mul(threads, m.room_size));
-    m.apart = TRY_ZERO(s->req->arena, double, threads);
-    TRY(scant__parfor(s->req->ctx, "measuring rows", (s->n + rows - 1) / rows,
+    m.room = TRY_NEW(s->sel->arena, unsigned char, size_mul(threads, m.room_size));
+    m.apart = TRY_ZERO(s->sel->arena, double, threads);
+    TRY(scant__parfor(s->sel->ctx, "measuring rows", (s->n + rows - 1) / rows,
                       is_posterior(s) ? measure_samples : measure_gradients, &m));
     for (unsigned i = 0; i < threads; i++) s->apart = fmax(s->apart, m.apart[i]);
     return SCANT_OK;
 }
 
-scant_status sparse_check(const select_req *req) {
-    return select_temperature_check(req->ctx, &req->pool);
+scant_status sparse_check(const scant_selection *sel) {
+    return select_temperature_check(sel->ctx, &sel->pool);
 }
 
-scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s) {
+scant_status sparse_open(scant_selection *sel, sparse_needs needs, sparse *s) {
     double *numbers;
-    begin(req, needs, s);
-    TRY(select_probs_check(req->arena, &req->pool));
-    TRY(select_temperature_fit(req->arena, &req->pool));
+    begin(sel, needs, s);
+    TRY(select_probs_check(sel->arena, &sel->pool));
+    TRY(select_temperature_fit(sel->arena, &sel->pool));
     if (!is_posterior(s))
-        TRY(select_features_scan(req->arena, &req->pool, false, &s->features));
+        TRY(select_features_scan(sel->arena, &sel->pool, false, &s->features));
     TRY(allocate(s, &numbers));
     shape(s, numbers);
     TRY(measure_all(s, numbers));
     if (s->ranked) return SCANT_OK;
-    TRY(la_work_init(&s->work, req->arena, work_memory(s)));
-    s->v = TRY_NEW(req->arena, double, size_mul(s->size, 2));
+    TRY(la_work_init(&s->work, sel->arena, work_memory(s)));
+    s->v = TRY_NEW(sel->arena, double, size_mul(s->size, 2));
     s->image = s->v + s->size;
     s->alpha =
-        select_option(req, "terms") == SPARSE_FIT ? 0 : select_option(req, "alpha");
-    s->beta = select_option(req, "beta") * s->scale * s->scale;
+        select_option(sel, "terms") == SPARSE_FIT ? 0 : select_option(sel, "alpha");
+    s->beta = select_option(sel, "beta") * s->scale * s->scale;
     s->work.phase = "averaging";
     TRY(la_kron_sum(&s->all, NULL, s->v, &s->work));
     s->work.phase = NULL;
@@ -421,50 +422,50 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
 
 /* ---- figures; ranking by variance ------------------------------------------------- */
 
-static void figure_temperature(select_req *req) {
-    if (req->pool.calibrated && req->pool.temperature > 0)
-        select_figure(req, "temperature", req->pool.temperature);
+static void figure_temperature(scant_selection *sel) {
+    if (sel->pool.calibrated && sel->pool.temperature > 0)
+        select_figure(sel, "temperature", sel->pool.temperature);
 }
 
-static void figure_sigma(const sparse *s, select_req *req) {
+static void figure_sigma(const sparse *s, scant_selection *sel) {
     double most = s->variance[la_argmax(s->variance, s->n)];
-    select_figure(req, "sigma_max", sqrt(most) / s->scale);
+    select_figure(sel, "sigma_max", sqrt(most) / s->scale);
 }
 
-void sparse_figures(const sparse *s, select_req *req, double f1, double f2) {
+void sparse_figures(const sparse *s, scant_selection *sel, double f1, double f2) {
     double unit = s->scale * s->scale;
-    figure_temperature(req);
-    select_figure(req, "f", (f1 + f2) / unit);
-    select_figure(req, "f1", f1 / unit);
-    select_figure(req, "v2", sparse_inner(s, s->v, s->v) / unit);
-    figure_sigma(s, req);
+    figure_temperature(sel);
+    select_figure(sel, "f", (f1 + f2) / unit);
+    select_figure(sel, "f1", f1 / unit);
+    select_figure(sel, "v2", sparse_inner(s, s->v, s->v) / unit);
+    figure_sigma(s, sel);
 }
 
-bool sparse_is_ranked(const select_req *req) {
-    return select_option(req, "terms") == SPARSE_VARIANCE;
+bool sparse_is_ranked(const scant_selection *sel) {
+    return select_option(sel, "terms") == SPARSE_VARIANCE;
 }
 
-void sparse_rank_plan(const select_req *req, scant_plan *plan) {
+void sparse_rank_plan(const scant_selection *sel, scant_plan *plan) {
     sparse s;
-    sparse_plan(req, NULL, plan, &s);
+    sparse_plan(sel, NULL, plan, &s);
     plan->memory = size_add(plan->memory, s.b * sizeof(la_scored));
     plan->passes = 2; /* checks, measures */
 }
 
-scant_status sparse_rank(select_req *req) {
+scant_status sparse_rank(scant_selection *sel) {
     sparse s;
     la_topk top;
-    TRY(sparse_open(req, NULL, &s));
-    la_scored *heap = TRY_NEW(req->arena, la_scored, s.b);
+    TRY(sparse_open(sel, NULL, &s));
+    la_scored *heap = TRY_NEW(sel->arena, la_scored, s.b);
     la_topk_init(&top, heap, s.b);
     for (size_t j = 0; j < s.n; j++) la_topk_offer(&top, s.variance[j], j);
     la_topk_sort(&top);
     for (size_t i = 0; i < top.count; i++)
-        select_pick(req, sparse_row(&s, heap[i].index), 1, sqrt(heap[i].score) / s.scale);
+        select_pick(sel, sparse_row(&s, heap[i].index), 1, sqrt(heap[i].score) / s.scale);
     if (heap[0].score == 0)
-        scant__warn(req->ctx, "the variance of every row is 0; the rows with the lowest "
+        scant__warn(sel->ctx, "the variance of every row is 0; the rows with the lowest "
                               "indices are picked");
-    figure_temperature(req);
-    figure_sigma(&s, req);
+    figure_temperature(sel);
+    figure_sigma(&s, sel);
     return SCANT_OK;
 }

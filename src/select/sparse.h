@@ -34,7 +34,7 @@
 enum { SPARSE_BOTH, SPARSE_FIT, SPARSE_VARIANCE }; /* choices of option terms */
 
 typedef struct sparse {
-    const select_req *req;
+    const scant_selection *sel;
     size_t n, b;
     bool ranked;  /* terms=variance: neither gbar nor vectors are stored */
     size_t *rows; /* indices in the pool, by place; NULL: all rows */
@@ -90,12 +90,13 @@ typedef struct sparse {
 /* Memory that a strategy's own products need in the shared workspace; NULL: none. */
 typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
-scant_status sparse_inputs(select_req *req, unsigned given, unsigned *needs);
-scant_status sparse_check(const select_req *req);
+scant_status sparse_inputs(scant_selection *sel, unsigned given, unsigned *needs);
+scant_status sparse_check(const scant_selection *sel);
 /* Adds the memory and passes of sparse_open(). *s has sizes and views, but no numbers. */
-void sparse_plan(const select_req *req, sparse_needs needs, scant_plan *plan, sparse *s);
+void sparse_plan(const scant_selection *sel, sparse_needs needs, scant_plan *plan,
+                 sparse *s);
 /* Checks the evidence and sets up the problem. *s must not move. */
-scant_status sparse_open(select_req *req, sparse_needs needs, sparse *s);
+scant_status sparse_open(scant_selection *sel, sparse_needs needs, sparse *s);
 size_t sparse_row(const sparse *s, size_t place); /* index in the pool */
 
 /* r = Phi w - v, for w (n) that is 0 except at the listed places. */
@@ -124,9 +125,9 @@ scant_status sparse_clip(sparse *s, const size_t *places, size_t count, double *
                          double *r);
 
 /* Plan and selection with terms=variance. Ties go to the lowest row. */
-bool sparse_is_ranked(const select_req *req);
-void sparse_rank_plan(const select_req *req, scant_plan *plan);
-scant_status sparse_rank(select_req *req);
+bool sparse_is_ranked(const scant_selection *sel);
+void sparse_rank_plan(const scant_selection *sel, scant_plan *plan);
+scant_status sparse_rank(scant_selection *sel);
 
 double sparse_inner(const sparse *s, const double *x, const double *y);
 
@@ -148,6 +149,6 @@ double sparse_posterior_row(double *p, size_t m, size_t c, double *mean, double 
     }
 
 /* Reports the figures. */
-void sparse_figures(const sparse *s, select_req *req, double f1, double f2);
+void sparse_figures(const sparse *s, scant_selection *sel, double f1, double f2);
 
 #endif

@@ -69,7 +69,7 @@ static scant_status pick_all(greedy *g) {
             double dot;
             TRY(la_lazy_argmax_find(&g->argmax, g->r, &place, &dot, &back));
             TRY(back ? back_by(g, back) : take(g, place, dot / (double)s->b));
-            TRY(scant__tick(s->req->ctx, "picking", g->count, s->b));
+            TRY(scant__tick(s->sel->ctx, "picking", g->count, s->b));
         }
         TRY(la_lazy_argmax_settle(&g->argmax, &back));
         TRY(back_by(g, back));
@@ -77,14 +77,14 @@ static scant_status pick_all(greedy *g) {
     return SCANT_OK;
 }
 
-static void greedy_plan(const select_req *req, scant_plan *plan) {
+static void greedy_plan(const scant_selection *sel, scant_plan *plan) {
     enum { SPARE = 2048 };
     sparse s;
-    if (sparse_is_ranked(req)) {
-        sparse_rank_plan(req, plan);
+    if (sparse_is_ranked(sel)) {
+        sparse_rank_plan(sel, plan);
         return;
     }
-    sparse_plan(req, la_lazy_argmax_work, plan, &s);
+    sparse_plan(sel, la_lazy_argmax_work, plan, &s);
     size_t batch = size_mul(s.b, (STATES + 2) * sizeof(double));
     size_t own = size_mul(size_add(s.n, s.size), sizeof(double));
     plan->memory = size_add(plan->memory, size_add(la_lazy_argmax_memory(&s.all), SPARE));
@@ -94,7 +94,7 @@ static void greedy_plan(const select_req *req, scant_plan *plan) {
 
 static scant_status reserve(greedy *g) {
     sparse *s = &g->s;
-    scant__arena *arena = s->req->arena;
+    scant__arena *arena = s->sel->arena;
     g->picks = TRY_NEW(arena, size_t, s->b);
     g->score = TRY_NEW(arena, double, size_mul(STATES + 1, s->b));
     g->w = TRY_ZERO(arena, double, s->n);
@@ -110,17 +110,17 @@ static scant_status reserve(greedy *g) {
     return la_lazy_argmax_init(&g->argmax, arena);
 }
 
-static scant_status greedy_select(select_req *req) {
-    greedy g = {.tau = select_option(req, "tau")};
+static scant_status greedy_select(scant_selection *sel) {
+    greedy g = {.tau = select_option(sel, "tau")};
     sparse *s = &g.s;
-    if (sparse_is_ranked(req)) return sparse_rank(req);
-    TRY(sparse_open(req, la_lazy_argmax_work, s));
+    if (sparse_is_ranked(sel)) return sparse_rank(sel);
+    TRY(sparse_open(sel, la_lazy_argmax_work, s));
     TRY(reserve(&g));
     TRY(pick_all(&g));
     for (size_t i = 0; i < g.count; i++)
-        select_pick(req, sparse_row(s, g.picks[i]), g.w[g.picks[i]],
+        select_pick(sel, sparse_row(s, g.picks[i]), g.w[g.picks[i]],
                     g.score[i] / (s->scale * s->scale));
-    sparse_figures(s, req, sparse_f1(s, g.picks, g.count, g.w, g.r),
+    sparse_figures(s, sel, sparse_f1(s, g.picks, g.count, g.w, g.r),
                    sparse_f2(s, g.picks, g.count, g.w));
     return SCANT_OK;
 }

@@ -83,8 +83,8 @@ typedef struct iht {
     kept now, best;
 } iht;
 
-static size_t iters_of(const select_req *req) {
-    return (size_t)select_option(req, "iters");
+static size_t iters_of(const scant_selection *sel) {
+    return (size_t)select_option(sel, "iters");
 }
 
 /* ---- step length ------------------------------------------------------------------ */
@@ -310,7 +310,7 @@ static void remember(iht *t, size_t iteration) {
     now->f1 = sparse_f1(s, t->places, t->count, t->w, t->rw);
     now->f2 = sparse_f2(s, t->places, t->count, t->w);
     for (size_t i = 0; i < t->count; i++) now->w[i] = t->w[t->places[i]];
-    if (select_option(s->req, "keep") == BEST && best->count &&
+    if (select_option(s->sel, "keep") == BEST && best->count &&
         !(now->f1 + now->f2 < best->f1 + best->f2))
         return;
     kept was = *best;
@@ -322,8 +322,8 @@ static void remember(iht *t, size_t iteration) {
 
 static scant_status iterate(iht *t, size_t *done) {
     sparse *s = &t->s;
-    size_t iters = iters_of(s->req);
-    double tol = select_option(s->req, "tol");
+    size_t iters = iters_of(s->sel);
+    double tol = select_option(s->sel, "tol");
     for (*done = 0; *done < iters;) {
         double moved, square = 0;
         TRY(descend(t, *done));
@@ -333,7 +333,7 @@ static scant_status iterate(iht *t, size_t *done) {
         TRY(sparse_clip(s, t->places, t->count, t->w, t->rw));
         remember(t, ++*done);
         TRY(momentum(t, &moved));
-        TRY(scant__tick(s->req->ctx, "iterating", *done, iters));
+        TRY(scant__tick(s->sel->ctx, "iterating", *done, iters));
         for (size_t i = 0; i < t->count; i++) square += t->now.w[i] * t->now.w[i];
         if (tol > 0 && sqrt(moved) <= tol * sqrt(square)) break;
     }
@@ -362,30 +362,30 @@ static size_t iht_memory(size_t n, size_t b, size_t size, size_t iters) {
     return size_add(all, most * sizeof(size_t) + SPARE);
 }
 
-static void iht_plan(const select_req *req, scant_plan *plan) {
+static void iht_plan(const scant_selection *sel, scant_plan *plan) {
     sparse s;
-    if (sparse_is_ranked(req)) {
-        sparse_rank_plan(req, plan);
+    if (sparse_is_ranked(sel)) {
+        sparse_rank_plan(sel, plan);
         return;
     }
-    sparse_plan(req, iht_needs, plan, &s);
-    plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(req)));
-    plan->passes += iters_of(req); /* an upper bound; usually far fewer */
+    sparse_plan(sel, iht_needs, plan, &s);
+    plan->memory = size_add(plan->memory, iht_memory(s.n, s.b, s.size, iters_of(sel)));
+    plan->passes += iters_of(sel); /* an upper bound; usually far fewer */
 }
 
 static scant_status reserve_columns(iht *t) {
     const sparse *s = &t->s;
     columns *c = &t->columns;
-    c->most = columns_most(s->n, s->size, iters_of(s->req));
+    c->most = columns_most(s->n, s->size, iters_of(s->sel));
     if (c->most == 0) return SCANT_OK;
-    c->place = TRY_NEW(s->req->arena, size_t, c->most);
-    c->k = TRY_NEW(s->req->arena, double, size_mul(c->most, s->size));
+    c->place = TRY_NEW(s->sel->arena, size_t, c->most);
+    c->k = TRY_NEW(s->sel->arena, double, size_mul(c->most, s->size));
     return SCANT_OK;
 }
 
 static scant_status reserve(iht *t) {
     sparse *s = &t->s;
-    scant__arena *arena = s->req->arena;
+    scant__arena *arena = s->sel->arena;
     size_t b = s->b;
     t->room = list_room(s->n, b);
     t->w = TRY_ZERO(arena, double, size_mul(5, s->n));
@@ -410,7 +410,7 @@ static scant_status reserve(iht *t) {
 }
 
 /* Hands over the picks by descending weight; equal weights in the operator's order. */
-static void hand_over(iht *t, select_req *req) {
+static void hand_over(iht *t, scant_selection *sel) {
     sparse *s = &t->s;
     const kept *k = &t->best;
     la_topk top;
@@ -419,22 +419,22 @@ static void hand_over(iht *t, select_req *req) {
     la_topk_sort(&top);
     for (size_t i = 0; i < top.count; i++) {
         double w = top.items[i].score;
-        select_pick(req, sparse_row(s, k->chosen[top.items[i].index].index), w, w);
+        select_pick(sel, sparse_row(s, k->chosen[top.items[i].index].index), w, w);
     }
 }
 
-static scant_status iht_select(select_req *req) {
-    iht t = {.printed = select_option(req, "prox") == PRINTED};
+static scant_status iht_select(scant_selection *sel) {
+    iht t = {.printed = select_option(sel, "prox") == PRINTED};
     size_t done;
-    if (sparse_is_ranked(req)) return sparse_rank(req);
-    TRY(sparse_open(req, iht_needs, &t.s));
+    if (sparse_is_ranked(sel)) return sparse_rank(sel);
+    TRY(sparse_open(sel, iht_needs, &t.s));
     TRY(reserve(&t));
     TRY(iterate(&t, &done));
-    sparse_figures(&t.s, req, t.best.f1, t.best.f2);
-    select_figure(req, "iterations", (double)done);
-    if (select_option(req, "keep") == BEST)
-        select_figure(req, "kept", (double)t.best.iteration);
-    hand_over(&t, req);
+    sparse_figures(&t.s, sel, t.best.f1, t.best.f2);
+    select_figure(sel, "iterations", (double)done);
+    if (select_option(sel, "keep") == BEST)
+        select_figure(sel, "kept", (double)t.best.iteration);
+    hand_over(&t, sel);
     return SCANT_OK;
 }
 

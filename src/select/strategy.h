@@ -15,9 +15,10 @@ typedef struct select_value { /* an option's value, in the order of the option t
     const char *text;         /* NULL: not set */
 } select_value;
 
-typedef struct select_req {
+/* A selection (scant.h) and what its strategy reads and fills in. */
+struct scant_selection {
     scant_ctx *ctx;
-    scant__arena *arena; /* for memory that is freed after the call */
+    scant__arena *arena; /* memory that lives as long as the selection; copies share it */
     const struct scant_strategy *strategy;
     select_pool pool;
     scant_plan plan; /* the strategy must keep to plan.block_rows */
@@ -38,7 +39,9 @@ typedef struct select_req {
     const char *state_name; /* name of the state's source, for messages */
     char *next_state;       /* state for the next call, in the arena; NULL: none */
     size_t next_state_size;
-} select_req;
+    bool has_run;
+    scant__arena memory; /* what arena points to */
+};
 
 enum { SELECT_INFO = 16 };
 
@@ -46,13 +49,13 @@ typedef struct scant_strategy {
     scant_strategy_info info;
     /* Optional. Chooses the inputs of a call, from its options and the given kinds; may
      * set options. Default: info.needs, or info.or_needs if only those are all given. */
-    scant_status (*inputs)(select_req *req, unsigned given, unsigned *needs);
+    scant_status (*inputs)(scant_selection *sel, unsigned given, unsigned *needs);
     /* Optional. Fails if options, shapes and labels do not fit; called before plan. */
-    scant_status (*check)(const select_req *req);
+    scant_status (*check)(const scant_selection *sel);
     /* Adds memory and passes to a plan that holds rows, batch and the memory used so far.
-     * Only the shapes of req->pool are known, and batch may still be clipped. */
-    void (*plan)(const select_req *req, scant_plan *plan);
-    scant_status (*select)(select_req *req);
+     * Only the shapes of sel->pool are known, and batch may still be clipped. */
+    void (*plan)(const scant_selection *sel, scant_plan *plan);
+    scant_status (*select)(scant_selection *sel);
 } scant_strategy;
 
 /* Members of a strategy's info, from its static tables. */
@@ -76,29 +79,30 @@ typedef struct scant_strategy {
     }
 
 /* The value of a strategy's option, and K of a choice "word:K". */
-double select_option(const select_req *req, const char *key);
-double select_option_param(const select_req *req, const char *key);
-const char *select_option_text(const select_req *req, const char *key); /* as given */
+double select_option(const scant_selection *sel, const char *key);
+double select_option_param(const scant_selection *sel, const char *key);
+const char *select_option_text(const scant_selection *sel,
+                               const char *key); /* as given */
 /* Whether an option without a default was given or set. */
-bool select_option_is_set(const select_req *req, const char *key);
+bool select_option_is_set(const scant_selection *sel, const char *key);
 /* Sets an option that has no default, from text. */
-scant_status select_option_settle(select_req *req, const char *key, const char *fmt, ...)
-    SCANT__PRINTF(3, 4);
+scant_status select_option_settle(scant_selection *sel, const char *key, const char *fmt,
+                                  ...) SCANT__PRINTF(3, 4);
 /* Fails if the plan exceeds the memory cap; the message names the memory needed. */
-scant_status select_check_plan(const select_req *req, const scant_plan *plan);
+scant_status select_check_plan(const scant_selection *sel, const scant_plan *plan);
 /* Plans one pass in blocks of rows. A block fits the cache at `width` doubles per row; it
  * is smaller if memory is short. Each thread needs `worker` bytes, and `row` bytes per
  * row of its block. */
-void select_plan_blocks(const select_req *req, size_t width, size_t worker, size_t row,
-                        scant_plan *plan);
-void select_pick(select_req *req, size_t index, double weight, double score);
+void select_plan_blocks(const scant_selection *sel, size_t width, size_t worker,
+                        size_t row, scant_plan *plan);
+void select_pick(scant_selection *sel, size_t index, double weight, double score);
 /* Reports a figure. name: static, and listed in the strategy's info. */
-void select_figure(select_req *req, const char *name, double value);
+void select_figure(scant_selection *sel, const char *name, double value);
 
 /* Fills the batch with available rows, drawn uniformly at random, with the given score.
  * taken: n flags of rows to leave out; NULL: none. */
-scant_status select_fill(select_req *req, const bool *taken, double score);
-size_t select_fill_memory(const select_req *req, size_t batch); /* bytes allocated */
+scant_status select_fill(scant_selection *sel, const bool *taken, double score);
+size_t select_fill_memory(const scant_selection *sel, size_t batch); /* bytes allocated */
 
 /* ---- all strategies (registry.c) --------------------------------------------------- */
 

@@ -108,9 +108,8 @@ static pool fixture(void) {
 /* A problem opened as a strategy does it. */
 typedef struct opened {
     call c;
-    scant__arena arena;
     settings set;
-    select_req req;
+    scant_selection sel;
     sparse s;
 } opened;
 
@@ -118,27 +117,26 @@ static void open_problem(opened *o, scant_ctx *ctx, const pool *p, size_t batch,
                          const char *options) {
     o->c = call_begin(ctx, p);
     settings_of(&o->set, options);
-    scant__arena_init(&o->arena, ctx);
-    o->req = (select_req){.ctx = ctx,
-                          .arena = &o->arena,
-                          .strategy = &select_strategy_sparse_greedy,
-                          .batch = batch};
-    const scant_strategy_info *info = &o->req.strategy->info;
-    o->req.used = p->m ? info->or_needs : info->needs;
-    assert_int_equal(select_options_resolve(&o->arena, o->req.strategy, o->set.all,
-                                            o->set.count, false, &o->req.values),
+    o->sel = (scant_selection){
+        .ctx = ctx, .strategy = &select_strategy_sparse_greedy, .batch = batch};
+    o->sel.arena = &o->sel.memory;
+    scant__arena_init(o->sel.arena, ctx);
+    const scant_strategy_info *info = &o->sel.strategy->info;
+    o->sel.used = p->m ? info->or_needs : info->needs;
+    assert_int_equal(select_options_resolve(o->sel.arena, o->sel.strategy, o->set.all,
+                                            o->set.count, false, &o->sel.values),
                      SCANT_OK);
     assert_int_equal(
-        select_pool_open(ctx, &o->c.e, o->req.used, "sparse-greedy", &o->req.pool),
+        select_pool_open(ctx, &o->c.e, o->sel.used, "sparse-greedy", &o->sel.pool),
         SCANT_OK);
-    assert_int_equal(select_pool_read(&o->arena, &o->req.pool), SCANT_OK);
-    o->req.batch = batch < o->req.pool.available ? batch : o->req.pool.available;
-    if (sparse_open(&o->req, NULL, &o->s) != SCANT_OK)
+    assert_int_equal(select_pool_read(o->sel.arena, &o->sel.pool), SCANT_OK);
+    o->sel.batch = batch < o->sel.pool.available ? batch : o->sel.pool.available;
+    if (sparse_open(&o->sel, NULL, &o->s) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
 }
 
 static void close_problem(opened *o) {
-    scant__arena_end(&o->arena);
+    scant__arena_end(o->sel.arena);
     call_end(&o->c);
 }
 
