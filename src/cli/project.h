@@ -7,7 +7,7 @@
 #define SCANT_CLI_PROJECT_H
 
 #include "cli/net.h"
-#include "core/project_json.h"
+#include "loop/project_json.h"
 #include "scant/project.h"
 
 /* Tables of flags, for a net_means (without the seed) and a scant_source. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/argmax.h"
-#include "core/project_json.h"
+#include "loop/project_json.h"
 #include "scant/project.h"
 #include "serve/assets.h"
 #include "serve/server.h"

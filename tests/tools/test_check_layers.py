@@ -85,9 +85,11 @@ class CheckLayers(unittest.TestCase):
         self.caught("cli/a.c", '#include "loop/loop.h"\n', 1, "public headers")
         self.caught("serve/a.c", '#include "cli/ui.h"\n', 1)
 
-    def test_the_program_sees_the_servers_door_alone(self):
-        self.fine("cli/a.c", '#include "serve/serve.h"\n')
+    def test_few_internal_headers_are_open_to_the_ways_in(self):
+        self.fine("cli/a.c", '#include "serve/serve.h"\n#include "loop/project_json.h"\n')
+        self.fine("serve/a.c", '#include "loop/project_json.h"\n')
         self.caught("cli/a.c", '#include "serve/routes.h"\n', 1, "public headers")
+        self.caught("store/a.c", '#include "loop/project_json.h"\n', 1, "below loop")
         self.caught("loop/a.c", '#include "serve/serve.h"\n', 1, "below serve")
 
     def test_threads_of_posix_are_of_two_layers(self):

@@ -3,8 +3,8 @@
  * The JSON members that the program and the server have in common, added to the object
  * that is open. Times differ: the program writes text, the server milliseconds.
  */
-#ifndef SCANT_CORE_PROJECT_JSON_H
-#define SCANT_CORE_PROJECT_JSON_H
+#ifndef SCANT_LOOP_PROJECT_JSON_H
+#define SCANT_LOOP_PROJECT_JSON_H
 
 #include "core/json.h"
 #include "scant/project.h"

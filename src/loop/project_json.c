@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/project_json.h"
+#include "loop/project_json.h"
 
 void scant__json_counts(scant__json *json, const scant_project_info *info) {
     JSON_MEMBERS(json, MEMBER("items", info->items), MEMBER("copies", info->copies),
