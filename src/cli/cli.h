@@ -74,7 +74,8 @@ char *cli_format(const char *format, ...) CLI_PRINTF(1, 2);
 #define CLI_JSON ((scant__json){.text = CLI_TEXT})
 void *cli_grow_bytes(void *block, size_t size); /* for CLI_TEXT */
 
-/* ---- text (text.c) ----------------------------------------------------------------- */
+/* ---- text (columns.c) -----------------------------------------------------------------
+ */
 
 enum { CLI_COLUMNS = 80 };
 
@@ -250,13 +251,14 @@ void cli_check_options(const cli_command *command, const scant_strategy_info *st
 const char *cli_strategy_name(size_t i);
 const char *cli_model_name(size_t i);
 
-/* Help pages (page.c). */
+/* Help pages (help_page.c). */
 void cli_page_program(scant__text *text);
 void cli_page_command(scant__text *text, const cli_command *command);
 void cli_print_page(const cli_call *call); /* prints the page of --help */
 void cli_page_strategy(scant__text *text, const scant_strategy_info *info);
 
-/* Writes lists of flags and strategies: as plain text (page.c) or as mdoc (man.c). */
+/* Writes lists of flags and strategies: as plain text (help_page.c) or as mdoc (man.c).
+ */
 typedef struct cli_pen {
     void (*fact)(scant__text *text, const char *name, const char *words);
     void (*list)(scant__text *text, const char *heading);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "scant/train.h"
 
 typedef struct compare_args {

@@ -6,7 +6,7 @@
 #ifndef SCANT_CLI_EMBED_H
 #define SCANT_CLI_EMBED_H
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 /* The output arrays of floats. */
 enum {

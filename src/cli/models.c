@@ -2,7 +2,7 @@
  *
  * `scant models [NAME]`: lists the networks that can be trained.
  */
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 typedef struct models_args {
     const char *format;

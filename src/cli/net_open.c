@@ -2,7 +2,7 @@
  *
  * Opens samples, and trained networks for them.
  */
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 /* ---- samples ----------------------------------------------------------------------- */
 

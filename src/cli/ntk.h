@@ -5,7 +5,7 @@
 #ifndef SCANT_CLI_NTK_H
 #define SCANT_CLI_NTK_H
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "scant/study.h"
 
 typedef struct ntk_args {

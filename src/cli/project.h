@@ -6,7 +6,7 @@
 #ifndef SCANT_CLI_PROJECT_H
 #define SCANT_CLI_PROJECT_H
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "loop/project_json.h"
 #include "scant/project.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "scant/train.h"
 
 typedef struct report_args {

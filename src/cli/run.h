@@ -5,7 +5,7 @@
 #ifndef SCANT_CLI_RUN_H
 #define SCANT_CLI_RUN_H
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "scant/train.h"
 
 typedef struct run_args {

@@ -6,7 +6,7 @@
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 /* The arrays, in the order of scant_inputs(). */
 typedef enum input {

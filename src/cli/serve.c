@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 #include "serve/serve.h"
 
 typedef struct serve_args {

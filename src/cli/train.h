@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 typedef struct train_args {
     net_args net;

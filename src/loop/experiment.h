@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An experiment file in memory: the table of keys (keys.c), values from a file and from
- * settings (experiment.c), strategies and their options (options.c).
+ * settings (experiment.c), strategies and their options (strategy_options.c).
  *
  * Every value is also kept as written, so that printing an experiment and reading it
  * again gives the same bytes.
@@ -125,7 +125,7 @@ size_t loop_members(const loop_settings *set); /* 1 if it is no ensemble */
 
 /* Fills in defaults and parses the texts into set (keys.c). */
 scant_status loop_parse(scant_experiment *e);
-/* Reads strategies, seeds and options (options.c). */
+/* Reads strategies, seeds and options (strategy_options.c). */
 scant_status loop_resolve(scant_experiment *e);
 /* The options of a strategy: its own, then the loop's if there is one. */
 size_t loop_option_count(const scant_strategy_info *info);

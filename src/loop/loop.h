@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The simulation of an experiment. samples.c opens the data and split.c splits it;
- * round_models.c trains a round's networks through learn.h, with the options of method.c
- * and bayes.c; choose.c picks from the evidence (evidence.h); theory.c computes a round's
- * theoretical figures; nets.c stores networks and state.c a run's state; round.c runs the
- * rounds of a run, run.c all runs side by side; folder.c writes the results folder.
+ * The simulation of an experiment. experiment_samples.c opens the data and split.c splits
+ * it; round_models.c trains a round's networks through learn.h, with the options of
+ * method.c and bayes.c; choose.c picks from the evidence (evidence.h); theory.c computes
+ * a round's theoretical figures; nets.c stores networks and run_state.c a run's state;
+ * round.c runs the rounds of a run, run.c all runs side by side; folder.c writes the
+ * results folder.
  *
  * Threads: runs share the samples and the experiment, which are read-only. Each run has
  * its own context, whose memory counts towards the caller's cap. Only the caller's thread
@@ -19,7 +20,7 @@
 #include "loop/learn.h"
 #include "scant/train.h"
 
-/* ---- samples.c ---- */
+/* ---- experiment_samples.c ---- */
 
 typedef struct loop_samples {
     scant_data *train, *test; /* the same data if test rows are held out of train */
@@ -51,7 +52,7 @@ scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
 /* Shuffles rows[0..n-1]. */
 void loop_shuffle(uint64_t seed, uint32_t purpose, size_t *rows, size_t n);
 
-/* ---- state.c ---- */
+/* ---- run_state.c ---- */
 
 typedef struct loop_point {
     size_t labels;

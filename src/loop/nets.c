@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run's networks on disk. The state (state.c) names the valid files. It is written
+ * A run's networks on disk. The state (run_state.c) names the valid files. It is written
  * after the files it names, and files that it no longer names are removed afterwards. So
  * the state always matches its files, whatever else is in the folder.
  *

@@ -59,7 +59,7 @@ void store_tx_end(store_tx *tx);
 typedef enum store_slot {
     STORE_LOOP,
     STORE_MAP,
-    STORE_OPENED, /* samples.c: the last array */
+    STORE_OPENED, /* source_rows.c: the last array */
     STORE_SLOTS
 } store_slot;
 void **store_attached(scant_project *project, store_slot slot,

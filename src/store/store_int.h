@@ -202,7 +202,7 @@ scant_status store_meta_number(scant_project *project, const char *key, int64_t 
 scant_status store_event_add(scant_project *project, const char *kind,
                              const scant__text *json);
 
-/* ---- samples.c ---- */
+/* ---- source_rows.c ---- */
 
 /* Opens an array of images, or returns the open one. Borrowed: it stays open until
  * another source is read. */
@@ -244,7 +244,7 @@ const char *store_class_near(scant_project *project, const char *name);
 scant_status store_item_find(scant_project *project, const char *id, bool *there,
                              size_t *item);
 
-/* ---- state.c, answer.c: within a transaction ---- */
+/* ---- derived.c, answer.c: within a transaction ---- */
 
 /* A new entry of the history; store_entry_add() also updates the derived tables. */
 typedef struct store_entry {

@@ -2,7 +2,7 @@
  *
  * The flags and checks that commands with a network share.
  */
-#include "cli/net.h"
+#include "cli/net_args.h"
 
 #include <math.h>
 

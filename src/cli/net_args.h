@@ -3,8 +3,8 @@
  * Arguments and steps that the commands with a network share: train, embed and ntk.
  * Errors end the program.
  */
-#ifndef SCANT_CLI_NET_H
-#define SCANT_CLI_NET_H
+#ifndef SCANT_CLI_NET_ARGS_H
+#define SCANT_CLI_NET_ARGS_H
 
 #include <string.h>
 
