@@ -74,8 +74,7 @@ char *cli_format(const char *format, ...) CLI_PRINTF(1, 2);
 #define CLI_JSON ((scant__json){.text = CLI_TEXT})
 void *cli_grow_bytes(void *block, size_t size); /* for CLI_TEXT */
 
-/* ---- text (columns.c) -----------------------------------------------------------------
- */
+/* ---- text in columns (columns.c) --------------------------------------------------- */
 
 enum { CLI_COLUMNS = 80 };
 
