@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ctx`, which all tests of a program use, of CTX_THREADS threads (2 unless defined
- * before this is included), with the setup and teardown of a group of tests.
+ * `ctx`, the context of all tests of a program, with setup and teardown of the test
+ * group. It has CTX_THREADS threads: 2 unless defined before this is included.
  */
 #ifndef SCANT_TESTS_CONTEXT_H
 #define SCANT_TESTS_CONTEXT_H

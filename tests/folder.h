@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A folder of the test's own, and files in it.
+ * A temporary folder for the test, and files in it.
  */
 #ifndef SCANT_TESTS_FOLDER_H
 #define SCANT_TESTS_FOLDER_H
@@ -14,8 +14,8 @@
 
 static char dir[256];
 
-/* In memory where there is such a place: some tests make ten thousand files,
- * or wait thousands of times for the disk. */
+/* In $TMPDIR or else in memory (/dev/shm): some tests make ten thousand files, or sync to
+ * the disk thousands of times. */
 static inline int make_dir(void **state) {
     const char *const places[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
     (void)state;
@@ -34,7 +34,7 @@ static inline int remove_dir(void **state) {
     return system(command);
 }
 
-/* The path of name in the test's directory. Sixteen can be in use at once. */
+/* The path of name in the test's folder. The last sixteen results stay valid. */
 static inline const char *path_of(const char *name) {
     static char paths[16][512];
     static int next;

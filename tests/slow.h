@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small dense matrices the plain way, for references: no BLAS, no LAPACK.
+ * Reference code for small dense matrices, without BLAS and LAPACK.
  */
 #ifndef SCANT_TESTS_SLOW_H
 #define SCANT_TESTS_SLOW_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* out (n, n) = a^-1 by Gauss and Jordan with pivots; a is spoilt. */
+/* out (n, n) = a^-1 by Gauss-Jordan elimination with pivoting; overwrites a. */
 static inline void slow_inverse(size_t n, long double *a, long double *out) {
     for (size_t i = 0; i < n * n; i++) out[i] = i % (n + 1) == 0;
     for (size_t c = 0; c < n; c++) {
@@ -36,7 +36,7 @@ static inline int slow_order(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* Eigenvalues of a symmetric matrix, ascending, by Jacobi's rotations; a is spoilt. */
+/* Eigenvalues of a symmetric matrix, ascending, by Jacobi rotations; overwrites a. */
 static inline void slow_eigenvalues(size_t n, double *a, double *values) {
     for (int sweep = 0; sweep < 60; sweep++)
         for (size_t p = 0; p < n; p++)
@@ -58,7 +58,7 @@ static inline void slow_eigenvalues(size_t n, double *a, double *values) {
     qsort(values, n, sizeof *values, slow_order);
 }
 
-/* Eigenvalues of s against g: of L^-1 s L^-T with g = L L^T; both are spoilt. */
+/* Eigenvalues x of s v = x g v: those of L^-1 s L^-T with g = L L^T; overwrites both. */
 static inline void slow_generalized(size_t n, double *s, double *g, double *values) {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -66,7 +66,7 @@ static inline void slow_generalized(size_t n, double *s, double *g, double *valu
             for (size_t k = 0; k < j; k++) x -= g[i * n + k] * g[j * n + k];
             g[i * n + j] = i == j ? sqrt(x) : x / g[j * n + j];
         }
-    for (int side = 0; side < 2; side++) { /* L^-1 s, turned over, and again */
+    for (int side = 0; side < 2; side++) { /* s = (L^-1 s)^T, twice */
         for (size_t c = 0; c < n; c++)
             for (size_t i = 0; i < n; i++) {
                 double x = s[i * n + c];

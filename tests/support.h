@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the unit tests share: contexts, an allocator that counts and can fail, numbers.
+ * Shared by the unit tests: contexts, a counting allocator that can fail, random numbers.
  */
 #ifndef SCANT_TESTS_SUPPORT_H
 #define SCANT_TESTS_SUPPORT_H
@@ -19,7 +19,7 @@
 
 typedef struct memory {
     size_t calls, live;
-    size_t fail_at; /* this call gets nothing; SIZE_MAX: none fails */
+    size_t fail_at; /* the call that fails, from 0; SIZE_MAX: none */
 } memory;
 
 static inline void *memory_allocate(void *user, size_t bytes) {
@@ -35,8 +35,8 @@ static inline void memory_release(void *user, void *block) {
     free(block);
 }
 
-/* Whether long tests are wanted: `make soak` asks for many random pools, sanitizers for a
- * few. */
+/* Whether to run long tests. `make soak` sets SCANT_SOAK to many random pools, sanitizer
+ * runs to a few. */
 static inline int soaking(void) {
     const char *pools = getenv("SCANT_SOAK");
     return pools && atol(pools) > 1000;
@@ -59,19 +59,19 @@ static inline scant_ctx *ctx_counting(memory *m) {
     return ctx;
 }
 
-/* Numbers that a test can ask for by place: the same in every run. */
+/* Uniform random numbers by index, the same in every run. */
 static inline double unit_at(uint64_t seed, uint64_t index) {
     return scant__rng_unit(&(scant__rng){seed, 1000}, index);
 }
-/* Roughly normal: the sum of twelve units. */
+/* Roughly normal: the sum of twelve uniform numbers. */
 static inline double normal_at(uint64_t seed, uint64_t index) {
     double sum = -6;
     for (uint64_t i = 0; i < 12; i++) sum += unit_at(seed, 12 * index + i);
     return sum;
 }
 
-/* The largest chi-square that chance exceeds once in a million, by Wilson and Hilferty.
- */
+/* The chi-square that chance exceeds once in a million, as Wilson and Hilferty
+ * approximate it. */
 static inline double chi_square_limit(size_t freedom) {
     double k = (double)freedom, z = 4.7534, root = 2 / (9 * k);
     double cube = 1 - root + z * __builtin_sqrt(root);

@@ -4,8 +4,8 @@
 
 #include "scant/train.h"
 
-/* The defaults of a method and optimizer (NULL as in scant_train_defaults()), changed:
- * TRAIN_OPTS(NULL, "adam", with.epochs = 3, with.lr = 0.1). */
+/* The defaults of a method and optimizer (NULL as in scant_train_defaults()), with
+ * changes: TRAIN_OPTS(NULL, "adam", with.epochs = 3, with.lr = 0.1). */
 #define TRAIN_OPTS(method_, optimizer_, ...)                                             \
     __extension__({                                                                      \
         scant_train_opts with;                                                           \

@@ -6,7 +6,7 @@
 
 #include "core/argmax.h"
 
-static void the_first_of_the_largest_is_the_answer(void **state) {
+static void argmax_returns_the_first_of_the_largest(void **state) {
     (void)state;
     assert_int_equal(scant__argmax((const float[]){0.2f, 0.5f, 0.3f}, 3), 1);
     assert_int_equal(scant__argmax((const float[]){-3, -2, -1}, 3), 2);
@@ -16,7 +16,7 @@ static void the_first_of_the_largest_is_the_answer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_of_the_largest_is_the_answer),
+        cmocka_unit_test(argmax_returns_the_first_of_the_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

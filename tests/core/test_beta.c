@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The incomplete beta function by its closed forms, and the interval of a share by its
- * own, by printed tables and by what it promises.
+ * The incomplete beta function against closed forms; the interval of a share against
+ * closed forms, printed tables and its promised coverage.
  */
 #include "core/beta.h"
 
@@ -10,10 +10,10 @@
 #include "../support.h"
 
 static void assert_near(double a, double b, double within) {
-    if (!(fabs(a - b) <= within)) fail_msg("%.17g is not %.17g", a, b);
+    if (!(fabs(a - b) <= within)) fail_msg("%.17g, expected %.17g", a, b);
 }
 
-static void shares_have_their_closed_forms(void **state) {
+static void beta_share_matches_its_closed_forms(void **state) {
     (void)state;
     for (int i = 0; i <= 20; i++) {
         double x = i / 20.0;
@@ -34,12 +34,12 @@ static void a_quantile_has_its_share_below_it(void **state) {
         for (size_t j = 0; j < 6; j++)
             for (double p = 0.025; p < 1; p += 0.19) {
                 double x = scant__beta_quantile(shapes[i], shapes[j], p);
-                if (x > 1 - 1e-9) continue; /* 1 - x has lost its digits */
+                if (x > 1 - 1e-9) continue; /* 1 - x has too few digits left */
                 assert_near(scant__beta_share(shapes[i], shapes[j], x, 1 - x), p, 1e-8);
             }
 }
 
-static void none_and_all_have_their_closed_forms(void **state) {
+static void intervals_of_none_and_all_match_their_closed_forms(void **state) {
     (void)state;
     const size_t sizes[] = {1, 2, 10, 77, 1000, 100000};
     for (size_t i = 0; i < 6; i++) {
@@ -52,14 +52,14 @@ static void none_and_all_have_their_closed_forms(void **state) {
     }
 }
 
-static void nothing_seen_is_nothing_known(void **state) {
+static void without_data_the_interval_is_0_to_1(void **state) {
     (void)state;
     scant__interval i = scant__share_interval(0, 0, 0.95);
     assert_true(i.low == 0 && i.high == 1);
 }
 
-/* As printed in tables of exact binomial limits. */
-static void intervals_are_those_of_the_tables(void **state) {
+/* From printed tables of exact binomial limits. */
+static void intervals_match_printed_tables(void **state) {
     (void)state;
     static const struct {
         size_t k, n;
@@ -74,7 +74,7 @@ static void intervals_are_those_of_the_tables(void **state) {
     }
 }
 
-/* Sums the probabilities of all k whose interval has p in it: no sampling. */
+/* The exact coverage: sums the probabilities of all k whose interval contains p. */
 static double coverage(size_t n, double p) {
     double sum = 0, term = pow(1 - p, (double)n);
     for (size_t k = 0; k <= n; k++) {
@@ -85,7 +85,8 @@ static double coverage(size_t n, double p) {
     return sum;
 }
 
-static void the_interval_covers_every_probability_as_often_as_it_says(void **state) {
+static void
+the_interval_covers_every_probability_at_least_95_percent_of_the_time(void **state) {
     (void)state;
     const size_t sizes[] = {1, 5, 20, 88, 200};
     double least = 1;
@@ -95,17 +96,18 @@ static void the_interval_covers_every_probability_as_often_as_it_says(void **sta
             if (c < 0.95 - 1e-9) fail_msg("n %zu, p %g: %.6f", sizes[i], p, c);
             least = fmin(least, c);
         }
-    assert_true(least < 0.97); /* nor is it far wider than it must be */
+    assert_true(least < 0.97); /* not much wider than necessary either */
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_have_their_closed_forms),
+        cmocka_unit_test(beta_share_matches_its_closed_forms),
         cmocka_unit_test(a_quantile_has_its_share_below_it),
-        cmocka_unit_test(none_and_all_have_their_closed_forms),
-        cmocka_unit_test(nothing_seen_is_nothing_known),
-        cmocka_unit_test(intervals_are_those_of_the_tables),
-        cmocka_unit_test(the_interval_covers_every_probability_as_often_as_it_says),
+        cmocka_unit_test(intervals_of_none_and_all_match_their_closed_forms),
+        cmocka_unit_test(without_data_the_interval_is_0_to_1),
+        cmocka_unit_test(intervals_match_printed_tables),
+        cmocka_unit_test(
+            the_interval_covers_every_probability_at_least_95_percent_of_the_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void a_status_that_does_not_exist_still_has_a_name(void **state) {
     assert_non_null(scant_status_text((scant_status)-1));
 }
 
-static void the_library_is_as_old_as_its_header(void **state) {
+static void the_library_has_the_version_of_its_header(void **state) {
     (void)state;
     char expected[64];
     snprintf(expected, sizeof expected, "%d.%d.%d", SCANT_VERSION_MAJOR,
@@ -35,7 +35,7 @@ static void the_library_is_as_old_as_its_header(void **state) {
     assert_string_equal(scant_version(), expected);
 }
 
-static void a_process_of_one_core_has_one_thread(void **state) {
+static void a_process_limited_to_one_core_gets_one_thread(void **state) {
     (void)state;
     scant_ctx *ctx;
     cpu_set_t all, one;
@@ -63,7 +63,7 @@ static void defaults_come_from_the_machine(void **state) {
     scant_ctx_free(NULL);
 }
 
-static void options_are_taken(void **state) {
+static void options_override_the_defaults(void **state) {
     (void)state;
     scant_ctx *ctx;
     const scant_ctx_opts opts = {.threads = 3, .memory = 12345};
@@ -73,33 +73,36 @@ static void options_are_taken(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void *nothing(void *user, size_t bytes) {
+static void *allocate_nothing(void *user, size_t bytes) {
     (void)user, (void)bytes;
     return NULL;
 }
 
-static void ignore(void *user, void *block) { (void)user, (void)block; }
+static void release_nothing(void *user, void *block) { (void)user, (void)block; }
 
-static void half_an_allocator_is_refused(void **state) {
+static void allocate_without_release_is_refused_and_vice_versa(void **state) {
     (void)state;
     scant_ctx *ctx = (scant_ctx *)&ctx;
-    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.allocate = nothing}, &ctx),
-                     SCANT_EUSAGE);
+    assert_int_equal(
+        scant_ctx_create(&(scant_ctx_opts){.allocate = allocate_nothing}, &ctx),
+        SCANT_EUSAGE);
     assert_null(ctx);
-    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.release = ignore}, &ctx),
-                     SCANT_EUSAGE);
+    assert_int_equal(
+        scant_ctx_create(&(scant_ctx_opts){.release = release_nothing}, &ctx),
+        SCANT_EUSAGE);
     assert_null(ctx);
 }
 
-static void no_memory_for_the_context_itself(void **state) {
+static void create_fails_without_memory_for_the_context(void **state) {
     (void)state;
     scant_ctx *ctx = (scant_ctx *)&ctx;
-    const scant_ctx_opts opts = {.allocate = nothing, .release = ignore};
+    const scant_ctx_opts opts = {.allocate = allocate_nothing,
+                                 .release = release_nothing};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_ENOMEM);
     assert_null(ctx);
 }
 
-static void fail_keeps_the_sentence_and_hands_the_status_on(void **state) {
+static void fail_stores_the_message_and_returns_the_status(void **state) {
     (void)state;
     scant_ctx *a, *b;
     assert_int_equal(scant_ctx_create(NULL, &a), SCANT_OK);
@@ -107,14 +110,14 @@ static void fail_keeps_the_sentence_and_hands_the_status_on(void **state) {
     assert_int_equal(scant__fail(a, SCANT_EINPUT, "row %d of %s", 7, "p.npy"),
                      SCANT_EINPUT);
     assert_string_equal(scant_ctx_errmsg(a), "row 7 of p.npy");
-    assert_string_equal(scant_ctx_errmsg(b), ""); /* contexts do not meet */
+    assert_string_equal(scant_ctx_errmsg(b), ""); /* contexts share nothing */
     scant__fail(a, SCANT_EIO, "the last one counts");
     assert_string_equal(scant_ctx_errmsg(a), "the last one counts");
     scant_ctx_free(b);
     scant_ctx_free(a);
 }
 
-static void a_sentence_too_long_is_cut(void **state) {
+static void a_long_message_is_cut(void **state) {
     (void)state;
     char text[3 * SCANT__ERR_SIZE];
     memset(text, 'x', sizeof text);
@@ -127,56 +130,57 @@ static void a_sentence_too_long_is_cut(void **state) {
     scant_ctx_free(ctx);
 }
 
-typedef struct heard {
+typedef struct recorded {
     int logs, polls, reports;
     scant_log_level level;
     char text[128], phase[32];
     double fraction;
     int cancel;
-} heard;
+} recorded;
 
-static void hear_log(void *user, scant_log_level level, const char *text) {
-    heard *h = user;
+static void record_log(void *user, scant_log_level level, const char *text) {
+    recorded *h = user;
     h->logs++;
     h->level = level;
     snprintf(h->text, sizeof h->text, "%s", text);
 }
 
-static void hear_progress(void *user, const char *phase, double fraction) {
-    heard *h = user;
+static void record_progress(void *user, const char *phase, double fraction) {
+    recorded *h = user;
     h->reports++;
     h->fraction = fraction;
     snprintf(h->phase, sizeof h->phase, "%s", phase);
 }
 
-static int hear_cancel(void *user) {
-    heard *h = user;
+static int record_cancel(void *user) {
+    recorded *h = user;
     h->polls++;
     return h->cancel;
 }
 
 static void a_warning_reaches_the_log(void **state) {
     (void)state;
-    heard h = {0};
-    scant_ctx *ctx, *deaf;
+    recorded h = {0};
+    scant_ctx *ctx, *without_log;
     assert_int_equal(
-        scant_ctx_create(&(scant_ctx_opts){.user = &h, .log = hear_log}, &ctx), SCANT_OK);
-    assert_int_equal(scant_ctx_create(NULL, &deaf), SCANT_OK);
+        scant_ctx_create(&(scant_ctx_opts){.user = &h, .log = record_log}, &ctx),
+        SCANT_OK);
+    assert_int_equal(scant_ctx_create(NULL, &without_log), SCANT_OK);
     scant__warn(ctx, "only %d rows", 3);
-    scant__warn(deaf, "nobody listens");
+    scant__warn(without_log, "nobody listens");
     assert_int_equal(h.logs, 1);
     assert_int_equal(h.level, SCANT_LOG_WARNING);
     assert_string_equal(h.text, "only 3 rows");
-    assert_string_equal(scant_ctx_errmsg(ctx), ""); /* a warning is no error */
-    scant_ctx_free(deaf);
+    assert_string_equal(scant_ctx_errmsg(ctx), ""); /* a warning is not an error */
+    scant_ctx_free(without_log);
     scant_ctx_free(ctx);
 }
 
-static void tick_tells_progress_and_asks_for_cancel(void **state) {
+static void tick_reports_progress_and_polls_cancel(void **state) {
     (void)state;
-    heard h = {0};
+    recorded h = {0};
     const scant_ctx_opts opts = {
-        .user = &h, .progress = hear_progress, .cancel = hear_cancel};
+        .user = &h, .progress = record_progress, .cancel = record_cancel};
     scant_ctx *ctx;
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_int_equal(scant__tick(ctx, "reading", 1, 4), SCANT_OK);
@@ -185,7 +189,7 @@ static void tick_tells_progress_and_asks_for_cancel(void **state) {
     assert_int_equal(scant__tick(ctx, "reading", 0, 0), SCANT_OK);
     assert_true(h.fraction >= 0 && h.fraction <= 1); /* not 0/0 */
     assert_int_equal(scant__tick(ctx, NULL, 1, 4), SCANT_OK);
-    assert_int_equal(h.reports, 2); /* no phase: quiet, but it asks */
+    assert_int_equal(h.reports, 2); /* without a phase: no report, but a poll */
     assert_int_equal(h.polls, 3);
     h.cancel = 1;
     assert_int_equal(scant__tick(ctx, NULL, 1, 4), SCANT_ECANCELLED);
@@ -193,7 +197,7 @@ static void tick_tells_progress_and_asks_for_cancel(void **state) {
     scant_ctx_free(ctx);
 }
 
-static scant_status sum_of_tries(scant_status first, scant_status second, int *reached) {
+static scant_status try_both(scant_status first, scant_status second, int *reached) {
     *reached = 0;
     TRY(first);
     *reached = 1;
@@ -205,11 +209,11 @@ static scant_status sum_of_tries(scant_status first, scant_status second, int *r
 static void try_returns_the_first_failure(void **state) {
     (void)state;
     int reached;
-    assert_int_equal(sum_of_tries(SCANT_OK, SCANT_OK, &reached), SCANT_OK);
+    assert_int_equal(try_both(SCANT_OK, SCANT_OK, &reached), SCANT_OK);
     assert_int_equal(reached, 2);
-    assert_int_equal(sum_of_tries(SCANT_OK, SCANT_EIO, &reached), SCANT_EIO);
+    assert_int_equal(try_both(SCANT_OK, SCANT_EIO, &reached), SCANT_EIO);
     assert_int_equal(reached, 1);
-    assert_int_equal(sum_of_tries(SCANT_EINPUT, SCANT_EIO, &reached), SCANT_EINPUT);
+    assert_int_equal(try_both(SCANT_EINPUT, SCANT_EIO, &reached), SCANT_EINPUT);
     assert_int_equal(reached, 0);
 }
 
@@ -217,16 +221,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_name_and_text),
         cmocka_unit_test(a_status_that_does_not_exist_still_has_a_name),
-        cmocka_unit_test(the_library_is_as_old_as_its_header),
+        cmocka_unit_test(the_library_has_the_version_of_its_header),
         cmocka_unit_test(defaults_come_from_the_machine),
-        cmocka_unit_test(a_process_of_one_core_has_one_thread),
-        cmocka_unit_test(options_are_taken),
-        cmocka_unit_test(half_an_allocator_is_refused),
-        cmocka_unit_test(no_memory_for_the_context_itself),
-        cmocka_unit_test(fail_keeps_the_sentence_and_hands_the_status_on),
-        cmocka_unit_test(a_sentence_too_long_is_cut),
+        cmocka_unit_test(a_process_limited_to_one_core_gets_one_thread),
+        cmocka_unit_test(options_override_the_defaults),
+        cmocka_unit_test(allocate_without_release_is_refused_and_vice_versa),
+        cmocka_unit_test(create_fails_without_memory_for_the_context),
+        cmocka_unit_test(fail_stores_the_message_and_returns_the_status),
+        cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(a_warning_reaches_the_log),
-        cmocka_unit_test(tick_tells_progress_and_asks_for_cancel),
+        cmocka_unit_test(tick_reports_progress_and_polls_cancel),
         cmocka_unit_test(try_returns_the_first_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each job runs once, no two on one thread at a time, and its calls on the caller's
+ * Each job runs once, a worker runs one job at a time, and callbacks run on the caller's
  * thread.
  */
 #include <pthread.h>
@@ -16,8 +16,8 @@ enum { JOBS = 40, WORKERS = 3 };
 typedef struct bench {
     pthread_t caller;
     size_t done[JOBS];
-    size_t answered; /* by the caller's thread, so no lock */
-    bool elsewhere;  /* a call was run by another thread */
+    size_t called;  /* written by the caller's thread only, so no lock */
+    bool elsewhere; /* a callback ran on another thread */
     atomic_bool workers[WORKERS];
     atomic_bool clash;
     size_t stop_at;
@@ -29,11 +29,11 @@ typedef struct note {
     size_t job;
 } note;
 
-static void answer(void *arg) {
+static void on_call(void *arg) {
     note *n = arg;
     n->b->elsewhere |= !pthread_equal(pthread_self(), n->b->caller);
     n->b->done[n->job]++;
-    n->b->answered++;
+    n->b->called++;
 }
 
 static void job(scant__jobpool *pool, void *arg, size_t number, unsigned worker) {
@@ -41,7 +41,7 @@ static void job(scant__jobpool *pool, void *arg, size_t number, unsigned worker)
     if (worker >= WORKERS || atomic_exchange(&b->workers[worker], true))
         atomic_store(&b->clash, true);
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
-    scant__jobpool_call(pool, answer, &(note){b, number});
+    scant__jobpool_call(pool, on_call, &(note){b, number});
     if (number == b->stop_at) scant__jobpool_stop(pool);
     if (worker < WORKERS) atomic_store(&b->workers[worker], false);
 }
@@ -53,19 +53,19 @@ static void all_jobs_run_once_and_call_back_to_the_caller(void **state) {
         bench b = {.caller = pthread_self(), .stop_at = JOBS};
         assert_int_equal(scant__jobpool_run(ctx, JOBS, workers, job, &b), SCANT_OK);
         for (size_t i = 0; i < JOBS; i++) assert_int_equal(b.done[i], 1);
-        assert_int_equal(b.answered, JOBS);
+        assert_int_equal(b.called, JOBS);
         assert_false(b.elsewhere);
         assert_false(b.clash);
     }
     scant_ctx_free(ctx);
 }
 
-static void a_stopped_pool_begins_no_more_jobs(void **state) {
+static void a_stopped_pool_starts_no_more_jobs(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     bench b = {.caller = pthread_self(), .stop_at = 4};
     (void)state;
     assert_int_equal(scant__jobpool_run(ctx, JOBS, 1, job, &b), SCANT_OK);
-    assert_int_equal(b.answered, 5);
+    assert_int_equal(b.called, 5);
     scant_ctx_free(ctx);
 }
 
@@ -74,20 +74,20 @@ static int cancel(void *user) {
     return --b->cancel_after < 0;
 }
 
-static void wait_for_the_end(scant__jobpool *pool, void *arg, size_t number,
-                             unsigned worker) {
+static void wait_until_stopped(scant__jobpool *pool, void *arg, size_t number,
+                               unsigned worker) {
     (void)arg, (void)number, (void)worker;
     while (!scant__jobpool_stopped(pool))
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void cancelling_stops_it(void **state) {
+static void cancelling_stops_the_pool(void **state) {
     bench b = {.cancel_after = 2};
     scant_ctx *ctx;
     (void)state;
     scant_ctx_opts opts = {.threads = 1, .user = &b, .cancel = cancel};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-    assert_int_equal(scant__jobpool_run(ctx, 5, 2, wait_for_the_end, &b),
+    assert_int_equal(scant__jobpool_run(ctx, 5, 2, wait_until_stopped, &b),
                      SCANT_ECANCELLED);
     scant_ctx_free(ctx);
 }
@@ -95,8 +95,8 @@ static void cancelling_stops_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_jobs_run_once_and_call_back_to_the_caller),
-        cmocka_unit_test(a_stopped_pool_begins_no_more_jobs),
-        cmocka_unit_test(cancelling_stops_it),
+        cmocka_unit_test(a_stopped_pool_starts_no_more_jobs),
+        cmocka_unit_test(cancelling_stops_the_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

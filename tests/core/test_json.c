@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing JSON: another library reads it back, for any bytes in strings.
+ * Writing JSON: jansson reads it back, whatever bytes its strings have.
  */
 #include <math.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/json.h"
 
-static void what_is_written_reads_back(void **state) {
+static void written_json_reads_back(void **state) {
     (void)state;
     scant__json o = {0};
     scant__json_open(&o, NULL, '{');
@@ -60,7 +60,7 @@ static void malformed_utf8_is_replaced(void **state) {
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */
         {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-        {"\xe2\x82z", "\xef\xbf\xbdz"}, /* one for what could begin a character */
+        {"\xe2\x82z", "\xef\xbf\xbdz"}, /* one for a truncated character */
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         scant__text text = {0};
@@ -72,7 +72,7 @@ static void malformed_utf8_is_replaced(void **state) {
     }
 }
 
-static void is(scant__text *text, const char *expected) {
+static void assert_text(scant__text *text, const char *expected) {
     assert_string_equal(text->data, expected);
     scant__text_end(text);
 }
@@ -81,15 +81,15 @@ static void special_characters_are_escaped(void **state) {
     (void)state;
     scant__text text = {0};
     scant__text_json(&text, "\"\\/\b\f\n\r\t\x1f\x7f<");
-    is(&text, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u001f\\u007f<\"");
+    assert_text(&text, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u001f\\u007f<\"");
     scant__text_json_bytes(&text, "a\0b", 3);
-    is(&text, "\"a\\u0000b\"");
+    assert_text(&text, "\"a\\u0000b\"");
     scant__text_json_script(&text, "</script>&'\"");
-    is(&text, "\"\\u003c/script\\u003e\\u0026\\u0027\\\"\"");
+    assert_text(&text, "\"\\u003c/script\\u003e\\u0026\\u0027\\\"\"");
     scant__text_json(&text, "");
-    is(&text, "\"\"");
+    assert_text(&text, "\"\"");
     scant__text_json(&text, NULL);
-    is(&text, "null");
+    assert_text(&text, "null");
 }
 
 static void numbers_are_short(void **state) {
@@ -102,11 +102,11 @@ static void numbers_are_short(void **state) {
     scant__json_number(&o, NULL, 1e9);
     scant__json_number(&o, NULL, 0.1 + 0.2);
     scant__json_close(&o, ']');
-    is(&o.text, "[0.1,-0,123456789,1e+09,0.30000000000000004]");
+    assert_text(&o.text, "[0.1,-0,123456789,1e+09,0.30000000000000004]");
 }
 
-/* All first two bytes, with a third; jansson refuses malformed UTF-8. */
-static void any_bytes_make_json(void **state) {
+/* Every pair of first bytes, and a third; jansson refuses malformed UTF-8. */
+static void any_bytes_make_valid_json(void **state) {
     (void)state;
     for (unsigned i = 1; i < 65536; i++) {
         char text[] = {(char)(i & 255), (char)(i >> 8), (char)(i * 7 & 255), 0};
@@ -168,11 +168,11 @@ static void members_can_have_a_line_each(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_can_have_a_line_each),
-        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(written_json_reads_back),
         cmocka_unit_test(malformed_utf8_is_replaced),
         cmocka_unit_test(special_characters_are_escaped),
         cmocka_unit_test(numbers_are_short),
-        cmocka_unit_test(any_bytes_make_json),
+        cmocka_unit_test(any_bytes_make_valid_json),
         cmocka_unit_test(long_texts_grow),
         cmocka_unit_test(members_have_the_type_of_their_value),
     };

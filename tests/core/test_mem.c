@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory under the cap: what is counted, what is refused, what is given back.
+ * Memory under the cap: what is counted, refused and freed.
  */
 #include "core/mem.h"
 #include "core/parfor.h"
@@ -12,13 +12,13 @@ static scant_ctx *capped(size_t cap) {
     return ctx;
 }
 
-static void blocks_are_aligned_and_apart(void **state) {
+static void blocks_are_aligned_and_do_not_overlap(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     unsigned char *block[100];
     for (size_t i = 0; i < 100; i++) {
         block[i] = scant__alloc(ctx, i, 3);
-        assert_non_null(block[i]); /* no items is no failure */
+        assert_non_null(block[i]); /* 0 items is not a failure */
         assert_int_equal((uintptr_t)block[i] % 64, 0);
         memset(block[i], (int)i, 3 * i);
     }
@@ -29,7 +29,7 @@ static void blocks_are_aligned_and_apart(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void zalloc_is_zero_also_where_memory_is_used_again(void **state) {
+static void zalloc_zeroes_reused_memory(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     for (int turn = 0; turn < 10; turn++) {
@@ -56,14 +56,14 @@ static void the_cap_is_exact(void **state) {
     assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
     scant__free(ctx, b);
     assert_null(scant__alloc(ctx, SMALL + 1, 1));
-    b = scant__alloc(ctx, SMALL, 1); /* what was given back counts no more */
+    b = scant__alloc(ctx, SMALL, 1); /* freed memory no longer counts */
     assert_non_null(b);
     scant__free(ctx, a);
     scant__free(ctx, b);
     scant_ctx_free(ctx);
 }
 
-static void a_little_is_granted_under_any_cap(void **state) {
+static void a_minimum_is_granted_under_any_cap(void **state) {
     (void)state;
     scant_ctx *ctx = capped(1);
     const size_t all = SCANT__MEM_FLOOR - scant__alloc_cost(0);
@@ -109,14 +109,14 @@ static void sizes_that_overflow_are_refused(void **state) {
         assert_null(scant__arena_zalloc(&arena, sizes[i][0], sizes[i][1]));
         assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
     }
-    assert_int_equal(count.calls, calls); /* the allocator was not even asked */
+    assert_int_equal(count.calls, calls); /* the allocator was never called */
     assert_int_equal(scant_ctx_memory_peak(ctx), 0);
     assert_true(scant__alloc_cost(SIZE_MAX) == SIZE_MAX);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
 }
 
-static void checked_arithmetic_leaves_out_alone_on_overflow(void **state) {
+static void checked_arithmetic_does_not_change_out_on_overflow(void **state) {
     (void)state;
     size_t out = 42;
     assert_false(scant__mul(SIZE_MAX, 2, &out));
@@ -131,14 +131,14 @@ static void checked_arithmetic_leaves_out_alone_on_overflow(void **state) {
     assert_true(scant__mul(6, 7, &out) && out == 42);
 }
 
-static void an_arena_gives_all_back_and_can_start_again(void **state) {
+static void an_arena_frees_everything_and_can_be_reused(void **state) {
     (void)state;
     memory count;
     scant_ctx *ctx = ctx_counting(&count);
     const size_t before = count.live;
     scant__arena arena;
     scant__arena_init(&arena, ctx);
-    scant__arena_end(&arena); /* nothing in it */
+    scant__arena_end(&arena); /* empty */
     for (int turn = 0; turn < 3; turn++) {
         for (size_t i = 0; i < 20; i++) {
             unsigned char *block = scant__arena_alloc(&arena, i, 10);
@@ -161,7 +161,7 @@ static void an_arena_gives_all_back_and_can_start_again(void **state) {
     assert_int_equal(count.live, 0);
 }
 
-/* A piece of work with every kind of allocation, as library code does it. */
+/* Makes every kind of allocation, as library code does. */
 static scant_status work(scant_ctx *ctx) {
     scant_status s = SCANT_ENOMEM;
     scant__arena arena;
@@ -179,9 +179,10 @@ done:
     return s;
 }
 
-static void running_out_at_any_step_leaks_nothing_and_says_so(void **state) {
+static void
+running_out_of_memory_at_any_step_leaks_nothing_and_is_reported(void **state) {
     (void)state;
-    enum { STEPS = 6 }; /* the context and the five of work() */
+    enum { STEPS = 6 }; /* one for the context, five in work() */
     for (size_t step = 0; step <= STEPS; step++) {
         memory count = {.fail_at = step};
         const scant_ctx_opts opts = {
@@ -193,7 +194,7 @@ static void running_out_at_any_step_leaks_nothing_and_says_so(void **state) {
             assert_true(s == SCANT_OK || strlen(scant_ctx_errmsg(ctx)) > 0);
             assert_int_equal(count.live, 1); /* the context itself */
             count.fail_at = SIZE_MAX;
-            assert_int_equal(work(ctx), SCANT_OK); /* a failure breaks nothing */
+            assert_int_equal(work(ctx), SCANT_OK); /* the context still works */
             scant_ctx_free(ctx);
         }
         assert_int_equal(count.live, 0);
@@ -203,7 +204,7 @@ static void running_out_at_any_step_leaks_nothing_and_says_so(void **state) {
 
 static void a_refused_block_is_not_counted(void **state) {
     (void)state;
-    memory count = {.fail_at = 1}; /* the first is the context */
+    memory count = {.fail_at = 1}; /* call 0 is the context */
     const scant_ctx_opts opts = {.memory = scant__alloc_cost(1 << 20),
                                  .user = &count,
                                  .allocate = memory_allocate,
@@ -212,15 +213,15 @@ static void a_refused_block_is_not_counted(void **state) {
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     assert_null(scant__alloc(ctx, 1 << 20, 1));
     assert_int_equal(scant_ctx_memory_peak(ctx), 0);
-    void *block = scant__alloc(ctx, 1 << 20, 1); /* the whole cap is still there */
+    void *block = scant__alloc(ctx, 1 << 20, 1); /* the whole cap is still free */
     assert_non_null(block);
     scant__free(ctx, block);
     scant_ctx_free(ctx);
 }
 
-/* Blocks of workers: each is its own, and all are counted. */
-static scant_status take_and_give(void *arg, size_t block, unsigned worker,
-                                  scant__fault *fault) {
+/* No other worker writes to the blocks, and all of them are counted. */
+static scant_status allocate_and_free(void *arg, size_t block, unsigned worker,
+                                      scant__fault *fault) {
     scant_ctx *ctx = arg;
     unsigned char *held[8];
     (void)worker;
@@ -243,10 +244,10 @@ static scant_status take_and_give(void *arg, size_t block, unsigned worker,
 static void workers_may_allocate_at_the_same_time(void **state) {
     (void)state;
     memory count;
-    for (int own = 0; own < 2; own++) { /* the system's allocator, and the caller's */
+    for (int own = 0; own < 2; own++) { /* the system's allocator, then the caller's */
         scant_ctx *ctx = own ? ctx_counting(&count) : ctx_threads(4);
         ctx->threads = 4;
-        assert_int_equal(scant__parfor(ctx, NULL, 500, take_and_give, ctx), SCANT_OK);
+        assert_int_equal(scant__parfor(ctx, NULL, 500, allocate_and_free, ctx), SCANT_OK);
         assert_int_equal(ctx->used, 0);
         assert_true(scant_ctx_memory_peak(ctx) >= 8 * scant__alloc_cost(100) + 1000);
         scant_ctx_free(ctx);
@@ -254,7 +255,7 @@ static void workers_may_allocate_at_the_same_time(void **state) {
     }
 }
 
-static void a_worker_is_told_in_its_fault(void **state) {
+static void a_worker_gets_the_message_in_its_fault(void **state) {
     (void)state;
     scant__fault fault = {{0}};
     scant_ctx *ctx = capped(1 << 20);
@@ -271,8 +272,8 @@ static void a_worker_is_told_in_its_fault(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A context that works for another one: both caps hold, and who refuses says so. */
-static void what_another_pays_for_counts_there_too(void **state) {
+/* A context with a payer: both caps apply, and the message has the one exceeded. */
+static void a_payer_is_charged_too(void **state) {
     (void)state;
     scant__fault fault = {{0}};
     scant_ctx *payer = capped(1 << 20), *ctx = capped(1 << 30);
@@ -301,7 +302,7 @@ static scant_status push(scant_ctx *ctx, numbers *list, size_t count) {
     return SCANT_OK;
 }
 
-static void pushed_values_stay_and_a_refusal_changes_nothing(void **state) {
+static void pushed_values_survive_a_failed_push(void **state) {
     (void)state;
     scant_ctx *ctx = capped(1 << 20);
     numbers list = {0};
@@ -335,7 +336,7 @@ static scant_status use_all(scant_ctx *ctx, scant_status between, size_t *used) 
     return SCANT_OK;
 }
 
-static void scopes_end_their_variables_however_they_are_left(void **state) {
+static void variables_are_freed_however_their_scope_is_left(void **state) {
     (void)state;
     scant_ctx *ctx = capped(1 << 20);
     size_t used = 0;
@@ -351,20 +352,20 @@ static void scopes_end_their_variables_however_they_are_left(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pushed_values_stay_and_a_refusal_changes_nothing),
-        cmocka_unit_test(scopes_end_their_variables_however_they_are_left),
+        cmocka_unit_test(pushed_values_survive_a_failed_push),
+        cmocka_unit_test(variables_are_freed_however_their_scope_is_left),
         cmocka_unit_test(workers_may_allocate_at_the_same_time),
-        cmocka_unit_test(a_worker_is_told_in_its_fault),
-        cmocka_unit_test(what_another_pays_for_counts_there_too),
-        cmocka_unit_test(blocks_are_aligned_and_apart),
-        cmocka_unit_test(zalloc_is_zero_also_where_memory_is_used_again),
+        cmocka_unit_test(a_worker_gets_the_message_in_its_fault),
+        cmocka_unit_test(a_payer_is_charged_too),
+        cmocka_unit_test(blocks_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(zalloc_zeroes_reused_memory),
         cmocka_unit_test(the_cap_is_exact),
-        cmocka_unit_test(a_little_is_granted_under_any_cap),
+        cmocka_unit_test(a_minimum_is_granted_under_any_cap),
         cmocka_unit_test(the_peak_is_the_most_held_at_once),
         cmocka_unit_test(sizes_that_overflow_are_refused),
-        cmocka_unit_test(checked_arithmetic_leaves_out_alone_on_overflow),
-        cmocka_unit_test(an_arena_gives_all_back_and_can_start_again),
-        cmocka_unit_test(running_out_at_any_step_leaks_nothing_and_says_so),
+        cmocka_unit_test(checked_arithmetic_does_not_change_out_on_overflow),
+        cmocka_unit_test(an_arena_frees_everything_and_can_be_reused),
+        cmocka_unit_test(running_out_of_memory_at_any_step_leaks_nothing_and_is_reported),
         cmocka_unit_test(a_refused_block_is_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void the_nearest_name_has_the_fewest_edits(void **state) {
     assert_null(scant__nearest_typo("x", names, 0, name_at));
 }
 
-static void long_words_have_no_typo(void **state) {
+static void no_typo_is_suggested_for_a_long_word(void **state) {
     static const char *const names[] = {"0123456789012345678901234567890123456789x"};
     (void)state;
     assert_null(scant__nearest_typo(names[0] + 1, names, 1, name_at));
@@ -32,7 +32,7 @@ static void long_words_have_no_typo(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_name_has_the_fewest_edits),
-        cmocka_unit_test(long_words_have_no_typo),
+        cmocka_unit_test(no_typo_is_suggested_for_a_long_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static bool reads(const char *key, const char *text) {
     return scant__option_read(row(key), text, &value);
 }
 
-static void what_is_read_is_stored_and_printed_as_it_was(void **state) {
+static void values_survive_reading_storing_and_printing(void **state) {
     static const struct {
         const char *key, *text, *printed;
     } cases[] = {
@@ -107,7 +107,7 @@ static void what_is_read_is_stored_and_printed_as_it_was(void **state) {
     }
 }
 
-static void words_beside_numbers_are_told_apart(void **state) {
+static void words_in_place_of_numbers_are_stored_as_reserved_values(void **state) {
     (void)state;
     values all = {0};
     scant__value value;
@@ -119,7 +119,7 @@ static void words_beside_numbers_are_told_apart(void **state) {
     assert_true(isnan(all.rate));
 }
 
-static void a_choice_tells_which_word_and_its_number(void **state) {
+static void a_choice_gives_the_index_of_its_word_and_its_number(void **state) {
     (void)state;
     scant__value value;
     assert_true(scant__option_read(row("word"), "best:4", &value));
@@ -127,7 +127,7 @@ static void a_choice_tells_which_word_and_its_number(void **state) {
     assert_true(scant__option_read(row("word"), "one", &value) && value.number == 0);
 }
 
-static void what_is_out_of_range_or_malformed_is_refused(void **state) {
+static void malformed_and_out_of_range_values_are_refused(void **state) {
     static const struct {
         const char *key, *text;
     } wrong[] = {
@@ -170,7 +170,7 @@ static void what_is_out_of_range_or_malformed_is_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (reads(wrong[i].key, wrong[i].text))
-            fail_msg("%s = '%s' was read", wrong[i].key, wrong[i].text);
+            fail_msg("%s = '%s' was accepted", wrong[i].key, wrong[i].text);
 }
 
 static void messages_say_what_was_expected(void **state) {
@@ -199,7 +199,7 @@ static void messages_say_what_was_expected(void **state) {
     }
 }
 
-static void numbers_are_printed_as_short_as_they_read_back(void **state) {
+static void numbers_are_printed_in_the_shortest_form_that_reads_back(void **state) {
     static const struct {
         double value;
         const char *text;
@@ -216,12 +216,12 @@ static void numbers_are_printed_as_short_as_they_read_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_is_stored_and_printed_as_it_was),
-        cmocka_unit_test(words_beside_numbers_are_told_apart),
-        cmocka_unit_test(a_choice_tells_which_word_and_its_number),
-        cmocka_unit_test(what_is_out_of_range_or_malformed_is_refused),
+        cmocka_unit_test(values_survive_reading_storing_and_printing),
+        cmocka_unit_test(words_in_place_of_numbers_are_stored_as_reserved_values),
+        cmocka_unit_test(a_choice_gives_the_index_of_its_word_and_its_number),
+        cmocka_unit_test(malformed_and_out_of_range_values_are_refused),
         cmocka_unit_test(messages_say_what_was_expected),
-        cmocka_unit_test(numbers_are_printed_as_short_as_they_read_back),
+        cmocka_unit_test(numbers_are_printed_in_the_shortest_form_that_reads_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

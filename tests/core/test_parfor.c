@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parallel loop: each block once, the lowest failure, cancel, progress; all of it at
- * several thread counts, also more than there are cores.
+ * The parallel loop at several thread counts, some above the number of cores: each block
+ * runs once, the lowest failing block is reported, cancel and progress work.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ static scant_ctx *context(scant_ctx_opts opts, unsigned threads) {
 typedef struct tally {
     unsigned threads;
     atomic_uint runs[MAX_BLOCKS];
-    atomic_flag busy[MAX_THREADS]; /* a worker index is one thread's at a time */
+    atomic_flag busy[MAX_THREADS]; /* one thread at a time may use a worker index */
     atomic_bool bad_worker;
 } tally;
 
@@ -66,7 +66,7 @@ typedef struct failing {
     atomic_size_t runs;
 } failing;
 
-/* From `first` on every block fails, the even ones with another status. */
+/* Every block from `first` on fails: odd ones with EINPUT, even ones with EIO. */
 static scant_status fail_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     (void)worker;
@@ -81,7 +81,7 @@ static void the_lowest_failing_block_is_reported(void **state) {
     (void)state;
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
         scant_ctx *ctx = ctx_threads(thread_counts[k]);
-        /* Many turns, as the order in which threads get there is chance. */
+        /* Many repetitions, as the order of the threads is random. */
         for (size_t turn = 0; turn < 1000; turn++) {
             failing f = {.first = turn % 50};
             char expected[64];
@@ -103,7 +103,7 @@ static void a_failure_ends_the_loop_soon(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
+static void a_failed_loop_does_not_affect_the_next(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     failing f = {.first = 0}, none = {.first = MAX_BLOCKS};
@@ -113,10 +113,10 @@ static void a_loop_that_failed_does_not_spoil_the_next(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* What the callbacks heard, and on which thread. */
+/* Records the calls of the callbacks, and on which thread they run. */
 typedef struct listener {
     pthread_t caller;
-    int strangers; /* calls on another thread than the caller's */
+    int off_thread; /* calls on a thread other than the caller's */
     int polls, cancel_after;
     int reports, steps_back;
     double last;
@@ -125,13 +125,13 @@ typedef struct listener {
 
 static int listen_cancel(void *user) {
     listener *l = user;
-    if (!pthread_equal(pthread_self(), l->caller)) l->strangers++;
+    if (!pthread_equal(pthread_self(), l->caller)) l->off_thread++;
     return ++l->polls > l->cancel_after;
 }
 
 static void listen_progress(void *user, const char *phase, double fraction) {
     listener *l = user;
-    if (!pthread_equal(pthread_self(), l->caller)) l->strangers++;
+    if (!pthread_equal(pthread_self(), l->caller)) l->off_thread++;
     if (strcmp(phase, l->phase) != 0) {
         snprintf(l->phase, sizeof l->phase, "%s", phase);
         l->last = 0;
@@ -141,13 +141,13 @@ static void listen_progress(void *user, const char *phase, double fraction) {
     l->reports++;
 }
 
-/* Blocks of other workers last until the caller has had one, so that it always has. */
+/* Other workers' blocks wait until the caller has run one, so that it always does. */
 static scant_status wait_for_caller(void *arg, size_t block, unsigned worker,
                                     scant__fault *fault) {
     (void)block, (void)fault;
-    atomic_bool *caller_came = arg;
-    if (worker == 0) atomic_store(caller_came, true);
-    while (!atomic_load(caller_came)) sched_yield();
+    atomic_bool *caller_ran = arg;
+    if (worker == 0) atomic_store(caller_ran, true);
+    while (!atomic_load(caller_ran)) sched_yield();
     return SCANT_OK;
 }
 
@@ -157,17 +157,17 @@ static void cancel_ends_the_loop(void **state) {
         listener l = {.caller = pthread_self(), .cancel_after = 0};
         scant_ctx *ctx = context((scant_ctx_opts){.user = &l, .cancel = listen_cancel},
                                  thread_counts[k]);
-        atomic_bool caller_came = false;
+        atomic_bool caller_ran = false;
         assert_int_equal(
-            scant__parfor(ctx, "x", MAX_BLOCKS, wait_for_caller, &caller_came),
+            scant__parfor(ctx, "x", MAX_BLOCKS, wait_for_caller, &caller_ran),
             SCANT_ECANCELLED);
         assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
-        assert_int_equal(l.strangers, 0);
+        assert_int_equal(l.off_thread, 0);
         scant_ctx_free(ctx);
     }
 }
 
-static void nothing_starts_after_cancel(void **state) {
+static void no_block_starts_after_cancel(void **state) {
     (void)state;
     listener l = {.caller = pthread_self(), .cancel_after = 2};
     scant_ctx *ctx = context((scant_ctx_opts){.user = &l, .cancel = listen_cancel}, 1);
@@ -178,7 +178,7 @@ static void nothing_starts_after_cancel(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void progress_never_goes_back_and_comes_on_the_callers_thread(void **state) {
+static void progress_never_decreases_and_is_reported_on_the_callers_thread(void **state) {
     (void)state;
     for (size_t k = 0; k < THREAD_COUNTS; k++) {
         listener l = {.caller = pthread_self()};
@@ -186,25 +186,25 @@ static void progress_never_goes_back_and_comes_on_the_callers_thread(void **stat
             (scant_ctx_opts){.user = &l, .progress = listen_progress}, thread_counts[k]);
         const char *const phases[] = {"reading", "scoring", "sorting"};
         for (int p = 0; p < 3; p++) {
-            atomic_bool caller_came = false;
+            atomic_bool caller_ran = false;
             assert_int_equal(
-                scant__parfor(ctx, phases[p], MAX_BLOCKS, wait_for_caller, &caller_came),
+                scant__parfor(ctx, phases[p], MAX_BLOCKS, wait_for_caller, &caller_ran),
                 SCANT_OK);
             assert_string_equal(l.phase, phases[p]);
         }
         assert_int_equal(l.steps_back, 0);
-        assert_int_equal(l.strangers, 0);
+        assert_int_equal(l.off_thread, 0);
         if (thread_counts[k] == 1) assert_true(l.last == 1);
         const int before = l.reports;
         failing none = {.first = MAX_BLOCKS};
         assert_int_equal(scant__parfor(ctx, NULL, MAX_BLOCKS, fail_block, &none),
                          SCANT_OK);
-        assert_int_equal(l.reports, before); /* no phase: quiet */
+        assert_int_equal(l.reports, before); /* without a phase, no reports */
         scant_ctx_free(ctx);
     }
 }
 
-/* Many small loops in a context of its own. */
+/* Runs many small loops in its own context. */
 static void *own_context(void *arg) {
     scant_ctx *ctx = NULL;
     size_t *wrong = arg;
@@ -221,7 +221,7 @@ static void *own_context(void *arg) {
     return NULL;
 }
 
-static void two_contexts_in_two_threads_do_not_meet(void **state) {
+static void contexts_in_two_threads_are_independent(void **state) {
     (void)state;
     pthread_t other;
     size_t wrong_here = 0, wrong_there = 0;
@@ -236,11 +236,11 @@ int main(void) {
         cmocka_unit_test(every_block_runs_exactly_once),
         cmocka_unit_test(the_lowest_failing_block_is_reported),
         cmocka_unit_test(a_failure_ends_the_loop_soon),
-        cmocka_unit_test(a_loop_that_failed_does_not_spoil_the_next),
+        cmocka_unit_test(a_failed_loop_does_not_affect_the_next),
         cmocka_unit_test(cancel_ends_the_loop),
-        cmocka_unit_test(nothing_starts_after_cancel),
-        cmocka_unit_test(progress_never_goes_back_and_comes_on_the_callers_thread),
-        cmocka_unit_test(two_contexts_in_two_threads_do_not_meet),
+        cmocka_unit_test(no_block_starts_after_cancel),
+        cmocka_unit_test(progress_never_decreases_and_is_reported_on_the_callers_thread),
+        cmocka_unit_test(contexts_in_two_threads_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

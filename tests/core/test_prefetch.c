@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefetched items come out once each, in order and complete; failures come with the item
- * that failed; ending early waits for what is under way.
+ * Prefetched items come out once each, in order and complete; taking the item that failed
+ * returns its failure; ending early waits for items in progress.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 enum { SLOTS = 4, MOST = 400 };
 
 typedef struct bench {
-    size_t slots[SLOTS]; /* what was filled in */
-    size_t prepared;     /* items, which come in order */
+    size_t slots[SLOTS]; /* what fill() wrote */
+    size_t prepared;     /* items so far */
     size_t fails_at;
     bool in_order;
     atomic_size_t filled, at_once, most_at_once;
@@ -68,7 +68,7 @@ static void items_come_once_and_in_order(void **state) {
         for (size_t item = 17; item < MOST; item++) {
             assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_OK);
             assert_int_equal(slot, item % SLOTS);
-            assert_int_equal(b.slots[slot], 1000 + item); /* and stays so while in use */
+            assert_int_equal(b.slots[slot], 1000 + item); /* kept while in use */
         }
         assert_int_equal(b.filled, MOST - 17);
         assert_true(b.in_order);
@@ -78,11 +78,9 @@ static void items_come_once_and_in_order(void **state) {
     }
 }
 
-static void doze(void) { /* a millisecond */
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
+static void sleep_1_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-static void never_further_ahead_than_there_are_slots(void **state) {
+static void prefetch_is_never_further_ahead_than_its_slots(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     bench b;
@@ -90,19 +88,19 @@ static void never_further_ahead_than_there_are_slots(void **state) {
     scant__prefetch *prefetch = start(ctx, &b, 2, 0, SIZE_MAX);
     assert_int_equal(scant__prefetch_take(prefetch, &slot), SCANT_OK);
     size_t held = b.slots[slot];
-    /* Item 0 is in use: 1 to 3 take the other slots. They must, and after a while it is
-     * still they alone. */
-    for (int i = 0; i < 20000 && b.filled < SLOTS; i++) doze();
+    /* Item 0 is in use: items 1 to 3 fill the other slots, and even after a while no
+     * further item is filled. */
+    for (int i = 0; i < 20000 && b.filled < SLOTS; i++) sleep_1_ms();
     assert_int_equal(b.filled, SLOTS);
-    for (int i = 0; i < 20; i++) doze();
+    for (int i = 0; i < 20; i++) sleep_1_ms();
     assert_int_equal(b.filled, SLOTS);
     assert_int_equal(b.prepared, SLOTS);
     assert_int_equal(b.slots[slot], held);
-    scant__prefetch_end(prefetch); /* with work under way */
+    scant__prefetch_end(prefetch); /* with items left */
     scant_ctx_free(ctx);
 }
 
-static void a_failure_comes_with_its_item(void **state) {
+static void a_failure_is_returned_for_its_item(void **state) {
     (void)state;
     for (unsigned threads = 0; threads <= 2; threads++) {
         scant_ctx *ctx = ctx_threads(2);
@@ -118,13 +116,13 @@ static void a_failure_comes_with_its_item(void **state) {
     }
 }
 
-static void no_memory_is_told(void **state) {
+static void running_out_of_memory_is_reported(void **state) {
     (void)state;
     memory m;
     bench b = {.fails_at = SIZE_MAX};
     scant_ctx *ctx = ctx_counting(&m);
     scant__prefetch *prefetch;
-    m.fail_at = m.calls; /* there is one allocation */
+    m.fail_at = m.calls; /* the only allocation */
     scant__prefetch_job job = {
         .last = 3, .slots = 2, .threads = 1, .arg = &b, .fill = fill};
     assert_int_equal(scant__prefetch_start(ctx, &job, &prefetch), SCANT_ENOMEM);
@@ -136,9 +134,9 @@ static void no_memory_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_come_once_and_in_order),
-        cmocka_unit_test(never_further_ahead_than_there_are_slots),
-        cmocka_unit_test(a_failure_comes_with_its_item),
-        cmocka_unit_test(no_memory_is_told),
+        cmocka_unit_test(prefetch_is_never_further_ahead_than_its_slots),
+        cmocka_unit_test(a_failure_is_returned_for_its_item),
+        cmocka_unit_test(running_out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

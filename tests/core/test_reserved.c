@@ -55,7 +55,7 @@ static void structs_keep_their_size_on_64_bit_machines(void **state) {
         if (s->size != s->expected)
             fail_msg("%s has %zu bytes, expected %zu: take new members from reserved",
                      s->name, s->size, s->expected);
-        if (s->end != s->size) fail_msg("%s: a member stands after reserved", s->name);
+        if (s->end != s->size) fail_msg("%s: a member follows reserved", s->name);
     }
 }
 

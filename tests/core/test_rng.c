@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers: the generator against the published vectors, the derived draws against
- * what their laws demand. Seeds are fixed, so a statistic passes always or never; the
- * bounds are those a true generator would exceed once in a million.
+ * Random numbers: the generator against published vectors, the draws derived from it
+ * against their distributions. Seeds are fixed, so a statistical test always passes or
+ * always fails; a true random generator would exceed the bounds once in a million.
  */
 #include <math.h>
 
@@ -40,7 +40,7 @@ static void assert_uniform(const size_t *count, size_t bins, size_t draws) {
     assert_true(sum < chi_square_limit(bins - 1));
 }
 
-static void a_draw_hangs_on_seed_purpose_and_index(void **state) {
+static void a_draw_depends_on_seed_purpose_and_index(void **state) {
     (void)state;
     const scant__rng a = {7, SCANT__RNG_SHUFFLE}, same = {7, SCANT__RNG_SHUFFLE},
                      purpose = {7, SCANT__RNG_PROPOSE}, seed = {8, SCANT__RNG_SHUFFLE},
@@ -110,7 +110,7 @@ static void below_has_no_bias_where_n_does_not_divide_the_range(void **state) {
     assert_uniform(count, 3, DRAWS);
 }
 
-static void below_takes_every_n(void **state) {
+static void below_works_for_every_n(void **state) {
     (void)state;
     const scant__rng rng = {5, SCANT__RNG_SHUFFLE};
     const uint64_t ns[] = {1,         2, 3, (uint64_t)1 << 32, ((uint64_t)1 << 63) + 1,
@@ -120,8 +120,8 @@ static void below_takes_every_n(void **state) {
             assert_true(scant__rng_below(&rng, i, ns[k]) < ns[k]);
 }
 
-/* By hand: of units u and v, sqrt(-2 ln(1 - u)) times cosine and sine of 2 pi v. */
-static void normal_numbers_are_box_and_mullers(void **state) {
+/* By hand, from uniform u and v: sqrt(-2 ln(1 - u)) times cosine, sine of 2 pi v. */
+static void normal_draws_follow_box_muller(void **state) {
     (void)state;
     enum { DRAWS = 100000 };
     const scant__rng rng = {6, SCANT__RNG_WEIGHTS};
@@ -139,7 +139,8 @@ static void normal_numbers_are_box_and_mullers(void **state) {
         }
         both += pair[0] * pair[1];
     }
-    double off = 5 / sqrt(DRAWS); /* five deviations; of squares sqrt(2) times that */
+    /* five standard errors; of squares sqrt(2) times that */
+    double off = 5 / sqrt(DRAWS);
     for (int k = 0; k < 2; k++) {
         assert_true(fabs(sum[k] / DRAWS) < off);
         assert_true(fabs(squares[k] / DRAWS - 1) < sqrt(2) * off);
@@ -147,7 +148,7 @@ static void normal_numbers_are_box_and_mullers(void **state) {
     assert_true(fabs(both / DRAWS) < off);
 }
 
-static void shuffles_give_every_order_alike(void **state) {
+static void shuffles_give_every_order_equally_often(void **state) {
     (void)state;
     enum { DRAWS = 24000, N = 4 };
     size_t count[256] = {0}, seen[24], n = 0, order[N];
@@ -172,7 +173,7 @@ static void shuffles_give_every_order_alike(void **state) {
     assert_int_equal(order[0], 0);
 }
 
-static void blocks_are_the_same_numbers_and_as_many_more(void **state) {
+static void rng_blocks_gives_both_halves_of_each_philox_block(void **state) {
     (void)state;
     const scant__rng rng = {0x123456789abcdefu, 77};
     const uint64_t first = ((uint64_t)1 << 32) - 3; /* the index crosses 32 bits */
@@ -191,16 +192,16 @@ static void blocks_are_the_same_numbers_and_as_many_more(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_the_same_numbers_and_as_many_more),
+        cmocka_unit_test(rng_blocks_gives_both_halves_of_each_philox_block),
         cmocka_unit_test(philox_gives_the_published_vectors),
-        cmocka_unit_test(a_draw_hangs_on_seed_purpose_and_index),
+        cmocka_unit_test(a_draw_depends_on_seed_purpose_and_index),
         cmocka_unit_test(unit_is_uniform_and_below_one),
         cmocka_unit_test(neighbouring_draws_are_independent),
         cmocka_unit_test(below_is_uniform_and_in_range),
         cmocka_unit_test(below_has_no_bias_where_n_does_not_divide_the_range),
-        cmocka_unit_test(below_takes_every_n),
-        cmocka_unit_test(normal_numbers_are_box_and_mullers),
-        cmocka_unit_test(shuffles_give_every_order_alike),
+        cmocka_unit_test(below_works_for_every_n),
+        cmocka_unit_test(normal_draws_follow_box_muller),
+        cmocka_unit_test(shuffles_give_every_order_equally_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

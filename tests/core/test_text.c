@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Growing text, and fields of CSV.
+ * Growing text buffers and CSV fields.
  */
 #include <math.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-static void is(scant__text *text, const char *expected) {
+static void assert_taken(scant__text *text, const char *expected) {
     char *bytes;
     size_t size;
     assert_int_equal(scant__text_take(text, &bytes, &size), SCANT_OK);
@@ -17,7 +17,7 @@ static void is(scant__text *text, const char *expected) {
     scant__free(text->ctx, bytes);
 }
 
-static void strings_are_quoted_where_they_must_be(void **state) {
+static void csv_strings_are_quoted_where_needed(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant__text text;
     (void)state;
@@ -29,7 +29,7 @@ static void strings_are_quoted_where_they_must_be(void **state) {
     scant__text_csv(&text, "say \"x\"");
     scant__text_add(&text, "|");
     scant__text_csv(&text, " x");
-    is(&text, "plain words|\"a,b\"|\"say \"\"x\"\"\"|\" x\"");
+    assert_taken(&text, "plain words|\"a,b\"|\"say \"\"x\"\"\"|\" x\"");
     scant_ctx_free(ctx);
 }
 
@@ -43,12 +43,12 @@ static void numbers_have_as_many_digits_as_asked_for(void **state) {
     scant__text_number(&text, 1.0 / 3, 4);
     scant__text_add(&text, " ");
     scant__text_number(&text, (double)NAN, 4);
-    is(&text, "0.1 0.3333 nan");
-    is(&text, "");
+    assert_taken(&text, "0.1 0.3333 nan");
+    assert_taken(&text, "");
     scant_ctx_free(ctx);
 }
 
-static void it_grows_and_a_failure_sticks(void **state) {
+static void text_grows_and_stays_failed_after_a_failure(void **state) {
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
     scant__text text;
@@ -71,7 +71,7 @@ static void it_grows_and_a_failure_sticks(void **state) {
     assert_int_equal(m.live, 0);
 }
 
-static void without_a_context_memory_is_plain(void **state) {
+static void without_a_context_memory_comes_from_malloc(void **state) {
     scant__text text = {0};
     char *bytes;
     size_t size;
@@ -108,13 +108,13 @@ static void memory_of_a_hook_is_never_freed_by_the_text(void **state) {
     scant__text_end(&text);
     assert_int_equal(block[0], 'x');
     free(block);
-    scant__text_add(&text, "y"); /* the hook stays, and has no memory now */
+    scant__text_add(&text, "y"); /* the hook is kept, and fails now */
     assert_true(text.failed);
     assert_int_equal(calls, 3);
     assert_int_equal(text.size, 0);
 }
 
-static void fields_of_csv_may_hold_any_bytes(void **state) {
+static void csv_fields_may_hold_any_bytes(void **state) {
     scant__text text = {0};
     (void)state;
     scant__text_csv_bytes(&text, "a\0b", 3);
@@ -127,12 +127,12 @@ static void fields_of_csv_may_hold_any_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_quoted_where_they_must_be),
+        cmocka_unit_test(csv_strings_are_quoted_where_needed),
         cmocka_unit_test(numbers_have_as_many_digits_as_asked_for),
-        cmocka_unit_test(it_grows_and_a_failure_sticks),
-        cmocka_unit_test(without_a_context_memory_is_plain),
+        cmocka_unit_test(text_grows_and_stays_failed_after_a_failure),
+        cmocka_unit_test(without_a_context_memory_comes_from_malloc),
         cmocka_unit_test(memory_of_a_hook_is_never_freed_by_the_text),
-        cmocka_unit_test(fields_of_csv_may_hold_any_bytes),
+        cmocka_unit_test(csv_fields_may_hold_any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static size_t encode(uint32_t c, char *out) {
     return n;
 }
 
-static void every_code_point_is_read_but_surrogates(void **state) {
+static void every_code_point_but_surrogates_is_decoded(void **state) {
     (void)state;
     for (uint32_t c = 1; c <= 0x10FFFF; c++) {
         char bytes[5] = {0};
@@ -32,7 +32,7 @@ static void every_code_point_is_read_but_surrogates(void **state) {
     }
 }
 
-static void malformed_sequences_are_taken_as_unicode_says(void **state) {
+static void malformed_sequences_are_skipped_as_unicode_recommends(void **state) {
     static const struct {
         const char *bytes;
         size_t taken;
@@ -77,8 +77,8 @@ static void characters_are_counted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point_is_read_but_surrogates),
-        cmocka_unit_test(malformed_sequences_are_taken_as_unicode_says),
+        cmocka_unit_test(every_code_point_but_surrogates_is_decoded),
+        cmocka_unit_test(malformed_sequences_are_skipped_as_unicode_recommends),
         cmocka_unit_test(characters_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

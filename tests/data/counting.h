@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `ctx`, whose allocations `mem` counts and can fail, and a folder of the test's own: the
- * setup of a test, and its teardown, which fails the test if memory is left.
+ * `ctx`, whose allocations `mem` counts and can fail, and a temporary folder, with setup
+ * and teardown of a test. The teardown fails if memory is still allocated.
  */
 #ifndef SCANT_TESTS_DATA_COUNTING_H
 #define SCANT_TESTS_DATA_COUNTING_H

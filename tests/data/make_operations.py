@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/data/make_operations.py > tests/data/operations.h: what Pillow makes of two pictures.
+"""tests/data/make_operations.py > tests/data/operations.h: what Pillow makes of two images.
 
 Needs Pillow and NumPy (written with Pillow 9.4). Levels are those of src/data/augment_ops.c.
 """
@@ -39,8 +39,8 @@ LEVELS = {"AUTOCONTRAST": [1], "EQUALIZE": [1]}
 
 
 def levels(name):
-    turned = name.startswith(("ROTATE", "SHEAR", "TRANSLATE"))
-    return LEVELS.get(name, [9, -7] if turned else [2, 7])
+    geometric = name.startswith(("ROTATE", "SHEAR", "TRANSLATE"))
+    return LEVELS.get(name, [9, -7] if geometric else [2, 7])
 
 
 def planes(picture):

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/data/make_pictures.py FOLDER: small pictures of every kind, and what PIL makes of them.
+"""tests/data/make_pictures.py FOLDER: small images of every kind, and how PIL reads them.
 
-Writes the pictures and golden.npy: of each, in the order of their names, what PIL gives after
-exif_transpose, convert("RGB"), Resize(16) and CenterCrop(14) as torchvision defines them
-(uint8, n x 14 x 14 x 3). PNG is written here, byte by byte, so that every depth, colour type
-and interlace is there; JPEG by PIL. Needs python3-pil and python3-numpy; the result is kept in
-tests/data/pictures, so this runs only when a kind is added.
+Writes the images and golden.npy: for each image, in the order of their names, the result of
+PIL's exif_transpose and convert("RGB"), then Resize(16) and CenterCrop(14) as torchvision defines
+them (uint8, n x 14 x 14 x 3). PNG files are built here byte by byte, to cover every depth, colour
+type and interlacing; PIL writes the JPEG files. Needs python3-pil and python3-numpy. The result is
+in tests/data/pictures; run this only to add a kind of image.
 """
 import os
 import struct
@@ -20,7 +20,7 @@ SIDE = 14
 
 
 def scene(width, height, channels, seed, noise=6):
-    """A smooth picture with an edge and some noise, uint8."""
+    """A smooth image with an edge and some noise, uint8."""
     rng = np.random.RandomState(seed)
     y, x = np.mgrid[0:height, 0:width]
     planes = [127 + 90 * np.sin(x / (3.0 + c) + c) * np.cos(y / (5.0 - c / 2) + seed) for c in range(channels)]
@@ -35,7 +35,7 @@ def chunk(kind, body):
 
 
 def pack_rows(samples, depth):
-    """samples (h, w, c) of ints as filtered rows (filter: none, then sub, in turn)."""
+    """samples (h, w, c) of ints as filtered rows (filters none and sub alternate)."""
     out = b""
     for number, row in enumerate(samples):
         flat = row.reshape(-1)
@@ -73,7 +73,7 @@ def png(samples, depth, colour, interlaced=False, extra=b""):
 
 
 def wide(samples, seed):
-    """8 bits made 16, the lower ones random."""
+    """16-bit samples with the given upper bytes and random lower bytes."""
     return samples.astype(int) * 256 + np.random.RandomState(seed).randint(0, 256, samples.shape)
 
 
@@ -132,9 +132,9 @@ def write_jpegs(folder):
     os.rename(os.path.join(folder, "grey.jpg"), os.path.join(folder, "grey.JPEG"))
 
 
-def small(path):
+def golden(path):
     image = Image.open(path)
-    if path.endswith("grey16.png"):  # PIL would clip: here, too, the upper byte counts
+    if path.endswith("grey16.png"):  # PIL would clip to 255; scant keeps the upper byte
         image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     image = ImageOps.exif_transpose(image).convert("RGB")
     width, height = image.size
@@ -153,7 +153,7 @@ def main():
             out.write(data)
     write_jpegs(folder)
     names = sorted(name for name in os.listdir(folder) if not name.endswith(".npy"))
-    np.save(os.path.join(folder, "golden.npy"), np.stack([small(os.path.join(folder, name)) for name in names]))
+    np.save(os.path.join(folder, "golden.npy"), np.stack([golden(os.path.join(folder, name)) for name in names]))
 
 
 if __name__ == "__main__":

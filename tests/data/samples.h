@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of samples share: opening, refusing, reading, failing memory; packed
- * files.
+ * Shared by the tests of samples: opening, refusing, reading, failing allocations,
+ * cancelling, compressed files.
  */
 #ifndef SCANT_TESTS_DATA_SAMPLES_H
 #define SCANT_TESTS_DATA_SAMPLES_H
@@ -23,8 +23,7 @@ static inline scant_data *opened(const char *spec, scant_data_opts opts) {
     return data;
 }
 
-/* The message starts with name, which may be another file than spec, and has words in it.
- */
+/* The message starts with name, maybe a file other than spec, and contains words. */
 static inline void refuses_as(scant_status want, const char *spec, scant_data_opts opts,
                               const char *name, const char *words) {
     scant_data *data = (scant_data *)1;
@@ -50,7 +49,7 @@ static inline void has_shape(const scant_data *data, size_t n, size_t c, size_t 
     assert_int_equal(scant__data_width(data), c * h * w);
 }
 
-/* Sample row is these numbers, to the bit. */
+/* Sample `row` equals want exactly. */
 static inline void reads(const scant_data *data, size_t row, const float *want) {
     size_t width = scant__data_width(data);
     scant__fault fault = {{0}};
@@ -59,13 +58,13 @@ static inline void reads(const scant_data *data, size_t row, const float *want) 
     if (scant__data_read(data, row, got, &fault) != SCANT_OK) fail_msg("%s", fault.text);
     for (size_t i = 0; i < width; i++)
         if (got[i] != want[i])
-            fail_msg("sample %zu, number %zu: %.9g, not %.9g", row, i, (double)got[i],
-                     (double)want[i]);
+            fail_msg("sample %zu, value %zu is %.9g, expected %.9g", row, i,
+                     (double)got[i], (double)want[i]);
     free(got);
 }
 
-/* Every allocation of opening spec, and of reading its first sample, fails once: the call
- * fails or does without, and nothing stays behind. Returns how many there are. */
+/* Opens spec and reads its first sample while each allocation fails in turn: the call
+ * fails or does without, and nothing leaks. Returns the number of allocations. */
 static inline size_t torture(const char *spec, scant_data_opts opts) {
     size_t live = mem.live, used = ctx->used, failed = 0;
     for (size_t k = 0;; k++) {
@@ -99,13 +98,13 @@ static inline size_t torture(const char *spec, scant_data_opts opts) {
     }
 }
 
-/* Cancelled at each time it asks, opening ends with that and leaves nothing behind.
- * Returns how often it asks. */
-static size_t cancel_after, cancel_asked;
+/* Cancels the opening of spec at each poll in turn: it returns SCANT_ECANCELLED and leaks
+ * nothing. cancels() returns the number of polls. */
+static size_t cancel_after, cancel_polls;
 
 static inline int cancel_now(void *user) {
     (void)user;
-    return cancel_asked++ == cancel_after;
+    return cancel_polls++ == cancel_after;
 }
 
 static inline size_t cancels(const char *spec, scant_data_opts opts) {
@@ -113,11 +112,11 @@ static inline size_t cancels(const char *spec, scant_data_opts opts) {
     ctx->opts.cancel = cancel_now;
     for (cancel_after = 0;; cancel_after++) {
         scant_data *data;
-        cancel_asked = 0;
+        cancel_polls = 0;
         scant_status status = scant_data_open(ctx, spec, &opts, &data);
         scant_data_free(data);
         assert_int_equal(ctx->used, used);
-        if (cancel_asked <= cancel_after) {
+        if (cancel_polls <= cancel_after) {
             assert_int_equal(status, SCANT_OK);
             ctx->opts.cancel = NULL;
             return cancel_after;
@@ -126,7 +125,7 @@ static inline size_t cancels(const char *spec, scant_data_opts opts) {
     }
 }
 
-/* ---- packed ------------------------------------------------------------------------ */
+/* ---- compressed files -------------------------------------------------------------- */
 
 static inline buffer gzip(const void *bytes, size_t size) {
     static buffer b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of arrays and files share: a context that counts and can fail its
- * allocations, .npy and .npz files built byte by byte.
+ * Shared by the tests of arrays and files: a context that counts its allocations and can
+ * fail them, and .npy files built byte by byte.
  */
 #ifndef SCANT_TESTS_DATA_SUPPORT_H
 #define SCANT_TESTS_DATA_SUPPORT_H
@@ -17,12 +17,12 @@ static inline void ctx_end(scant_ctx *ctx, memory *m) {
     assert_int_equal(m->live, 0);
 }
 
-/* The message must have text in it, and start with the file's name. */
+/* The message starts with name, the file, and contains text. */
 static inline void assert_says(scant_ctx *ctx, const char *name, const char *text) {
     const char *message = scant_ctx_errmsg(ctx);
     if (strncmp(message, name, strlen(name)) != 0 || !strstr(message, text))
-        fail_msg("message \"%s\" should start with \"%s\" and say \"%s\"", message, name,
-                 text);
+        fail_msg("message \"%s\" should start with \"%s\" and contain \"%s\"", message,
+                 name, text);
 }
 
 /* ---- bytes ---------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static inline void add_le(buffer *b, uint64_t value, size_t size) {
     }
 }
 
-/* A .npy of the given version whose header is the text as it stands. */
+/* A .npy file of the given version with exactly this header. */
 static inline buffer npy(int version, const char *header, const void *data, size_t size) {
     buffer b = {.size = 0};
     add(&b, "\x93NUMPY", 6);
@@ -60,12 +60,12 @@ static inline buffer npy(int version, const char *header, const void *data, size
 #define NPY(descr, shape)                                                                \
     "{'descr': '" descr "', 'fortran_order': False, 'shape': " shape ", }\n"
 
-/* A buffer as a file; returns its path. */
+/* Writes a buffer to a file; returns its path. */
 static inline const char *put_buffer(const char *name, const buffer *b) {
     return put(name, b->bytes, b->size);
 }
 
-/* Data that is not in the project; NULL where it is not there. */
+/* The path of a file outside the repository; NULL: not available. */
 static inline const char *shared_data(const char *name) {
     static char path[1024];
     const char *folder = getenv("SCANT_SHARED_DATA");

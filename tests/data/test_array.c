@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays around the caller's memory, and arrays as .npy bytes.
+ * Arrays that wrap the caller's memory, and arrays encoded as .npy.
  */
 #include "counting.h"
 
-static void a_wrapped_array_is_the_callers_memory_under_a_name(void **state) {
+static void a_wrapped_array_uses_the_callers_memory_and_copies_the_name(void **state) {
     const int32_t data[] = {1, -2, 3, -4, 5, -6};
     char name[] = "labels";
     scant_array *array;
@@ -13,7 +13,7 @@ static void a_wrapped_array_is_the_callers_memory_under_a_name(void **state) {
     assert_int_equal(
         scant_array_wrap(ctx, name, data, SCANT_I32, 2, (size_t[]){3, 2}, &array),
         SCANT_OK);
-    name[0] = 'x'; /* it was copied */
+    name[0] = 'x'; /* the name was copied */
     assert_string_equal(scant_array_name(array), "labels");
     assert_int_equal(scant_array_dtype(array), SCANT_I32);
     assert_int_equal(scant_array_ndim(array), 2);
@@ -27,7 +27,7 @@ static void a_wrapped_array_is_the_callers_memory_under_a_name(void **state) {
     scant_array_free(NULL);
 }
 
-static void a_wrong_call_of_wrap_is_told(void **state) {
+static void wrong_arguments_of_wrap_are_reported(void **state) {
     const float data[1] = {0};
     size_t many[40] = {0};
     scant_array *array;
@@ -56,8 +56,8 @@ static void a_wrong_call_of_wrap_is_told(void **state) {
     scant_array_free(array);
 }
 
-static void encodes(scant_dtype dtype, const void *data, size_t ndim, const size_t *shape,
-                    const char *header, size_t total) {
+static void assert_encodes(scant_dtype dtype, const void *data, size_t ndim,
+                           const size_t *shape, const char *header, size_t total) {
     scant_array *array;
     void *bytes;
     size_t size;
@@ -79,28 +79,29 @@ static void encodes(scant_dtype dtype, const void *data, size_t ndim, const size
     scant_array_free(array);
 }
 
-/* first and thirty ones, each with its comma */
+/* `first` and thirty ones, each followed by a comma */
 #define ONES(first)                                                                      \
     first ", 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "   \
           "1, 1, "                                                                       \
           "1, 1, 1, 1, "
 
-/* Sizes and text are those of files that np.save wrote on a little-endian machine. */
+/* Sizes and headers of files that np.save wrote on a little-endian machine. */
 static void encoded_bytes_are_what_numpy_writes(void **state) {
     const double data[12] = {1, 2, 3};
     size_t ones[32];
     (void)state;
     for (int i = 0; i < 32; i++) ones[i] = 1;
-    encodes(SCANT_F32, data, 2, (size_t[]){3, 4},
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", 176);
-    encodes(SCANT_I64, data, 1, (size_t[]){3},
-            "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", 152);
-    encodes(SCANT_F32, data, 0, NULL,
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", 132);
-    encodes(SCANT_U8, NULL, 1, (size_t[]){0},
-            "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }", 128);
-    encodes(SCANT_F16, data, 32, ones,
-            "{'descr': '<f2', 'fortran_order': False, 'shape': (" ONES("1") "1), }", 194);
+    assert_encodes(SCANT_F32, data, 2, (size_t[]){3, 4},
+                   "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", 176);
+    assert_encodes(SCANT_I64, data, 1, (size_t[]){3},
+                   "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", 152);
+    assert_encodes(SCANT_F32, data, 0, NULL,
+                   "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", 132);
+    assert_encodes(SCANT_U8, NULL, 1, (size_t[]){0},
+                   "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }", 128);
+    assert_encodes(
+        SCANT_F16, data, 32, ones,
+        "{'descr': '<f2', 'fortran_order': False, 'shape': (" ONES("1") "1), }", 194);
     scant_bytes_free(ctx, NULL);
 }
 
@@ -110,13 +111,13 @@ static void the_largest_header_fits(void **state) {
     for (int i = 0; i < 32; i++) shape[i] = 1;
     shape[0] = 0;
     shape[31] = (size_t)PTRDIFF_MAX;
-    encodes(SCANT_U8, NULL, 32, shape,
-            "{'descr': '|u1', 'fortran_order': False, 'shape': (" ONES(
-                "0") "9223372036854775807), }",
-            256);
+    assert_encodes(SCANT_U8, NULL, 32, shape,
+                   "{'descr': '|u1', 'fortran_order': False, 'shape': (" ONES(
+                       "0") "9223372036854775807), }",
+                   256);
 }
 
-static void what_was_encoded_opens_again(void **state) {
+static void an_encoded_array_opens_again(void **state) {
     _Alignas(8) unsigned char data[48];
     scant_array *array, *again;
     void *bytes, *twice;
@@ -127,7 +128,7 @@ static void what_was_encoded_opens_again(void **state) {
         assert_int_equal(
             scant_array_wrap(ctx, "w", data, dtype, 3, (size_t[]){1, 3, 2}, &array),
             SCANT_OK);
-        array->swapped = array->item > 1 && dtype % 2; /* kept as it is stored */
+        array->swapped = array->item > 1 && dtype % 2; /* the byte order is kept */
         assert_int_equal(scant_array_encode(ctx, array, &bytes, &size), SCANT_OK);
         assert_int_equal(scant_array_open(ctx, put("again.npy", bytes, size), &again),
                          SCANT_OK);
@@ -136,7 +137,7 @@ static void what_was_encoded_opens_again(void **state) {
         assert_memory_equal(scant_array_shape(again), scant_array_shape(array),
                             3 * sizeof(size_t));
         assert_memory_equal(again->data, data, 6 * array->item);
-        assert_int_equal((uintptr_t)again->data % 64, 0); /* blocks are used in place */
+        assert_int_equal((uintptr_t)again->data % 64, 0); /* usable in place */
         assert_int_equal(scant_array_encode(ctx, again, &twice, &size_twice), SCANT_OK);
         assert_int_equal(size_twice, size);
         assert_memory_equal(twice, bytes, size);
@@ -178,11 +179,11 @@ static void dtypes_have_the_names_numpy_gives_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrapped_array_is_the_callers_memory_under_a_name),
-        cmocka_unit_test(a_wrong_call_of_wrap_is_told),
+        cmocka_unit_test(a_wrapped_array_uses_the_callers_memory_and_copies_the_name),
+        cmocka_unit_test(wrong_arguments_of_wrap_are_reported),
         cmocka_unit_test(encoded_bytes_are_what_numpy_writes),
         cmocka_unit_test(the_largest_header_fits),
-        cmocka_unit_test(what_was_encoded_opens_again),
+        cmocka_unit_test(an_encoded_array_opens_again),
         cmocka_unit_test(numbers_are_read_as_floats),
         cmocka_unit_test(dtypes_have_the_names_numpy_gives_them),
     };

@@ -14,7 +14,7 @@ static void flip_crop(const float *in, float *out, size_t c, size_t h, size_t w,
     scant__augment_move(scant__augment_draw(&rng, draw, h, w, flip), in, out, c, h, w);
 }
 
-/* An image of 8 x 8 whose pixels tell where they stand; shifts are -1, 0, 1. */
+/* A pixel of an 8 x 8 image, its value encoding its place; shifts are -1, 0 or 1. */
 static float at(size_t c, size_t y, size_t x) { return (float)(c * 100 + y * 8 + x); }
 
 static void fill(float *in, size_t c) {
@@ -23,26 +23,27 @@ static void fill(float *in, size_t c) {
             for (size_t x = 0; x < 8; x++) in[(k * 8 + y) * 8 + x] = at(k, y, x);
 }
 
-/* By hand: row y of the image shifted by d, reflected without its edge. */
-static size_t back(size_t y, int d) {
+/* The source of row y when shifted by d; reflection does not repeat the edge. */
+static size_t source(size_t y, int d) {
     int from = (int)y + d;
     return (size_t)(from < 0 ? 1 : from > 7 ? 6 : from);
 }
 
-static bool is(const float *out, size_t planes, int down, int across, bool mirrored) {
+static bool is_move(const float *out, size_t planes, int down, int across,
+                    bool mirrored) {
     for (size_t k = 0; k < planes; k++)
         for (size_t y = 0; y < 8; y++)
             for (size_t x = 0; x < 8; x++) {
-                size_t column = back(x, across);
+                size_t column = source(x, across);
                 if (mirrored) column = 7 - column;
-                if (out[(k * 8 + y) * 8 + x] != at(k, back(y, down), column))
+                if (out[(k * 8 + y) * 8 + x] != at(k, source(y, down), column))
                     return false;
             }
     return true;
 }
 
-/* Every draw is one of the eighteen, all of its planes alike; each comes as often. */
-static void draws_are_the_eighteen_and_all_alike(void **state) {
+/* Three shifts down, three across, mirrored or not; all planes move together. */
+static void draws_are_the_eighteen_moves_equally_often(void **state) {
     enum { DRAWS = 18000 };
     float in[128], out[128];
     size_t many[18] = {0};
@@ -53,7 +54,7 @@ static void draws_are_the_eighteen_and_all_alike(void **state) {
         size_t found = 0;
         flip_crop(in, out, 2, 8, 8, 5, draw, true);
         for (size_t i = 0; i < 18; i++)
-            if (is(out, 2, (int)(i / 2 % 3) - 1, (int)(i / 6) - 1, i % 2)) {
+            if (is_move(out, 2, (int)(i / 2 % 3) - 1, (int)(i / 6) - 1, i % 2)) {
                 many[i]++;
                 found++;
             }
@@ -66,7 +67,7 @@ static void draws_are_the_eighteen_and_all_alike(void **state) {
     assert_true(square < chi_square_limit(17));
 }
 
-static void without_flips_none_is_mirrored(void **state) {
+static void without_flips_no_image_is_mirrored(void **state) {
     float in[64], out[64];
     (void)state;
     fill(in, 1);
@@ -74,12 +75,12 @@ static void without_flips_none_is_mirrored(void **state) {
         size_t found = 0;
         flip_crop(in, out, 1, 8, 8, 1, draw, false);
         for (size_t i = 0; i < 9; i++)
-            found += is(out, 1, (int)(i % 3) - 1, (int)(i / 3) - 1, false);
+            found += is_move(out, 1, (int)(i % 3) - 1, (int)(i / 3) - 1, false);
         assert_int_equal(found, 1);
     }
 }
 
-static void a_draw_is_the_same_again_and_a_seed_makes_another(void **state) {
+static void a_draw_repeats_and_another_seed_gives_another(void **state) {
     float in[32 * 32], a[32 * 32], b[32 * 32];
     size_t same = 0;
     (void)state;
@@ -91,10 +92,10 @@ static void a_draw_is_the_same_again_and_a_seed_makes_another(void **state) {
         flip_crop(in, b, 1, 32, 32, 4, draw, true);
         same += memcmp(a, b, sizeof a) == 0;
     }
-    assert_true(same < 20); /* one in 162 is expected by chance */
+    assert_true(same < 20); /* by chance, one in 162 is equal */
 }
 
-/* Of 32 pixels 4 either way: all nine rows come first, and none beyond. */
+/* For 32 pixels up to 4 either way: all nine shifts occur, none beyond. Of 40, eleven. */
 static void the_shift_is_an_eighth_of_the_side(void **state) {
     float in[32 * 40], out[32 * 40];
     bool down[9] = {false}, across[11] = {false};
@@ -112,7 +113,7 @@ static void the_shift_is_an_eighth_of_the_side(void **state) {
     for (size_t i = 0; i < 11; i++) assert_true(across[i]);
 }
 
-/* Where the whole of a larger image comes from: found by trying all. */
+/* Whether out is in, moved like this and reflected at the border. */
 static bool is_from(const float *in, const float *out, int down, int across,
                     bool mirrored) {
     enum { H = 24, W = 32 };
@@ -127,7 +128,7 @@ static bool is_from(const float *in, const float *out, int down, int across,
     return true;
 }
 
-static void what_is_shifted_in_is_the_mirror_image(void **state) {
+static void pixels_shifted_in_are_reflected(void **state) {
     float in[24 * 32], out[24 * 32];
     (void)state;
     for (size_t i = 0; i < 24 * 32; i++) in[i] = (float)i;
@@ -158,11 +159,11 @@ static void small_images_are_only_mirrored(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_are_the_eighteen_and_all_alike),
-        cmocka_unit_test(without_flips_none_is_mirrored),
-        cmocka_unit_test(a_draw_is_the_same_again_and_a_seed_makes_another),
+        cmocka_unit_test(draws_are_the_eighteen_moves_equally_often),
+        cmocka_unit_test(without_flips_no_image_is_mirrored),
+        cmocka_unit_test(a_draw_repeats_and_another_seed_gives_another),
         cmocka_unit_test(the_shift_is_an_eighth_of_the_side),
-        cmocka_unit_test(what_is_shifted_in_is_the_mirror_image),
+        cmocka_unit_test(pixels_shifted_in_are_reflected),
         cmocka_unit_test(small_images_are_only_mirrored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

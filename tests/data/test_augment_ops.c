@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations of strong augmentation: small images worked out by hand, and others as
- * Pillow changes them (operations.h).
+ * The operations of strong augmentation: small images computed by hand, and others
+ * compared with Pillow's results (operations.h).
  */
 #include "../support.h"
 
@@ -15,7 +15,7 @@ static void operate(scant__operation operation, int level, const unsigned char *
     scant__operate(operation, level, in, out, 1, h, w);
 }
 
-#define MAKES(operation, level, h, w, in, ...)                                           \
+#define ASSERT_MAKES(operation, level, h, w, in, ...)                                    \
     do {                                                                                 \
         const unsigned char want_[(h) * (w)] = __VA_ARGS__;                              \
         unsigned char out_[(h) * (w)];                                                   \
@@ -29,8 +29,8 @@ static const unsigned char sixteen[16] = {1, 2,  3,  4,  5,  6,  7,  8,
 
 /* ---- bytes ---- */
 
-/* 50 to 150 become 0 to 255: b is 2.55 (b - 50), cut: 127.5 is 127. */
-static void autocontrast_stretches_each_channel_by_itself(void **state) {
+/* 50 to 150 become 0 to 255: b becomes 2.55 (b - 50), truncated: 127.5 becomes 127. */
+static void autocontrast_stretches_each_channel_separately(void **state) {
     const unsigned char in[] = {50, 100, 150, 60, 7, 7, 7, 7, 0, 255, 128, 3};
     const unsigned char want[] = {0, 127, 255, 25, 7, 7, 7, 7, 0, 255, 128, 3};
     unsigned char out[12];
@@ -39,8 +39,8 @@ static void autocontrast_stretches_each_channel_by_itself(void **state) {
     assert_memory_equal(out, want, sizeof out);
 }
 
-/* 256 pixels each of 4 values: the step is (1024 - 256) div 255 = 3, the sums are 1, 257,
- * 513, 769 when their values come: 0, 85, 171, 256, which is no byte. */
+/* 256 pixels of each of 4 values: the step is (1024 - 256) div 255 = 3, the sums at the
+ * values are 1, 257, 513, 769; divided by 3: 0, 85, 171, 256, the last clipped to 255. */
 static void equalize_spreads_values_by_their_ranks(void **state) {
     const unsigned char values[] = {10, 11, 200, 250}, want[] = {0, 85, 171, 255};
     unsigned char in[1024], out[1024];
@@ -50,14 +50,15 @@ static void equalize_spreads_values_by_their_ranks(void **state) {
     for (size_t i = 0; i < 1024; i++) assert_int_equal(out[i], want[i % 4]);
 }
 
-static void equalize_leaves_what_has_too_few_pixels(void **state) {
+static void equalize_does_not_change_images_of_too_few_pixels(void **state) {
     unsigned char in[400], out[400];
     (void)state;
-    MAKES(SCANT__EQUALIZE, 1, 3, 3, nine, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    ASSERT_MAKES(SCANT__EQUALIZE, 1, 3, 3, nine, {1, 2, 3, 4, 5, 6, 7, 8, 9});
     memset(in, 77, sizeof in);
-    operate(SCANT__EQUALIZE, 1, in, out, 20, 20); /* none below the last */
+    operate(SCANT__EQUALIZE, 1, in, out, 20, 20); /* no pixel below the largest value */
     assert_memory_equal(out, in, sizeof in);
-    /* 254 below the last are not one a step, 255 are: the sums are then 0 and 255 */
+    /* 254 pixels below the largest value give a step of 0, so nothing changes; 255 give a
+     * step of 1, and the sums are 0 and 255 */
     memset(in, 5, 254);
     operate(SCANT__EQUALIZE, 1, in, out, 20, 20);
     assert_memory_equal(out, in, sizeof in);
@@ -67,25 +68,26 @@ static void equalize_leaves_what_has_too_few_pixels(void **state) {
     assert_int_equal(out[399], 255);
 }
 
-/* .05 + .09 * 5 = .5: halves, cut. */
+/* .05 + .09 * 5 = .5: half of each, truncated. */
 static void brightness_blends_with_black(void **state) {
     const unsigned char in[] = {0, 1, 2, 101, 200, 255};
     (void)state;
-    MAKES(SCANT__BRIGHTNESS, 5, 2, 3, in, {0, 0, 1, 50, 100, 127});
-    MAKES(SCANT__BRIGHTNESS, 1, 2, 3, in, {0, 0, 0, 14, 28, 35}); /* .14 */
+    ASSERT_MAKES(SCANT__BRIGHTNESS, 5, 2, 3, in, {0, 0, 1, 50, 100, 127});
+    ASSERT_MAKES(SCANT__BRIGHTNESS, 1, 2, 3, in, {0, 0, 0, 14, 28, 35}); /* .14 */
 }
 
-/* The mean is 100.2, so 100; (b + 100) / 2. */
+/* The mean 100.2 is rounded to 100; b becomes (b + 100) / 2. */
 static void contrast_blends_with_the_mean_grey(void **state) {
     const unsigned char in[] = {0, 51, 100, 150, 200};
     (void)state;
-    MAKES(SCANT__CONTRAST, 5, 1, 5, in, {50, 75, 100, 125, 150});
-    /* 50.5 is 51 */
-    MAKES(SCANT__CONTRAST, 5, 1, 2, ((unsigned char[]){50, 51}), {50, 51});
+    ASSERT_MAKES(SCANT__CONTRAST, 5, 1, 5, in, {50, 75, 100, 125, 150});
+    /* the mean 50.5 is rounded to 51 */
+    ASSERT_MAKES(SCANT__CONTRAST, 5, 1, 2, ((unsigned char[]){50, 51}), {50, 51});
 }
 
-/* Red has grey (255 * 19595 + 32768) div 65536 = 76, white 255, blue 29 (255 * 7471 =
- * 1905105, + 32768, div 65536); half of each: red (76 + 255) / 2 = 165, and 38 beside. */
+/* The grey of red is (255 * 19595 + 32768) div 65536 = 76, that of white 255, that of
+ * blue (255 * 7471 + 32768) div 65536 = 29. Blended by half, red becomes (76 + 255) / 2 =
+ * 165 in its red channel and 38 in the others. */
 static void color_blends_with_grey(void **state) {
     const unsigned char in[] = {255, 255, 0, 0, 255, 0, 0, 255, 255};
     const unsigned char want[] = {165, 255, 14, 38, 255, 14, 38, 255, 142};
@@ -95,7 +97,7 @@ static void color_blends_with_grey(void **state) {
     assert_memory_equal(out, want, sizeof out);
 }
 
-/* Two channels have the plain mean, (10 + 31 + 1) div 2 = 21. */
+/* The grey of two channels is their mean, (10 + 31 + 1) div 2 = 21. */
 static void color_of_other_channels_blends_with_their_mean(void **state) {
     unsigned char out[2];
     (void)state;
@@ -103,7 +105,7 @@ static void color_of_other_channels_blends_with_their_mean(void **state) {
     assert_memory_equal(out, ((unsigned char[]){15, 26}), 2);
 }
 
-static void color_leaves_grey_images(void **state) {
+static void color_does_not_change_grey_images(void **state) {
     unsigned char in[256], out[256];
     (void)state;
     for (size_t i = 0; i < 256; i++) in[i] = (unsigned char)i;
@@ -113,22 +115,25 @@ static void color_leaves_grey_images(void **state) {
     }
 }
 
-/* Smoothed: 5 * 130 / 13 = 50, and half way back 90. Around 10 with a middle of 140: (8 *
- * 10 + 5 * 140) / 13 = 60. The border stays. */
-static void sharpness_blends_with_the_smoothed(void **state) {
+/* Smoothing gives 5 * 130 / 13 = 50, blended by half 90. A centre of 140 among tens gives
+ * (8 * 10 + 5 * 140) / 13 = 60. The border is not changed. */
+static void sharpness_blends_with_the_smoothed_image(void **state) {
     (void)state;
-    MAKES(SCANT__SHARPNESS, 5, 3, 3, ((unsigned char[]){0, 0, 0, 0, 130, 0, 0, 0, 0}),
-          {0, 0, 0, 0, 90, 0, 0, 0, 0});
-    MAKES(SCANT__SHARPNESS, 5, 3, 3,
-          ((unsigned char[]){10, 10, 10, 10, 140, 10, 10, 10, 10}),
-          {10, 10, 10, 10, 100, 10, 10, 10, 10});
-    /* 19 / 13 is 1, and 1.5 cut to 1; 20 / 13 is 2 */
-    MAKES(SCANT__SHARPNESS, 5, 3, 3, ((unsigned char[]){9, 0, 0, 0, 2, 0, 0, 0, 0}),
-          {9, 0, 0, 0, 1, 0, 0, 0, 0});
-    MAKES(SCANT__SHARPNESS, 5, 3, 3, ((unsigned char[]){7, 0, 0, 0, 2, 0, 0, 0, 3}),
-          {7, 0, 0, 0, 2, 0, 0, 0, 3});
-    MAKES(SCANT__SHARPNESS, 5, 2, 4, sixteen, {1, 2, 3, 4, 5, 6, 7, 8});
-    MAKES(SCANT__SHARPNESS, 5, 4, 2, sixteen, {1, 2, 3, 4, 5, 6, 7, 8});
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 3, 3,
+                 ((unsigned char[]){0, 0, 0, 0, 130, 0, 0, 0, 0}),
+                 {0, 0, 0, 0, 90, 0, 0, 0, 0});
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 3, 3,
+                 ((unsigned char[]){10, 10, 10, 10, 140, 10, 10, 10, 10}),
+                 {10, 10, 10, 10, 100, 10, 10, 10, 10});
+    /* 19 / 13 is rounded to 1, the blend 1.5 truncated to 1; 20 / 13 is rounded to 2 */
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 3, 3,
+                 ((unsigned char[]){9, 0, 0, 0, 2, 0, 0, 0, 0}),
+                 {9, 0, 0, 0, 1, 0, 0, 0, 0});
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 3, 3,
+                 ((unsigned char[]){7, 0, 0, 0, 2, 0, 0, 0, 3}),
+                 {7, 0, 0, 0, 2, 0, 0, 0, 3});
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 2, 4, sixteen, {1, 2, 3, 4, 5, 6, 7, 8});
+    ASSERT_MAKES(SCANT__SHARPNESS, 5, 4, 2, sixteen, {1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 static void posterize_keeps_the_high_bits(void **state) {
@@ -159,49 +164,50 @@ static void solarize_inverts_from_its_threshold_on(void **state) {
 /* floor(.27 * 4) = 1. */
 static void translations_move_by_whole_pixels(void **state) {
     (void)state;
-    MAKES(SCANT__TRANSLATE_X, 9, 4, 4, sixteen,
-          {2, 3, 4, 0, 6, 7, 8, 0, 10, 11, 12, 0, 14, 15, 16, 0});
-    MAKES(SCANT__TRANSLATE_X, -9, 4, 4, sixteen,
-          {0, 1, 2, 3, 0, 5, 6, 7, 0, 9, 10, 11, 0, 13, 14, 15});
-    MAKES(SCANT__TRANSLATE_Y, 9, 4, 4, sixteen,
-          {5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 0, 0, 0});
-    MAKES(SCANT__TRANSLATE_Y, -9, 4, 4, sixteen,
-          {0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
-    /* floor(.24 * 4) = 0; of 2 x 8 the sides differ: 2 across, 0 down */
-    MAKES(SCANT__TRANSLATE_X, 8, 4, 4, sixteen,
-          {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
-    MAKES(SCANT__TRANSLATE_X, 9, 2, 8, sixteen,
-          {3, 4, 5, 6, 7, 8, 0, 0, 11, 12, 13, 14, 15, 16, 0, 0});
-    MAKES(SCANT__TRANSLATE_Y, 9, 2, 8, sixteen,
-          {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+    ASSERT_MAKES(SCANT__TRANSLATE_X, 9, 4, 4, sixteen,
+                 {2, 3, 4, 0, 6, 7, 8, 0, 10, 11, 12, 0, 14, 15, 16, 0});
+    ASSERT_MAKES(SCANT__TRANSLATE_X, -9, 4, 4, sixteen,
+                 {0, 1, 2, 3, 0, 5, 6, 7, 0, 9, 10, 11, 0, 13, 14, 15});
+    ASSERT_MAKES(SCANT__TRANSLATE_Y, 9, 4, 4, sixteen,
+                 {5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, 0, 0, 0});
+    ASSERT_MAKES(SCANT__TRANSLATE_Y, -9, 4, 4, sixteen,
+                 {0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    /* floor(.24 * 4) = 0; a 2 x 8 image moves by 2 across and 0 down */
+    ASSERT_MAKES(SCANT__TRANSLATE_X, 8, 4, 4, sixteen,
+                 {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+    ASSERT_MAKES(SCANT__TRANSLATE_X, 9, 2, 8, sixteen,
+                 {3, 4, 5, 6, 7, 8, 0, 0, 11, 12, 13, 14, 15, 16, 0, 0});
+    ASSERT_MAKES(SCANT__TRANSLATE_Y, 9, 2, 8, sixteen,
+                 {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
 }
 
-/* The middles of rows 0 to 3 go .135, .405, .675, .945 to the side: from 1/2 on that is
- * the next pixel. To the other side it is the one before. */
+/* The centres of rows 0 to 3 move by .135, .405, .675 and .945 pixels: those of 1/2 or
+ * more reach the next pixel, or with a negative level the previous one. */
 static void shears_move_rows_by_their_heights(void **state) {
     (void)state;
-    MAKES(SCANT__SHEAR_X, 9, 4, 4, sixteen,
-          {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 0, 14, 15, 16, 0});
-    MAKES(SCANT__SHEAR_X, -9, 4, 4, sixteen,
-          {1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 0, 13, 14, 15});
-    MAKES(SCANT__SHEAR_Y, 9, 4, 4, sixteen,
-          {1, 2, 7, 8, 5, 6, 11, 12, 9, 10, 15, 16, 13, 14, 0, 0});
-    MAKES(SCANT__SHEAR_Y, -9, 4, 4, sixteen,
-          {1, 2, 0, 0, 5, 6, 3, 4, 9, 10, 7, 8, 13, 14, 11, 12});
+    ASSERT_MAKES(SCANT__SHEAR_X, 9, 4, 4, sixteen,
+                 {1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 0, 14, 15, 16, 0});
+    ASSERT_MAKES(SCANT__SHEAR_X, -9, 4, 4, sixteen,
+                 {1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 0, 13, 14, 15});
+    ASSERT_MAKES(SCANT__SHEAR_Y, 9, 4, 4, sixteen,
+                 {1, 2, 7, 8, 5, 6, 11, 12, 9, 10, 15, 16, 13, 14, 0, 0});
+    ASSERT_MAKES(SCANT__SHEAR_Y, -9, 4, 4, sixteen,
+                 {1, 2, 0, 0, 5, 6, 3, 4, 9, 10, 7, 8, 13, 14, 11, 12});
 }
 
-/* 27 degrees: cos .8910, sin .4540. The pixel to the upper left of the middle comes from
- * (-.8910 + .4540, -.4540 - .8910) = (-.437, -1.345), the one above the middle; the one
- * above from (.454, -.891), itself; and so on, a quarter turn at a time. */
+/* 27 degrees: cos .8910, sin .4540. The upper left pixel comes from (-.8910 + .4540,
+ * -.4540 - .8910) = (-.437, -1.345), the pixel above the centre; that one comes from
+ * (.454, -.891), itself; the others follow by quarter turns. */
 static void rotate_turns_to_the_left(void **state) {
     (void)state;
-    MAKES(SCANT__ROTATE, 9, 3, 3, nine, {2, 2, 6, 4, 5, 6, 4, 8, 8});
-    MAKES(SCANT__ROTATE, -9, 3, 3, nine, {4, 2, 2, 4, 5, 6, 8, 8, 6});
+    ASSERT_MAKES(SCANT__ROTATE, 9, 3, 3, nine, {2, 2, 6, 4, 5, 6, 4, 8, 8});
+    ASSERT_MAKES(SCANT__ROTATE, -9, 3, 3, nine, {4, 2, 2, 4, 5, 6, 8, 8, 6});
 }
 
-/* Of 4 x 4 the corner's middle, (-1.5, -1.5), comes from (-.6555, -2.0175), just outside;
- * 24 degrees (cos .9135, sin .4067) take it to (-.7602, -1.9804), just inside. */
-static void rotate_brings_in_black(void **state) {
+/* In a 4 x 4 image the centre of the corner pixel, (-1.5, -1.5), comes from (-.6555,
+ * -2.0175), just outside; at 24 degrees (cos .9135, sin .4067) from (-.7602, -1.9804),
+ * just inside. */
+static void rotate_fills_with_black(void **state) {
     unsigned char out[16];
     (void)state;
     operate(SCANT__ROTATE, 9, sixteen, out, 4, 4);
@@ -214,7 +220,7 @@ static void rotate_brings_in_black(void **state) {
     for (size_t i = 0; i < 16; i++) assert_int_not_equal(out[i], 0);
 }
 
-static void no_level_is_no_movement(void **state) {
+static void level_0_does_not_move_the_image(void **state) {
     const scant__operation moves[] = {SCANT__IDENTITY,    SCANT__ROTATE,
                                       SCANT__SHEAR_X,     SCANT__SHEAR_Y,
                                       SCANT__TRANSLATE_X, SCANT__TRANSLATE_Y};
@@ -228,9 +234,9 @@ static void no_level_is_no_movement(void **state) {
         }
 }
 
-/* ---- all of them ---- */
+/* ---- all operations ---- */
 
-static void all_make_what_pillow_makes(void **state) {
+static void all_operations_match_pillow(void **state) {
     unsigned char out[408];
     (void)state;
     for (size_t i = 0; i < sizeof colour_made / sizeof *colour_made; i++) {
@@ -244,9 +250,9 @@ static void all_make_what_pillow_makes(void **state) {
     assert_memory_equal(out, grey_equalized, sizeof out);
 }
 
-/* On the heap, where a step beyond the image is seen by the sanitizers; and beside it
- * nothing is touched. */
-static void all_write_all_of_the_image_and_nothing_else(void **state) {
+/* The input is on the heap, so that sanitizers detect reads outside it; the bytes after
+ * the output must not change. */
+static void all_operations_write_the_whole_image_and_nothing_else(void **state) {
     const size_t sizes[][3] = {{1, 1, 1}, {3, 1, 7}, {3, 7, 1}, {1, 2, 2}, {4, 5, 9}};
     (void)state;
     for (size_t s = 0; s < 5; s++) {
@@ -272,16 +278,16 @@ static void all_write_all_of_the_image_and_nothing_else(void **state) {
     }
 }
 
-static void only_geometry_goes_either_way(void **state) {
+static void only_geometric_operations_are_signed(void **state) {
     (void)state;
     for (int o = 0; o < SCANT__OPERATIONS; o++)
         assert_int_equal(scant__operation_signed((scant__operation)o),
                          o >= SCANT__ROTATE);
 }
 
-/* ---- the square ---- */
+/* ---- cutout ---- */
 
-static void cut_of(size_t y, size_t x, size_t side, unsigned char *out) {
+static void cut_black(size_t y, size_t x, size_t side, unsigned char *out) {
     memset(out, 0, 32);
     scant__cutout(out, 2, 4, 4, y, x, side);
     assert_memory_equal(out, out + 16, 16);
@@ -291,45 +297,45 @@ static void cutout_is_a_square_clipped_at_the_border(void **state) {
     enum { G = 127 };
     unsigned char out[32];
     (void)state;
-    cut_of(2, 2, 2, out);
+    cut_black(2, 2, 2, out);
     assert_memory_equal(
         out, ((unsigned char[]){0, 0, 0, 0, 0, G, G, 0, 0, G, G, 0, 0, 0, 0, 0}), 16);
-    cut_of(0, 3, 2, out);
+    cut_black(0, 3, 2, out);
     assert_memory_equal(
         out, ((unsigned char[]){0, 0, G, G, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), 16);
-    cut_of(3, 0, 3, out);
+    cut_black(3, 0, 3, out);
     assert_memory_equal(
         out, ((unsigned char[]){0, 0, 0, 0, 0, 0, 0, 0, G, G, 0, 0, G, G, 0, 0}), 16);
-    cut_of(1, 1, 1, out);
+    cut_black(1, 1, 1, out);
     assert_memory_equal(
         out, ((unsigned char[]){0, 0, 0, 0, 0, G, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), 16);
-    cut_of(1, 2, 100, out);
+    cut_black(1, 2, 100, out);
     for (size_t i = 0; i < 16; i++) assert_int_equal(out[i], G);
-    cut_of(1, 2, 0, out);
+    cut_black(1, 2, 0, out);
     for (size_t i = 0; i < 16; i++) assert_int_equal(out[i], 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(autocontrast_stretches_each_channel_by_itself),
+        cmocka_unit_test(autocontrast_stretches_each_channel_separately),
         cmocka_unit_test(equalize_spreads_values_by_their_ranks),
-        cmocka_unit_test(equalize_leaves_what_has_too_few_pixels),
+        cmocka_unit_test(equalize_does_not_change_images_of_too_few_pixels),
         cmocka_unit_test(brightness_blends_with_black),
         cmocka_unit_test(contrast_blends_with_the_mean_grey),
         cmocka_unit_test(color_blends_with_grey),
         cmocka_unit_test(color_of_other_channels_blends_with_their_mean),
-        cmocka_unit_test(color_leaves_grey_images),
-        cmocka_unit_test(sharpness_blends_with_the_smoothed),
+        cmocka_unit_test(color_does_not_change_grey_images),
+        cmocka_unit_test(sharpness_blends_with_the_smoothed_image),
         cmocka_unit_test(posterize_keeps_the_high_bits),
         cmocka_unit_test(solarize_inverts_from_its_threshold_on),
         cmocka_unit_test(translations_move_by_whole_pixels),
         cmocka_unit_test(shears_move_rows_by_their_heights),
         cmocka_unit_test(rotate_turns_to_the_left),
-        cmocka_unit_test(rotate_brings_in_black),
-        cmocka_unit_test(no_level_is_no_movement),
-        cmocka_unit_test(all_make_what_pillow_makes),
-        cmocka_unit_test(all_write_all_of_the_image_and_nothing_else),
-        cmocka_unit_test(only_geometry_goes_either_way),
+        cmocka_unit_test(rotate_fills_with_black),
+        cmocka_unit_test(level_0_does_not_move_the_image),
+        cmocka_unit_test(all_operations_match_pillow),
+        cmocka_unit_test(all_operations_write_the_whole_image_and_nothing_else),
+        cmocka_unit_test(only_geometric_operations_are_signed),
         cmocka_unit_test(cutout_is_a_square_clipped_at_the_border),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

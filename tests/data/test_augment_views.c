@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weak and strong views: what they are made of, how often, and that nothing but the seed
- * and the draw decides.
+ * Weak and strong views: which steps they consist of, how often each is drawn, and that
+ * they depend on the seed and the draw only.
  */
 #include <math.h>
 
@@ -24,8 +24,8 @@ static void as_floats(const unsigned char *in, float *out, size_t n) {
     for (size_t i = 0; i < n; i++) out[i] = (float)in[i] / 255;
 }
 
-/* Whether counts of events that are all alike may be chance. */
-static void assert_alike(const size_t *counts, size_t n) {
+/* The counts are those of equally likely events, up to chance. */
+static void assert_equally_likely(const size_t *counts, size_t n) {
     double sum = 0, square = 0;
     for (size_t i = 0; i < n; i++) sum += (double)counts[i];
     double mean = sum / (double)n;
@@ -34,12 +34,12 @@ static void assert_alike(const size_t *counts, size_t n) {
     assert_true(square < chi_square_limit(n - 1));
 }
 
-/* ---- what is drawn ---- */
+/* ---- draws ---- */
 
-static void operations_levels_and_ways_are_alike_and_independent(void **state) {
+static void operations_levels_and_signs_are_uniform_and_independent(void **state) {
     enum { DRAWS = 40000 };
-    size_t many[3] = {0}, levels[SCANT__OPERATIONS * 9] = {0}, ways[3][2] = {{0}};
-    size_t across[7 * SCANT__OPERATIONS] = {0}; /* of 28 pixels: 3 either way */
+    size_t many[3] = {0}, levels[SCANT__OPERATIONS * 9] = {0}, signs[3][2] = {{0}};
+    size_t across[7 * SCANT__OPERATIONS] = {0}; /* 28 pixels: up to 3 either way */
     size_t pairs[SCANT__OPERATIONS * SCANT__OPERATIONS] = {0};
     (void)state;
     for (uint64_t draw = 0; draw < DRAWS; draw++) {
@@ -52,7 +52,7 @@ static void operations_levels_and_ways_are_alike_and_independent(void **state) {
             assert_true(t[i].operation < SCANT__OPERATIONS && level >= 1 && level <= 9);
             levels[(int)t[i].operation * 9 + level - 1]++;
             if (scant__operation_signed(t[i].operation))
-                ways[n][t[i].level < 0]++;
+                signs[n][t[i].level < 0]++;
             else
                 assert_true(t[i].level > 0);
         }
@@ -61,17 +61,18 @@ static void operations_levels_and_ways_are_alike_and_independent(void **state) {
         pairs[t[0].operation * SCANT__OPERATIONS + t[1].operation]++;
         across[(size_t)(move.across + 3) * SCANT__OPERATIONS + t[0].operation]++;
     }
-    assert_alike((size_t[]){many[0], many[1] / 2, many[1] - many[1] / 2, many[2]}, 4);
-    assert_alike(levels, SCANT__OPERATIONS * 9);
-    assert_alike(pairs, SCANT__OPERATIONS * SCANT__OPERATIONS);
-    assert_alike(ways[1], 2);
-    assert_alike(ways[2], 2);
-    assert_alike(across, 7 * SCANT__OPERATIONS);
+    assert_equally_likely(
+        (size_t[]){many[0], many[1] / 2, many[1] - many[1] / 2, many[2]}, 4);
+    assert_equally_likely(levels, SCANT__OPERATIONS * 9);
+    assert_equally_likely(pairs, SCANT__OPERATIONS * SCANT__OPERATIONS);
+    assert_equally_likely(signs[1], 2);
+    assert_equally_likely(signs[2], 2);
+    assert_equally_likely(across, 7 * SCANT__OPERATIONS);
 }
 
 /* ---- images ---- */
 
-static void weak_is_what_supervised_training_sees(void **state) {
+static void weak_views_are_those_of_supervised_training(void **state) {
     const scant__views views = {.c = 3, .h = 16, .w = 24, .images = true, .flip = true};
     float in[3 * 16 * 24], a[3 * 16 * 24], b[3 * 16 * 24];
     (void)state;
@@ -106,9 +107,9 @@ static void bytes_and_floats_have_the_same_views(void **state) {
     }
 }
 
-/* The place of the square whose cutting makes of image what out is: how many. */
-static size_t places(const unsigned char *image, const unsigned char *out, size_t c,
-                     size_t h, size_t w, size_t side, size_t *found) {
+/* Counts where cutting a square from image gives out; *found is the last place. */
+static size_t count_places(const unsigned char *image, const unsigned char *out, size_t c,
+                           size_t h, size_t w, size_t side, size_t *found) {
     unsigned char cut[2 * 12 * 10];
     size_t many = 0;
     for (size_t i = 0; i < h * w; i++) {
@@ -121,8 +122,8 @@ static size_t places(const unsigned char *image, const unsigned char *out, size_
     return many;
 }
 
-/* Shifts are 1 either way; of 12 x 10 the square has 5. */
-static void strong_is_weak_then_operations_then_a_square_anywhere(void **state) {
+/* Shifts are up to 1 either way; the square of a 12 x 10 image is 5 wide. */
+static void strong_views_are_a_move_then_operations_then_a_random_square(void **state) {
     enum { C = 2, H = 12, W = 10, N = C * H * W, DRAWS = 3000 };
     const scant__views views = {.c = C, .h = H, .w = W, .images = true, .flip = true};
     unsigned char in[N], out[N], a[N], b[N], scratch[2 * N];
@@ -139,18 +140,18 @@ static void strong_is_weak_then_operations_then_a_square_anywhere(void **state) 
             scant__operate(t[i].operation, t[i].level, a, b, C, H, W);
             memcpy(a, b, N);
         }
-        size_t many = places(a, out, C, H, W, 5, &place);
+        size_t many = count_places(a, out, C, H, W, 5, &place);
         assert_true(many >= 1);
         ambiguous += many > 1;
         counts[place]++;
         moves[(move.down + 1) * 6 + (move.across + 1) * 2 + move.mirrored]++;
     }
     assert_true(ambiguous < DRAWS / 100);
-    assert_alike(counts, H * W);
-    assert_alike(moves, 18);
+    assert_equally_likely(counts, H * W);
+    assert_equally_likely(moves, 18);
 }
 
-static void the_square_is_half_the_shorter_side_or_as_wide_as_asked(void **state) {
+static void the_square_is_half_the_shorter_side_unless_given(void **state) {
     scant__views views = {.c = 1, .h = 32, .w = 40, .images = true};
     static unsigned char in[32 * 40], out[32 * 40], scratch[2 * 32 * 40];
     (void)state;
@@ -175,8 +176,8 @@ static void the_square_is_half_the_shorter_side_or_as_wide_as_asked(void **state
     }
 }
 
-/* Every byte comes back to the bit where nothing but the move is done. */
-static void what_is_not_changed_is_the_same_to_the_bit(void **state) {
+/* With a move only, and a square of one pixel, all other pixels are exact. */
+static void unchanged_pixels_are_exact(void **state) {
     const scant__views views = {.c = 1, .h = 7, .w = 37, .images = true, .cut = 1};
     float in[259], out[259];
     unsigned char scratch[518];
@@ -198,9 +199,9 @@ static void what_is_not_changed_is_the_same_to_the_bit(void **state) {
     assert_true(checked > 20);
 }
 
-/* Black -2 and white 3: bytes are fiftyfirsts of 1. What lies outside is black or white.
- */
-static void floats_of_another_range_stay_in_it(void **state) {
+/* Black is -2 and white 3, so a step of one byte value is 1/51. Values outside the range
+ * become black or white. */
+static void floats_of_another_range_stay_in_that_range(void **state) {
     const scant__views views = {
         .c = 1, .h = 6, .w = 7, .images = true, .low = -2, .high = 3, .cut = 1};
     float in[42], out[42];
@@ -230,13 +231,13 @@ static void floats_of_another_range_stay_in_it(void **state) {
 
 enum { FEATURES = 5, SAMPLES = 20000 };
 
-static void weak_features_have_normal_noise_of_their_spread(void **state) {
+static void weak_views_of_features_add_normal_noise_scaled_by_the_spread(void **state) {
     const float spread[FEATURES] = {1, 2, 0, .5f, 10}, in[FEATURES] = {0, 1, 2, 3, -4};
     const scant__views views = {
         .c = FEATURES, .h = 1, .w = 1, .noise = .1f, .drop = .5f, .spread = spread};
     double sum[FEATURES] = {0}, square[FEATURES] = {0}, cross[FEATURES] = {0};
     float out[FEATURES];
-    double before = 0, lag = 0; /* of what draws follow each other by */
+    double before = 0, lag = 0; /* covariance of consecutive draws */
     (void)state;
     assert_int_equal(scant__views_scratch(&views), 0);
     for (uint64_t draw = 0; draw < SAMPLES; draw++) {
@@ -261,7 +262,7 @@ static void weak_features_have_normal_noise_of_their_spread(void **state) {
     }
 }
 
-static void strong_features_lose_some_as_well(void **state) {
+static void strong_views_of_features_also_drop_some(void **state) {
     const float middle[FEATURES] = {100, 200, 300, 400, 500}, in[FEATURES] = {0};
     scant__views views = {.c = FEATURES, .h = 1, .w = 1, .noise = .1f, .drop = .25f};
     size_t lost[FEATURES] = {0}, both = 0;
@@ -285,8 +286,8 @@ static void strong_features_lose_some_as_well(void **state) {
     assert_true(fabs((double)both / SAMPLES - .0625) < 5 * sqrt(.0625 * .9375 / SAMPLES));
 }
 
-/* Those that are kept have the variance of all: five standard errors of it. */
-static void which_features_are_lost_is_independent_of_the_noise(void **state) {
+/* The variance of the kept features is 1, within five standard errors. */
+static void dropped_features_are_independent_of_the_noise(void **state) {
     const scant__views views = {.c = 2, .h = 1, .w = 1, .noise = 1, .drop = .25f};
     const float in[2] = {0};
     float out[2];
@@ -302,42 +303,42 @@ static void which_features_are_lost_is_independent_of_the_noise(void **state) {
     assert_true(fabs(square / kept - 1) < 5 * sqrt(2 / kept));
 }
 
-static void both(const scant__views *v, uint64_t seed, uint64_t draw, const float *in,
-                 float *weak, float *strong, void *scratch) {
+static void make_views(const scant__views *v, uint64_t seed, uint64_t draw,
+                       const float *in, float *weak, float *strong, void *scratch) {
     scant__augment_weak(v, &(scant__rng){seed, SCANT__RNG_WEAK}, draw, in, weak);
     scant__augment_strong(v, &(scant__rng){seed, SCANT__RNG_STRONG}, draw, in, strong,
                           scratch);
 }
 
-static void without_noise_and_loss_features_stay(void **state) {
+static void without_noise_and_drops_features_do_not_change(void **state) {
     const scant__views views = {.c = 3, .h = 1, .w = 1};
     const float in[] = {1.5f, -2, 1e30f};
     float weak[3], strong[3];
     (void)state;
-    both(&views, 1, 2, in, weak, strong, NULL);
+    make_views(&views, 1, 2, in, weak, strong, NULL);
     assert_memory_equal(weak, in, sizeof in);
     assert_memory_equal(strong, in, sizeof in);
 }
 
-/* ---- the same again ---- */
+/* ---- reproducibility ---- */
 
 typedef struct many {
     scant__views views;
     const float *in;
     float *out;
-    unsigned char *scratch; /* a worker each */
+    unsigned char *scratch; /* one part per worker */
 } many;
 
 static scant_status make(void *arg, size_t i, unsigned worker, scant__fault *fault) {
     const many *m = arg;
     size_t n = m->views.c * m->views.h * m->views.w;
     (void)fault;
-    both(&m->views, 11, i, m->in, m->out + 2 * i * n, m->out + (2 * i + 1) * n,
-         m->scratch + worker * scant__views_scratch(&m->views));
+    make_views(&m->views, 11, i, m->in, m->out + 2 * i * n, m->out + (2 * i + 1) * n,
+               m->scratch + worker * scant__views_scratch(&m->views));
     return SCANT_OK;
 }
 
-static void threads_and_order_change_nothing(void **state) {
+static void views_do_not_depend_on_threads_or_order(void **state) {
     enum { N = 3 * 17 * 16, TIMES = 200 };
     static float in[N], a[2 * N * TIMES], b[2 * N * TIMES];
     static unsigned char scratch[4 * 2 * N];
@@ -361,7 +362,7 @@ static void threads_and_order_change_nothing(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void seeds_and_draws_make_others(void **state) {
+static void other_seeds_and_draws_give_other_views(void **state) {
     const scant__views views = {.c = 3, .h = 32, .w = 32, .images = true, .flip = true};
     static unsigned char in[MOST], a[MOST], b[MOST], scratch[2 * MOST];
     size_t same = 0;
@@ -380,19 +381,19 @@ static void seeds_and_draws_make_others(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_levels_and_ways_are_alike_and_independent),
-        cmocka_unit_test(weak_is_what_supervised_training_sees),
+        cmocka_unit_test(operations_levels_and_signs_are_uniform_and_independent),
+        cmocka_unit_test(weak_views_are_those_of_supervised_training),
         cmocka_unit_test(bytes_and_floats_have_the_same_views),
-        cmocka_unit_test(strong_is_weak_then_operations_then_a_square_anywhere),
-        cmocka_unit_test(the_square_is_half_the_shorter_side_or_as_wide_as_asked),
-        cmocka_unit_test(what_is_not_changed_is_the_same_to_the_bit),
-        cmocka_unit_test(floats_of_another_range_stay_in_it),
-        cmocka_unit_test(weak_features_have_normal_noise_of_their_spread),
-        cmocka_unit_test(strong_features_lose_some_as_well),
-        cmocka_unit_test(which_features_are_lost_is_independent_of_the_noise),
-        cmocka_unit_test(without_noise_and_loss_features_stay),
-        cmocka_unit_test(threads_and_order_change_nothing),
-        cmocka_unit_test(seeds_and_draws_make_others),
+        cmocka_unit_test(strong_views_are_a_move_then_operations_then_a_random_square),
+        cmocka_unit_test(the_square_is_half_the_shorter_side_unless_given),
+        cmocka_unit_test(unchanged_pixels_are_exact),
+        cmocka_unit_test(floats_of_another_range_stay_in_that_range),
+        cmocka_unit_test(weak_views_of_features_add_normal_noise_scaled_by_the_spread),
+        cmocka_unit_test(strong_views_of_features_also_drop_some),
+        cmocka_unit_test(dropped_features_are_independent_of_the_noise),
+        cmocka_unit_test(without_noise_and_drops_features_do_not_change),
+        cmocka_unit_test(views_do_not_depend_on_threads_or_order),
+        cmocka_unit_test(other_seeds_and_draws_give_other_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

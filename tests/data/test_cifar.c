@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR's records: files, packed files, folders of batches.
+ * CIFAR records: files, compressed files, folders of batches.
  */
 #include "samples.h"
 #include "scant/train.h"
@@ -19,7 +19,7 @@ static void add_record(buffer *b, size_t row, int coarse, int label) {
     for (size_t i = 0; i < 3072; i++) add_le(b, pixel(row, i), 1);
 }
 
-/* Records first, first+1, ... of ten classes, labelled by their number mod 10. */
+/* n records of ten classes from `first` on, labelled by their number modulo 10. */
 static buffer ten(size_t first, size_t n) {
     buffer b = {.size = 0};
     for (size_t i = first; i < first + n; i++) add_record(&b, i, -1, (int)(i % 10));
@@ -38,7 +38,7 @@ static void has_rows(scant_data *d, size_t n, const size_t *rows) {
     scant_data_free(d);
 }
 
-static void records_are_planes_behind_a_label(void **state) {
+static void records_are_a_label_and_planes(void **state) {
     buffer b = ten(0, 5), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
     const size_t rows[] = {0, 1, 2, 3, 4};
     (void)state;
@@ -50,7 +50,7 @@ static void records_are_planes_behind_a_label(void **state) {
     has_rows(opened(put_buffer("a.BIN.xz", &x), none), 5, rows);
 }
 
-static void the_second_label_of_two_counts(void **state) {
+static void of_two_labels_the_second_is_used(void **state) {
     buffer b = {.size = 0};
     (void)state;
     add_record(&b, 0, 19, 99);
@@ -100,7 +100,7 @@ static void other_lengths_are_refused(void **state) {
 }
 
 /* 3073 * 3074 bytes: 3074 records of one label or 3073 of two. */
-static void where_both_lengths_divide_the_name_or_the_labels_decide(void **state) {
+static void an_ambiguous_record_size_is_decided_by_the_name_or_the_labels(void **state) {
     const size_t size = (size_t)TEN * HUNDRED;
     unsigned char *bytes = calloc(size, 1);
     (void)state;
@@ -112,19 +112,19 @@ static void where_both_lengths_divide_the_name_or_the_labels_decide(void **state
     d = opened(put("cifar10.bin", bytes, size), none);
     assert_int_equal(scant_data_count(d), HUNDRED);
     scant_data_free(d);
-    bytes[HUNDRED] = 200; /* no label of the second record of two labels */
+    bytes[HUNDRED] = 200; /* not a label, if the second record has two labels */
     d = opened(put("b.bin", bytes, size), none);
     assert_int_equal(scant_data_count(d), HUNDRED);
     scant_data_free(d);
     bytes[HUNDRED] = 0;
-    bytes[TEN] = 200; /* of the second record of one */
+    bytes[TEN] = 200; /* not a label, if it has one */
     d = opened(put("b.bin", bytes, size), none);
     assert_int_equal(scant_data_classes(d), 100);
     scant_data_free(d);
     free(bytes);
 }
 
-static void a_folder_of_batches_is_read_in_order_of_names(void **state) {
+static void batches_of_a_folder_are_read_in_order_of_their_names(void **state) {
     buffer a = ten(1, 2), b = ten(3, 1), c = ten(4, 3), t = ten(8, 2);
     buffer z = xz(b.bytes, b.size);
     (void)state;
@@ -148,7 +148,7 @@ static void a_folder_of_batches_is_read_in_order_of_names(void **state) {
     refuses(folder, none, "data_batch_4.bin: has records of 3074 bytes");
 }
 
-static void classes_are_called_what_the_archive_calls_them(void **state) {
+static void class_names_come_from_the_meta_file(void **state) {
     static const char names[] = "plane\ncar\nbird\ncat\ndeer\ndog\nfrog\nhorse\nship\n"
                                 "truck\n\n";
     buffer b = ten(0, 1);
@@ -156,7 +156,7 @@ static void classes_are_called_what_the_archive_calls_them(void **state) {
     assert_int_equal(mkdir(path_of("named"), 0700), 0);
     put_buffer("named/data_batch_1.bin", &b);
     const char *folder = path_of("named");
-    /* whole, without its last line end, with one name less, with one more */
+    /* whole; without the last line end; with a name missing. Below: with one too many. */
     const size_t sizes[] = {strlen(names), strlen(names) - 2, strlen(names) - 7};
     for (size_t i = 0; i < 3; i++) {
         put("named/batches.meta.txt", names, sizes[i]);
@@ -178,7 +178,7 @@ static void classes_are_called_what_the_archive_calls_them(void **state) {
     assert_true(torture(folder, none) >= 12);
 }
 
-static void a_folder_of_the_hundred_has_train_and_test(void **state) {
+static void a_cifar_100_folder_has_train_and_test(void **state) {
     buffer b = {.size = 0};
     (void)state;
     assert_int_equal(mkdir(path_of("hundred"), 0700), 0);
@@ -208,8 +208,8 @@ static void records_survive_failing_memory(void **state) {
     assert_true(torture(path_of("tiny"), none) >= 10);
 }
 
-/* Unpacked size not known: zeros pack well, and the cap is what ends them. */
-static void a_bomb_ends_at_the_cap(void **state) {
+/* The uncompressed size is not known in advance; decompression stops at the cap. */
+static void a_decompression_bomb_stops_at_the_cap(void **state) {
     const size_t size = (size_t)TEN * 3000;
     unsigned char *zeros = calloc(size, 1);
     scant_ctx *small;
@@ -233,7 +233,7 @@ static void a_bomb_ends_at_the_cap(void **state) {
     free(zeros);
 }
 
-static void a_published_set_is_read(void **state) {
+static void the_published_cifar_100_is_read(void **state) {
     size_t many[100] = {0};
     (void)state;
     const char *path = shared_data("cifar100_test_2500.bin.xz");
@@ -246,7 +246,7 @@ static void a_published_set_is_read(void **state) {
     scant_data_free(d);
 }
 
-static void unpacking_can_be_cancelled(void **state) {
+static void decompression_can_be_cancelled(void **state) {
     buffer b = ten(0, 2), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
     (void)state;
     assert_true(cancels(put_buffer("c.bin.gz", &z), none) >= 1);
@@ -255,18 +255,18 @@ static void unpacking_can_be_cancelled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_planes_behind_a_label),
-        cmocka_unit_test(the_second_label_of_two_counts),
+        cmocka_unit_test(records_are_a_label_and_planes),
+        cmocka_unit_test(of_two_labels_the_second_is_used),
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(other_lengths_are_refused),
-        cmocka_unit_test(where_both_lengths_divide_the_name_or_the_labels_decide),
-        cmocka_unit_test(a_folder_of_batches_is_read_in_order_of_names),
-        cmocka_unit_test(classes_are_called_what_the_archive_calls_them),
-        cmocka_unit_test(a_folder_of_the_hundred_has_train_and_test),
+        cmocka_unit_test(an_ambiguous_record_size_is_decided_by_the_name_or_the_labels),
+        cmocka_unit_test(batches_of_a_folder_are_read_in_order_of_their_names),
+        cmocka_unit_test(class_names_come_from_the_meta_file),
+        cmocka_unit_test(a_cifar_100_folder_has_train_and_test),
         cmocka_unit_test(records_survive_failing_memory),
-        cmocka_unit_test(a_bomb_ends_at_the_cap),
-        cmocka_unit_test(a_published_set_is_read),
-        cmocka_unit_test(unpacking_can_be_cancelled),
+        cmocka_unit_test(a_decompression_bomb_stops_at_the_cap),
+        cmocka_unit_test(the_published_cifar_100_is_read),
+        cmocka_unit_test(decompression_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements of every type as float, double and int64: exact where the target can hold
- * them.
+ * Elements of every type read as float, double and int64: exact where the target type can
+ * hold them.
  */
 #include <math.h>
 
@@ -12,8 +12,8 @@ static const size_t sizes[] = {
     [SCANT_I8] = 1,  [SCANT_U16] = 2, [SCANT_I16] = 2, [SCANT_U32] = 4,
     [SCANT_I32] = 4, [SCANT_U64] = 8, [SCANT_I64] = 8};
 
-/* An array over these bytes, as open would make it. */
-static scant_array over(const void *data, scant_dtype dtype, size_t count) {
+/* An array of these bytes, as scant_array_open() would return it. */
+static scant_array array_of(const void *data, scant_dtype dtype, size_t count) {
     return (scant_array){.data = data,
                          .dtype = dtype,
                          .item = sizes[dtype],
@@ -22,7 +22,7 @@ static scant_array over(const void *data, scant_dtype dtype, size_t count) {
                          .count = count};
 }
 
-static void half_floats_at_the_edges_are_what_ieee_754_says(void **state) {
+static void half_floats_at_the_limits_follow_ieee_754(void **state) {
     static const struct {
         uint16_t bits;
         float value;
@@ -35,13 +35,13 @@ static void half_floats_at_the_edges_are_what_ieee_754_says(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float out;
-        scant_array array = over(&cases[i].bits, SCANT_F16, 1);
+        scant_array array = array_of(&cases[i].bits, SCANT_F16, 1);
         scant__array_read_f32(&array, 0, 1, &out);
         assert_true(out == cases[i].value);
     }
     const uint16_t odd[] = {0x8000, 0x7e00, 0x7c01, 0xffff};
     float out[4];
-    scant_array array = over(odd, SCANT_F16, 4);
+    scant_array array = array_of(odd, SCANT_F16, 4);
     scant__array_read_f32(&array, 0, 4, out);
     assert_true(out[0] == 0 && signbit(out[0]));
     for (int i = 1; i < 4; i++) assert_true(isnan(out[i]));
@@ -54,7 +54,7 @@ static void every_finite_half_float_is_exact(void **state) {
     static double wide[65536];
     (void)state;
     for (size_t i = 0; i < 65536; i++) bits[i] = (uint16_t)i;
-    scant_array array = over(bits, SCANT_F16, 65536);
+    scant_array array = array_of(bits, SCANT_F16, 65536);
     scant__array_read_f32(&array, 0, 65536, out);
     scant__array_read_f64(&array, 0, 65536, wide);
     for (int i = 0; i < 65536; i++) {
@@ -66,27 +66,27 @@ static void every_finite_half_float_is_exact(void **state) {
     }
 }
 
-static void integers_come_through_at_their_limits(void **state) {
+static void integers_are_exact_or_saturate_at_their_limits(void **state) {
     const int64_t i8s[] = {INT64_MIN, -1, 0, INT64_MAX};
     const uint64_t u8s[] = {0, (uint64_t)INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
     const uint32_t u4s[] = {0, UINT32_MAX};
     int64_t out[4];
     (void)state;
-    scant_array array = over(i8s, SCANT_I64, 4);
+    scant_array array = array_of(i8s, SCANT_I64, 4);
     scant__array_read_i64(&array, 0, 4, out);
     assert_memory_equal(out, i8s, sizeof i8s);
-    array = over(u8s, SCANT_U64, 4);
+    array = array_of(u8s, SCANT_U64, 4);
     scant__array_read_i64(&array, 0, 4, out);
     assert_true(out[0] == 0 && out[1] == INT64_MAX);
     assert_true(out[2] == INT64_MAX && out[3] == INT64_MAX);
-    array = over(u4s, SCANT_U32, 2);
+    array = array_of(u4s, SCANT_U32, 2);
     scant__array_read_i64(&array, 0, 2, out);
     assert_true(out[1] == 4294967295);
 }
 
-/* Byte order and alignment are storage: they change no number, whatever the range. */
-static void storage_does_not_change_what_is_read(void **state) {
-    enum { COUNT = 2500 }; /* two chunks and a bit */
+/* Byte order and alignment do not affect the values of any range. */
+static void byte_order_and_alignment_do_not_change_values(void **state) {
+    enum { COUNT = 2500 }; /* more than two chunks */
     static unsigned char plain[COUNT * 8 + 8], moved[COUNT * 8 + 8];
     static double want[COUNT], got[COUNT];
     static float want_f4[COUNT], got_f4[COUNT];
@@ -96,12 +96,13 @@ static void storage_does_not_change_what_is_read(void **state) {
     (void)state;
     for (scant_dtype dtype = SCANT_F16; dtype <= SCANT_I64; dtype++) {
         size_t size = sizes[dtype];
-        for (size_t i = 0; i < COUNT * size; i++) /* exponents stay clear of NaN */
+        for (size_t i = 0; i < COUNT * size; i++) /* no NaN: exponents stay small */
             plain[i] = (unsigned char)((i * 37 + i / 64) % 59);
         for (size_t i = 0; i < COUNT; i++)
             for (size_t j = 0; j < size; j++)
                 moved[1 + i * size + j] = plain[i * size + size - 1 - j];
-        scant_array a = over(plain, dtype, COUNT), b = over(moved + 1, dtype, COUNT);
+        scant_array a = array_of(plain, dtype, COUNT),
+                    b = array_of(moved + 1, dtype, COUNT);
         b.swapped = true;
         for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
             size_t first = ranges[r][0], n = ranges[r][1];
@@ -124,40 +125,40 @@ static void storage_does_not_change_what_is_read(void **state) {
     }
 }
 
-static void bytes_become_the_numbers_they_are(void **state) {
+static void bytes_are_read_as_signed_or_unsigned_numbers(void **state) {
     unsigned char bytes[256];
     float out[256];
     int64_t ints[256];
     (void)state;
     for (int i = 0; i < 256; i++) bytes[i] = (unsigned char)i;
-    scant_array array = over(bytes, SCANT_U8, 256);
+    scant_array array = array_of(bytes, SCANT_U8, 256);
     scant__array_read_f32(&array, 0, 256, out);
     for (int i = 0; i < 256; i++) assert_true(out[i] == (float)i);
-    array = over(bytes, SCANT_I8, 256);
+    array = array_of(bytes, SCANT_I8, 256);
     scant__array_read_i64(&array, 0, 256, ints);
     for (int i = 0; i < 256; i++) assert_true(ints[i] == (i < 128 ? i : i - 256));
 }
 
-static void direct_means_same_type_native_and_aligned(void **state) {
+static void an_array_is_direct_if_native_aligned_and_of_the_type(void **state) {
     _Alignas(64) unsigned char data[16] = {0};
     (void)state;
-    scant_array array = over(data, SCANT_F32, 2);
+    scant_array array = array_of(data, SCANT_F32, 2);
     assert_true(scant__array_is_direct(&array, SCANT_F32));
     assert_false(scant__array_is_direct(&array, SCANT_F64));
     array.swapped = true;
     assert_false(scant__array_is_direct(&array, SCANT_F32));
-    array = over(data + 2, SCANT_F32, 2);
+    array = array_of(data + 2, SCANT_F32, 2);
     assert_false(scant__array_is_direct(&array, SCANT_F32));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_floats_at_the_edges_are_what_ieee_754_says),
+        cmocka_unit_test(half_floats_at_the_limits_follow_ieee_754),
         cmocka_unit_test(every_finite_half_float_is_exact),
-        cmocka_unit_test(integers_come_through_at_their_limits),
-        cmocka_unit_test(storage_does_not_change_what_is_read),
-        cmocka_unit_test(bytes_become_the_numbers_they_are),
-        cmocka_unit_test(direct_means_same_type_native_and_aligned),
+        cmocka_unit_test(integers_are_exact_or_saturate_at_their_limits),
+        cmocka_unit_test(byte_order_and_alignment_do_not_change_values),
+        cmocka_unit_test(bytes_are_read_as_signed_or_unsigned_numbers),
+        cmocka_unit_test(an_array_is_direct_if_native_aligned_and_of_the_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

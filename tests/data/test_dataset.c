@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples of arrays with their labels, and those that are drawn.
+ * Samples from arrays with labels, and synthetic samples.
  */
 #include "samples.h"
 #include "scant/train.h"
@@ -11,7 +11,7 @@ static const char *array(const char *name, const char *header, const void *data,
     return put_buffer(name, &b);
 }
 
-static void rows_of_features_are_read_as_they_are(void **state) {
+static void feature_rows_are_read_unchanged(void **state) {
     const float x[] = {1, -2.5F, 3, 4, 5, 6e30F};
     (void)state;
     scant_data *d =
@@ -57,7 +57,7 @@ static void doubles_halves_and_the_other_byte_order_are_converted(void **state) 
     scant_data_free(d);
 }
 
-static void channels_that_come_last_become_planes(void **state) {
+static void channels_in_the_last_dimension_become_planes(void **state) {
     unsigned char x[2 * 2 * 3 * 2];
     float f[24], want[12];
     (void)state;
@@ -83,8 +83,8 @@ static void channels_that_come_last_become_planes(void **state) {
     scant_data_free(d);
 }
 
-/* More than one chunk of what is converted at once. */
-static void large_images_of_numbers_keep_their_places(void **state) {
+/* More values than one chunk of the conversion. */
+static void large_images_are_converted_in_order(void **state) {
     static float x[40 * 50 * 3], want[3 * 2000];
     (void)state;
     for (size_t i = 0; i < 6000; i++) x[i] = (float)i;
@@ -96,7 +96,7 @@ static void large_images_of_numbers_keep_their_places(void **state) {
     scant_data_free(d);
 }
 
-static void a_number_that_is_not_finite_is_told_when_read(void **state) {
+static void reading_reports_numbers_that_are_not_finite(void **state) {
     float x[4] = {1, 2, 3, NAN}, out[2];
     scant__fault fault = {{0}};
     (void)state;
@@ -112,7 +112,7 @@ static void a_number_that_is_not_finite_is_told_when_read(void **state) {
     }
 }
 
-static void arrays_that_are_no_samples_are_refused(void **state) {
+static void arrays_of_wrong_types_or_shapes_are_refused(void **state) {
     const scant_data_opts none = {0};
     const uint64_t zeros[16] = {0};
     (void)state;
@@ -136,7 +136,7 @@ static void arrays_that_are_no_samples_are_refused(void **state) {
 
 static const float four[] = {1, 2, 3, 4};
 
-static void labels_come_from_a_file_of_any_integers(void **state) {
+static void labels_may_be_integers_of_any_type(void **state) {
     const int64_t wide[] = {2, 0, 6, 1};
     const unsigned char narrow[] = {2, 0, 6, 1}, be[] = {0, 2, 0, 0, 0, 6, 0, 1};
     const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
@@ -153,7 +153,7 @@ static void labels_come_from_a_file_of_any_integers(void **state) {
     }
 }
 
-static void numbers_to_predict_come_from_any_numbers(void **state) {
+static void targets_may_be_numbers_of_any_type(void **state) {
     const double f8[] = {.5, -1, 1e30, 2};
     const signed char i1[] = {1, -2, 3, 4};
     const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
@@ -171,7 +171,7 @@ static void numbers_to_predict_come_from_any_numbers(void **state) {
     scant_data_free(d);
 }
 
-static void a_label_of_minus_one_is_none(void **state) {
+static void a_label_of_minus_one_means_unlabelled(void **state) {
     const char *x = array("a.npy", NPY("=f4", "(4, 1)"), four, sizeof four);
     const int64_t y[4] = {-1, 1, 0, -1}, none[4] = {-1, -1, -1, -1};
     scant_data *d;
@@ -209,7 +209,7 @@ static void labels_that_do_not_fit_are_refused(void **state) {
     refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = file}, file, "no such file");
 }
 
-/* ---- drawn ------------------------------------------------------------------------- */
+/* ---- synthetic samples ------------------------------------------------------------- */
 
 static void read_rows(const scant_data *d, float *out) {
     scant__fault fault;
@@ -239,7 +239,7 @@ static void moons_lie_on_two_half_circles(void **state) {
         many[y[i]]++;
         turns += i && y[i] != y[i - 1];
     }
-    /* noise of .1 across the circle, give or take its bend and ends */
+    /* noise of .1 across the circle; its bend and ends account for the tolerance */
     assert_true(fabs(sqrt(square / 2001) - .1) < .01);
     assert_int_equal(many[0], 1000);
     assert_int_equal(many[1], 1001);
@@ -275,17 +275,18 @@ static void blobs_are_three_round_clouds(void **state) {
     scant_data_free(d);
 }
 
-/* A mean of n numbers of variance v is within so much of what is expected. */
+/* The mean of n numbers of variance v is within 4.5 standard errors of want. */
 static void mean_is(double sum, double n, double want, double v) {
-    if (fabs(sum / n - want) > 4.5 * sqrt(v / n)) fail_msg("%g, not %g", sum / n, want);
+    if (fabs(sum / n - want) > 4.5 * sqrt(v / n))
+        fail_msg("the mean is %g, expected %g", sum / n, want);
 }
 
-/* Numbers to predict, less what the law says without its noise. */
+/* rest: targets minus their noiseless values. */
 static void noise_is(const double *rest, size_t n, double deviation) {
     double sum = 0, square = 0, v = deviation * deviation;
     for (size_t i = 0; i < n; i++) sum += rest[i], square += rest[i] * rest[i];
     mean_is(sum, (double)n, 0, v);
-    mean_is(square, (double)n, v, 2 * v * v); /* the normal law's fourth moment is 3 */
+    mean_is(square, (double)n, v, 2 * v * v); /* the fourth moment of a normal is 3 */
 }
 
 static void waves_are_a_smooth_function_of_a_square(void **state) {
@@ -314,17 +315,17 @@ static void waves_are_a_smooth_function_of_a_square(void **state) {
         rest[i] = (double)y[i] - sin(pi * u[0]) * cos(pi * u[1] / 2);
         y2 += (double)y[i] * (double)y[i];
     }
-    for (size_t j = 0; j < 2; j++) { /* moments of the uniform law */
+    for (size_t j = 0; j < 2; j++) { /* moments of the uniform distribution */
         mean_is(sum[j], N, 0, 1. / 3);
         mean_is(square[j], N, 1. / 3, 1. / 5 - 1. / 9);
     }
     mean_is(both, N, 0, 1. / 9);
-    mean_is(y2, N, .25 + .0025, 9. / 64); /* of fourth moment 9/64, and less variance */
+    mean_is(y2, N, .25 + .0025, 9. / 64); /* 9/64 is the fourth moment: a bound */
     noise_is(rest, N, .05);
     scant_data_free(d);
 }
 
-static void heavy_rows_have_the_tail_of_their_law(void **state) {
+static void heavy_rows_have_a_pareto_tail(void **state) {
     enum { N = 20000, D = 8 };
     static float x[N][D];
     static double rest[N];
@@ -361,13 +362,13 @@ static void heavy_rows_have_the_tail_of_their_law(void **state) {
         for (size_t k = 0; k < D; k++)
             mean_is(square[j][k], N, j == k ? 1. / D : 0, 3. / (D * (D + 2)));
     }
-    assert_true(centre / N < .001); /* where half of the rows are, there is little */
+    assert_true(centre / N < .001); /* half of the rows are here, with small targets */
     noise_is(rest, N, .02);
     scant_data_free(d);
 }
 
-static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void **state) {
-    static float a[9000], b[9000]; /* rows of up to 8, and numbers to predict */
+static void samples_depend_on_the_seed_and_the_test_set_is_another_draw(void **state) {
+    static float a[9000], b[9000]; /* rows of up to 8, and targets */
     static const char *const names[] = {"moons", "blobs", "waves", "heavy"};
     (void)state;
     for (int k = 0; k < 4; k++) {
@@ -389,8 +390,8 @@ static void a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw(void 
     }
 }
 
-/* So that a longer draw is the shorter one, and more. */
-static void more_rows_begin_with_the_same(void **state) {
+/* A longer draw extends a shorter one. */
+static void a_longer_draw_begins_with_the_shorter_one(void **state) {
     static float a[80], b[800];
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -407,7 +408,7 @@ static void more_rows_begin_with_the_same(void **state) {
     }
 }
 
-static void few_points_can_be_drawn(void **state) {
+static void few_points_can_be_drawn_and_wrong_options_are_refused(void **state) {
     (void)state;
     for (size_t n = 1; n < 5; n++) {
         scant_data *d = opened("moons", (scant_data_opts){.count = n});
@@ -420,7 +421,7 @@ static void few_points_can_be_drawn(void **state) {
         has_shape(d, n, 8, 1, 1);
         scant_data_free(d);
     }
-    /* without what is to be predicted nothing need be said of it */
+    /* without targets the task need not be given */
     scant_data *d = opened("heavy", (scant_data_opts){.unlabelled = 1});
     assert_null(scant_data_targets(d));
     scant_data_free(d);
@@ -454,24 +455,24 @@ static void samples_survive_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_features_are_read_as_they_are),
+        cmocka_unit_test(feature_rows_are_read_unchanged),
         cmocka_unit_test(bytes_are_read_as_fractions_of_255),
         cmocka_unit_test(doubles_halves_and_the_other_byte_order_are_converted),
-        cmocka_unit_test(channels_that_come_last_become_planes),
-        cmocka_unit_test(large_images_of_numbers_keep_their_places),
-        cmocka_unit_test(a_number_that_is_not_finite_is_told_when_read),
-        cmocka_unit_test(arrays_that_are_no_samples_are_refused),
-        cmocka_unit_test(labels_come_from_a_file_of_any_integers),
-        cmocka_unit_test(numbers_to_predict_come_from_any_numbers),
-        cmocka_unit_test(a_label_of_minus_one_is_none),
+        cmocka_unit_test(channels_in_the_last_dimension_become_planes),
+        cmocka_unit_test(large_images_are_converted_in_order),
+        cmocka_unit_test(reading_reports_numbers_that_are_not_finite),
+        cmocka_unit_test(arrays_of_wrong_types_or_shapes_are_refused),
+        cmocka_unit_test(labels_may_be_integers_of_any_type),
+        cmocka_unit_test(targets_may_be_numbers_of_any_type),
+        cmocka_unit_test(a_label_of_minus_one_means_unlabelled),
         cmocka_unit_test(labels_that_do_not_fit_are_refused),
         cmocka_unit_test(moons_lie_on_two_half_circles),
         cmocka_unit_test(blobs_are_three_round_clouds),
         cmocka_unit_test(waves_are_a_smooth_function_of_a_square),
-        cmocka_unit_test(heavy_rows_have_the_tail_of_their_law),
-        cmocka_unit_test(more_rows_begin_with_the_same),
-        cmocka_unit_test(a_seed_decides_what_is_drawn_and_the_test_part_is_another_draw),
-        cmocka_unit_test(few_points_can_be_drawn),
+        cmocka_unit_test(heavy_rows_have_a_pareto_tail),
+        cmocka_unit_test(a_longer_draw_begins_with_the_shorter_one),
+        cmocka_unit_test(samples_depend_on_the_seed_and_the_test_set_is_another_draw),
+        cmocka_unit_test(few_points_can_be_drawn_and_wrong_options_are_refused),
         cmocka_unit_test(samples_survive_failing_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -11,7 +11,7 @@ static const scant_data_opts none = {0};
 
 static const char *csv(const char *text) { return put("a.csv", text, strlen(text)); }
 
-/* The numbers are 1, 2, ... in order, columns a row, and labels are these. */
+/* The values are 1, 2, ... in rows of `columns`, with these labels. */
 static void gives(const char *text, size_t rows, size_t columns, const int *labels) {
     float want[16];
     scant_data *d = opened(csv(text), none);
@@ -47,13 +47,13 @@ static void labels_are(const scant_data *d, const int *want, size_t n) {
     for (size_t i = 0; i < n; i++) assert_int_equal(scant_data_labels(d)[i], want[i]);
 }
 
-static void classes_are_numbered_as_others_are(void **state) {
+static void classes_are_renumbered_by_name(void **state) {
     static const char *const names[] = {"eel", NULL, "dog", "cat", "dog"};
     const int before[] = {0, 2, 1}, after[] = {3, 0, 2};
     (void)state;
     scant_data *d = opened(csv("1,2,cat\n3,4,eel\n5,6,dog\n"), none);
     labels_are(d, before, 3);
-    /* a class too few: nothing changes */
+    /* a class is missing: nothing changes */
     assert_int_equal(scant_data_renumber(d, names + 1, 4), SCANT_EINPUT);
     assert_says(ctx, scant_data_name(d), "sample 1 has the class 'eel'");
     labels_are(d, before, 3);
@@ -64,7 +64,7 @@ static void classes_are_numbered_as_others_are(void **state) {
     assert_string_equal(scant_data_class_name(d, 3), "cat");
     assert_null(scant_data_class_name(d, 1));
     scant_data_free(d);
-    /* numbers have no names to go by */
+    /* classes without names keep their numbers */
     d = opened(csv("1,2,0\n3,4,2\n5,6,1\n"), none);
     assert_int_equal(scant_data_renumber(d, names, 5), SCANT_OK);
     labels_are(d, (const int[]){0, 2, 1}, 3);
@@ -103,7 +103,7 @@ static void a_header_names_the_label(void **state) {
     gives("a,Target ,y\n1,5,2\n3,1,4\n", 2, 2, y); /* the first of two */
 }
 
-static void words_are_classes_in_the_order_of_their_bytes(void **state) {
+static void words_are_classes_in_byte_order(void **state) {
     const int y[] = {2, 0, 2, 1};
     static const char text[] = "1,cat\n2,\"Ant, \"\"red\"\"\nor not\"\n3,cat\n4,bee\n";
     (void)state;
@@ -119,12 +119,12 @@ static void words_are_classes_in_the_order_of_their_bytes(void **state) {
     gives("1,10\n2,x\n3,9\n", 3, 1, (int[]){0, 2, 1});
 }
 
-static void quoted_line_ends_keep_lines_counted(void **state) {
+static void quoted_line_ends_count_as_lines(void **state) {
     (void)state;
     refuses(csv("1,\"a\nb\"\n2,\"c\r\n\"\nx,d\n"), none, "line 5, column 1: 'x' is no");
 }
 
-static void numbers_to_predict_are_any_numbers(void **state) {
+static void targets_are_any_numbers(void **state) {
     (void)state;
     scant_data *d =
         opened(csv("x,y,z\n1,-.5,2\n3,1e3,4\n"), (scant_data_opts){.regression = 1});
@@ -138,7 +138,7 @@ static void numbers_to_predict_are_any_numbers(void **state) {
             "the label of sample 0 is 0.5, which is not a class");
 }
 
-static void what_is_wrong_is_told_by_line_and_column(void **state) {
+static void errors_name_line_and_column(void **state) {
     (void)state;
     refuses(csv("1,2,0\n1,,0\n"), none, "line 2, column 2: a number is missing");
     refuses(csv("1,,0\n1,2,0\n"), none, "line 1, column 2: a number is missing");
@@ -178,8 +178,8 @@ static void numbers_have_up_to_399_characters(void **state) {
     refuses(csv(text), none, "line 1, column 1: '1.000");
 }
 
-/* Cut anywhere it is read or refused; at a line's end it has the rows before. */
-static void a_cut_file_has_the_rows_before_or_is_refused(void **state) {
+/* A file cut anywhere is read or refused; cut at a line end it has the rows before. */
+static void a_truncated_file_has_the_rows_before_or_is_refused(void **state) {
     static const char text[] = "x,\"la\"\"bel\",label\n1,2,\"a\"\n3,4,\"b,b\"\r\n5,6,c\n";
     scant_data *d;
     (void)state;
@@ -191,7 +191,7 @@ static void a_cut_file_has_the_rows_before_or_is_refused(void **state) {
     }
 }
 
-static void a_program_with_a_comma_in_its_numbers_reads_the_same(void **state) {
+static void a_locale_with_a_decimal_comma_has_no_effect(void **state) {
     (void)state;
     if (!setlocale(LC_ALL, "de_DE.UTF-8")) skip();
     scant_data *d = opened(csv("1.5,2.25,0\n"), none);
@@ -201,7 +201,7 @@ static void a_program_with_a_comma_in_its_numbers_reads_the_same(void **state) {
     setlocale(LC_ALL, "C");
 }
 
-static void packed_tables_are_read_and_memory_may_fail(void **state) {
+static void compressed_tables_are_read_and_survive_failing_memory(void **state) {
     static const char text[] = "x,label\n1,cat\n2,\"a \"\"dog\"\"\"\n3,bee\n";
     (void)state;
     buffer z = gzip(text, strlen(text)), x = xz(text, strlen(text));
@@ -219,23 +219,23 @@ static void reading_can_be_cancelled(void **state) {
     static char text[4 * 5000 + 1];
     (void)state;
     for (size_t i = 0; i < 5000; i++) memcpy(text + 4 * i, "1,0\n", 4);
-    assert_true(cancels(csv(text), none) >= 3); /* of 5000 rows, gone through twice */
+    assert_true(cancels(csv(text), none) >= 3); /* 5000 rows are read twice */
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_column_is_the_label),
-        cmocka_unit_test(classes_are_numbered_as_others_are),
+        cmocka_unit_test(classes_are_renumbered_by_name),
         cmocka_unit_test(without_labels_all_columns_are_numbers),
         cmocka_unit_test(a_header_names_the_label),
-        cmocka_unit_test(words_are_classes_in_the_order_of_their_bytes),
-        cmocka_unit_test(quoted_line_ends_keep_lines_counted),
-        cmocka_unit_test(numbers_to_predict_are_any_numbers),
-        cmocka_unit_test(what_is_wrong_is_told_by_line_and_column),
+        cmocka_unit_test(words_are_classes_in_byte_order),
+        cmocka_unit_test(quoted_line_ends_count_as_lines),
+        cmocka_unit_test(targets_are_any_numbers),
+        cmocka_unit_test(errors_name_line_and_column),
         cmocka_unit_test(numbers_have_up_to_399_characters),
-        cmocka_unit_test(a_cut_file_has_the_rows_before_or_is_refused),
-        cmocka_unit_test(a_program_with_a_comma_in_its_numbers_reads_the_same),
-        cmocka_unit_test(packed_tables_are_read_and_memory_may_fail),
+        cmocka_unit_test(a_truncated_file_has_the_rows_before_or_is_refused),
+        cmocka_unit_test(a_locale_with_a_decimal_comma_has_no_effect),
+        cmocka_unit_test(compressed_tables_are_read_and_survive_failing_memory),
         cmocka_unit_test(reading_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples put together from others, and samples as images for browsers.
+ * Samples joined from parts, subsets, and samples from lists of image files.
  */
 #include "samples.h"
 
@@ -9,7 +9,7 @@
 #include "scant/train.h"
 
 #ifndef PICTURES
-#error "PICTURES is the folder tests/data/images"
+#error "PICTURES is the folder tests/data/pictures"
 #endif
 
 enum { SIDE = 14, WIDTH = 3 * SIDE * SIDE };
@@ -32,7 +32,7 @@ static scant_data *opened_files(const char *folder, const scant__names *names) {
     return data;
 }
 
-/* Both have the same samples from these rows on. */
+/* n samples of a from row_a on equal those of b from row_b on. */
 static void same_samples(const scant_data *a, size_t row_a, const scant_data *b,
                          size_t row_b, size_t n) {
     size_t width = scant__data_width(a);
@@ -47,7 +47,7 @@ static void same_samples(const scant_data *a, size_t row_a, const scant_data *b,
     free(want);
 }
 
-static void files_read_as_the_folder_does(void **state) {
+static void listed_files_read_like_their_folder(void **state) {
     (void)state;
     scant__names names = listed(PICTURES);
     scant_data *folder = opened(PICTURES, small), *files = opened_files(PICTURES, &names);
@@ -63,7 +63,7 @@ static void files_read_as_the_folder_does(void **state) {
     scant__names_end(&names);
 }
 
-static void absolute_paths_stay_what_they_are(void **state) {
+static void absolute_paths_are_not_relative_to_the_folder(void **state) {
     scant__names names = {0};
     (void)state;
     assert_int_equal(
@@ -93,9 +93,8 @@ static const char *copy(const char *name, const char *to) {
     return put(to, bytes, size);
 }
 
-/* By whole paths: '-' comes before '/', so "a-b.png" is before what is in the folder a.
- */
-static void images_are_listed_at_any_depth_by_the_bytes_of_their_paths(void **state) {
+/* By whole paths: '-' comes before '/', so "a-b.png" precedes the files in folder a. */
+static void images_are_listed_at_any_depth_in_byte_order_of_their_paths(void **state) {
     static const char *const want[] = {"a-b.png", "a/c/d.JPG", "a/z.png", "b.png"};
     (void)state;
     for (const char *const *f = (const char *const[]){"l", "l/a", "l/a/c", "l/e", NULL};
@@ -122,7 +121,8 @@ static void images_are_listed_at_any_depth_by_the_bytes_of_their_paths(void **st
 
 /* ---- parts ------------------------------------------------------------------------- */
 
-static scant_data *numbers(const char *name, size_t rows, size_t width, float from) {
+static scant_data *opened_numbers(const char *name, size_t rows, size_t width,
+                                  float from) {
     static float data[1024];
     char header[200];
     for (size_t i = 0; i < rows * width; i++) data[i] = from + (float)i;
@@ -139,7 +139,7 @@ static void joined_samples_are_those_of_the_parts_in_order(void **state) {
     (void)state;
     for (size_t i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "part%zu.npy", i);
-        parts[i] = numbers(name, counts[i], 4, 100 * (float)i);
+        parts[i] = opened_numbers(name, counts[i], 4, 100 * (float)i);
         again[i] = opened(path_of(name), (scant_data_opts){0});
     }
     assert_int_equal(scant__data_join(ctx, parts, 5, &all), SCANT_OK);
@@ -156,9 +156,9 @@ static void joined_samples_are_those_of_the_parts_in_order(void **state) {
     scant_data_free(all);
 }
 
-static void some_samples_come_in_the_order_asked_for(void **state) {
+static void a_subset_has_the_order_of_its_rows(void **state) {
     static const size_t rows[] = {5, 0, 5, 3};
-    scant_data *some, *of = numbers("of.npy", 6, 3, 0);
+    scant_data *some, *of = opened_numbers("of.npy", 6, 3, 0);
     scant_data *again = opened(path_of("of.npy"), (scant_data_opts){0});
     (void)state;
     assert_int_equal(scant__data_subset(ctx, of, rows, 4, &some), SCANT_OK);
@@ -169,8 +169,8 @@ static void some_samples_come_in_the_order_asked_for(void **state) {
     scant_data_free(again);
 }
 
-/* A list within a list: names and bytes are found through both. */
-static void parts_of_parts_are_seen_through(void **state) {
+/* A subset within a join: names and bytes are found through both. */
+static void parts_can_be_nested(void **state) {
     scant_data *both[2], *all, *folder = opened(PICTURES, small);
     size_t n = scant_data_count(folder), last[] = {n - 1};
     (void)state;
@@ -193,7 +193,8 @@ static void parts_of_parts_are_seen_through(void **state) {
 }
 
 static void parts_that_do_not_fit_are_refused_and_closed(void **state) {
-    scant_data *out, *parts[] = {numbers("x3.npy", 2, 3, 0), numbers("x4.npy", 2, 4, 0)};
+    scant_data *out,
+        *parts[] = {opened_numbers("x3.npy", 2, 3, 0), opened_numbers("x4.npy", 2, 4, 0)};
     size_t rows[] = {0, 2};
     (void)state;
     assert_int_equal(scant__data_join(ctx, parts, 2, &out), SCANT_EINPUT);
@@ -201,14 +202,16 @@ static void parts_that_do_not_fit_are_refused_and_closed(void **state) {
     assert_says(ctx, path_of("x4.npy"),
                 "has samples of 4 x 1 x 1, expected the shape of");
     assert_int_equal(scant__data_join(ctx, parts, 0, &out), SCANT_EUSAGE);
-    assert_int_equal(scant__data_subset(ctx, numbers("x3.npy", 2, 3, 0), rows, 2, &out),
-                     SCANT_EUSAGE);
+    assert_int_equal(
+        scant__data_subset(ctx, opened_numbers("x3.npy", 2, 3, 0), rows, 2, &out),
+        SCANT_EUSAGE);
     assert_null(out);
     assert_says(ctx, path_of("x3.npy"), "has no sample 2, only 2");
-    assert_int_equal(scant__data_subset(ctx, numbers("x3.npy", 2, 3, 0), rows, 0, &out),
-                     SCANT_EUSAGE);
+    assert_int_equal(
+        scant__data_subset(ctx, opened_numbers("x3.npy", 2, 3, 0), rows, 0, &out),
+        SCANT_EUSAGE);
     assert_int_equal(ctx->used, 0);
-    scant_data *one = numbers("x3.npy", 2, 3, 0);
+    scant_data *one = opened_numbers("x3.npy", 2, 3, 0);
     assert_int_equal(scant__data_join(ctx, &one, 1, &out), SCANT_OK);
     assert_ptr_equal(one, out);
     scant_data_free(out);
@@ -225,7 +228,7 @@ static scant_status build(const scant__names *names, scant_data **out) {
     return status;
 }
 
-static void putting_together_survives_failing_memory(void **state) {
+static void joining_and_subsets_survive_failing_memory(void **state) {
     scant__names names = listed(PICTURES);
     size_t used = ctx->used, k = 0;
     (void)state;
@@ -249,14 +252,14 @@ static void putting_together_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_read_as_the_folder_does),
-        cmocka_unit_test(absolute_paths_stay_what_they_are),
-        cmocka_unit_test(images_are_listed_at_any_depth_by_the_bytes_of_their_paths),
+        cmocka_unit_test(listed_files_read_like_their_folder),
+        cmocka_unit_test(absolute_paths_are_not_relative_to_the_folder),
+        cmocka_unit_test(images_are_listed_at_any_depth_in_byte_order_of_their_paths),
         cmocka_unit_test(joined_samples_are_those_of_the_parts_in_order),
-        cmocka_unit_test(some_samples_come_in_the_order_asked_for),
-        cmocka_unit_test(parts_of_parts_are_seen_through),
+        cmocka_unit_test(a_subset_has_the_order_of_its_rows),
+        cmocka_unit_test(parts_can_be_nested),
         cmocka_unit_test(parts_that_do_not_fit_are_refused_and_closed),
-        cmocka_unit_test(putting_together_survives_failing_memory),
+        cmocka_unit_test(joining_and_subsets_survive_failing_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -5,8 +5,8 @@
 #include "counting.h"
 #include "zip.h"
 
-/* The ids of spec, joined by '|'. */
-static void gives(const char *spec, size_t count, const char *joined) {
+/* spec has these ids, here joined by '|'. */
+static void assert_ids(const char *spec, size_t count, const char *joined) {
     scant_ids *ids;
     char all[200];
     size_t used = 0;
@@ -37,31 +37,31 @@ static const char *text(const char *bytes) {
     return put("ids.txt", bytes, strlen(bytes));
 }
 
-static void a_line_is_an_id(void **state) {
+static void every_line_is_an_id(void **state) {
     (void)state;
-    gives(text("a\nbb\nccc\n"), 3, "a|bb|ccc");
-    gives(text("a\nbb\nccc"), 3, "a|bb|ccc");
-    gives(text("a\r\nbb\r\nccc\r\n"), 3, "a|bb|ccc");
-    gives(text("a\r\nbb\nccc\r"), 3, "a|bb|ccc");
-    gives(text("one"), 1, "one");
-    gives(text("na\xc3\xafve, with a comma\n  blanks  \n"), 2,
-          "na\xc3\xafve, with a comma|  blanks  ");
+    assert_ids(text("a\nbb\nccc\n"), 3, "a|bb|ccc");
+    assert_ids(text("a\nbb\nccc"), 3, "a|bb|ccc");
+    assert_ids(text("a\r\nbb\r\nccc\r\n"), 3, "a|bb|ccc");
+    assert_ids(text("a\r\nbb\nccc\r"), 3, "a|bb|ccc");
+    assert_ids(text("one"), 1, "one");
+    assert_ids(text("na\xc3\xafve, with a comma\n  blanks  \n"), 2,
+               "na\xc3\xafve, with a comma|  blanks  ");
 }
 
 static void an_empty_file_has_no_ids_and_an_empty_line_is_one(void **state) {
     (void)state;
-    gives(text(""), 0, "");
-    gives(text("\n"), 1, "");
-    gives(text("a\n\nb\n"), 3, "a||b");
-    gives(text("\r\n\r\n"), 2, "|");
+    assert_ids(text(""), 0, "");
+    assert_ids(text("\n"), 1, "");
+    assert_ids(text("a\n\nb\n"), 3, "a||b");
+    assert_ids(text("\r\n\r\n"), 2, "|");
 }
 
-static void a_byte_order_mark_is_no_part_of_the_first_id(void **state) {
+static void a_byte_order_mark_is_skipped(void **state) {
     (void)state;
-    gives(text("\xef\xbb\xbf"
-               "a\nb\n"),
-          2, "a|b");
-    gives(text("\xef\xbb\xbf"), 0, "");
+    assert_ids(text("\xef\xbb\xbf"
+                    "a\nb\n"),
+               2, "a|b");
+    assert_ids(text("\xef\xbb\xbf"), 0, "");
 }
 
 static void a_zero_byte_in_text_is_refused(void **state) {
@@ -74,15 +74,15 @@ static const char *strings(const char *header, const void *data, size_t size) {
     return put_buffer("ids.npy", &b);
 }
 
-static void byte_strings_lose_the_zeros_that_fill_them(void **state) {
+static void padding_zeros_of_byte_strings_are_removed(void **state) {
     (void)state;
-    gives(strings(NPY("|S3", "(3,)"), "ab\0c\0\0def", 9), 3, "ab|c|def");
-    gives(strings(NPY("|S3", "(0,)"), NULL, 0), 0, "");
-    gives(strings(NPY("|S0", "(2,)"), NULL, 0), 2, "|");
+    assert_ids(strings(NPY("|S3", "(3,)"), "ab\0c\0\0def", 9), 3, "ab|c|def");
+    assert_ids(strings(NPY("|S3", "(0,)"), NULL, 0), 0, "");
+    assert_ids(strings(NPY("|S0", "(2,)"), NULL, 0), 2, "|");
     refuses(strings(NPY("|S3", "(2,)"), "abca\0b", 6), "row 1 contains a zero");
 }
 
-/* a, e acute, the euro sign, a face: one to four bytes of UTF-8. */
+/* a, e acute, the euro sign and an emoji: one to four bytes of UTF-8. */
 static void unicode_strings_become_utf8_from_either_byte_order(void **state) {
     const uint32_t points[] = {'a', 0xe9, 0x20ac, 0x1f600, 'z', 0, 0, 0, 0, 0, 0, 0};
     unsigned char little[48], big[48];
@@ -92,12 +92,12 @@ static void unicode_strings_become_utf8_from_either_byte_order(void **state) {
             little[4 * i + j] = big[4 * i + 3 - j] =
                 (unsigned char)(points[i] >> (8 * j));
     const char *want = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80|z|";
-    gives(strings(NPY("<U4", "(3,)"), little, 48), 3, want);
-    gives(strings(NPY(">U4", "(3,)"), big, 48), 3, want);
-    gives(strings(NPY("<U0", "(2,)"), NULL, 0), 2, "|");
+    assert_ids(strings(NPY("<U4", "(3,)"), little, 48), 3, want);
+    assert_ids(strings(NPY(">U4", "(3,)"), big, 48), 3, want);
+    assert_ids(strings(NPY("<U0", "(2,)"), NULL, 0), 2, "|");
 }
 
-static void what_is_no_character_is_refused(void **state) {
+static void invalid_code_points_are_refused(void **state) {
     static const uint32_t bad[] = {0xd800, 0xdfff, 0x110000, 0xffffffff};
     static const uint32_t good[] = {0xd7ff, 0xe000, 0x10ffff};
     uint32_t data[2] = {'a'};
@@ -117,7 +117,7 @@ static void what_is_no_character_is_refused(void **state) {
             "contains a zero");
 }
 
-static void arrays_of_anything_else_are_refused(void **state) {
+static void other_arrays_and_missing_files_are_refused(void **state) {
     (void)state;
     refuses(strings(NPY("|O", "(1,)"), "pickle", 6), "(Python objects)");
     refuses(strings(NPY("|O", "(1,)"), "pickle", 6), "save arr.astype(str)");
@@ -130,7 +130,7 @@ static void arrays_of_anything_else_are_refused(void **state) {
     refuses(dir, "is a directory");
 }
 
-static void more_strings_than_memory_is_told_before_any_is_read(void **state) {
+static void more_strings_than_memory_are_refused_before_reading(void **state) {
     scant_ids *ids;
     (void)state;
     const char *path = strings(NPY("|S0", "(1000000000000000000,)"), NULL, 0);
@@ -138,7 +138,7 @@ static void more_strings_than_memory_is_told_before_any_is_read(void **state) {
     assert_null(ids);
 }
 
-static void strings_come_out_of_archives_too(void **state) {
+static void strings_are_read_from_archives(void **state) {
     static zip z;
     char spec[600];
     (void)state;
@@ -149,24 +149,24 @@ static void strings_come_out_of_archives_too(void **state) {
     zip_end(&z, "");
     const char *path = put_buffer("ids.npz", &z.out);
     snprintf(spec, sizeof spec, "%s:names", path);
-    gives(spec, 2, "ab|cd");
+    assert_ids(spec, 2, "ab|cd");
     snprintf(spec, sizeof spec, "%s:more", path);
-    gives(spec, 2, "ab|cd");
+    assert_ids(spec, 2, "ab|cd");
     refuses(path, "its keys are: names, more");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_an_id),
+        cmocka_unit_test(every_line_is_an_id),
         cmocka_unit_test(an_empty_file_has_no_ids_and_an_empty_line_is_one),
-        cmocka_unit_test(a_byte_order_mark_is_no_part_of_the_first_id),
+        cmocka_unit_test(a_byte_order_mark_is_skipped),
         cmocka_unit_test(a_zero_byte_in_text_is_refused),
-        cmocka_unit_test(byte_strings_lose_the_zeros_that_fill_them),
+        cmocka_unit_test(padding_zeros_of_byte_strings_are_removed),
         cmocka_unit_test(unicode_strings_become_utf8_from_either_byte_order),
-        cmocka_unit_test(what_is_no_character_is_refused),
-        cmocka_unit_test(arrays_of_anything_else_are_refused),
-        cmocka_unit_test(more_strings_than_memory_is_told_before_any_is_read),
-        cmocka_unit_test(strings_come_out_of_archives_too),
+        cmocka_unit_test(invalid_code_points_are_refused),
+        cmocka_unit_test(other_arrays_and_missing_files_are_refused),
+        cmocka_unit_test(more_strings_than_memory_are_refused_before_reading),
+        cmocka_unit_test(strings_are_read_from_archives),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * IDX files, plain and packed, with the labels beside them; folders of them.
+ * IDX files, plain and compressed, with label files next to them; folders of IDX files.
  */
 #include "samples.h"
 #include "scant/train.h"
@@ -27,8 +27,8 @@ static buffer two_images(void) {
 
 static buffer two_labels(void) { return idx(8, 1, (uint32_t[]){2}, digits, 2); }
 
-/* The two images with labels 9 and 3. */
-static void is_the_two(scant_data *d, bool labelled) {
+/* d has the two images, and the labels 9 and 3 if labelled. */
+static void assert_two(scant_data *d, bool labelled) {
     float want[6];
     has_shape(d, 2, 1, 2, 3);
     assert_true(scant__data_is_image(d));
@@ -46,26 +46,26 @@ static void is_the_two(scant_data *d, bool labelled) {
     scant_data_free(d);
 }
 
-static void images_are_read_plain_and_packed(void **state) {
+static void images_are_read_plain_and_compressed(void **state) {
     buffer b = two_images(), z = gzip(b.bytes, b.size), x = xz(b.bytes, b.size);
     (void)state;
-    is_the_two(opened(put_buffer("pictures", &b), none), false);
-    is_the_two(opened(put_buffer("images.gz", &z), none), false);
-    is_the_two(opened(put_buffer("images.xz", &x), none), false);
+    assert_two(opened(put_buffer("pictures", &b), none), false);
+    assert_two(opened(put_buffer("images.gz", &z), none), false);
+    assert_two(opened(put_buffer("images.xz", &x), none), false);
 }
 
-static void labels_are_found_beside_images(void **state) {
+static void labels_are_found_next_to_images(void **state) {
     buffer b = two_images(), y = two_labels();
     buffer zb = gzip(b.bytes, b.size), zy = gzip(y.bytes, y.size);
     (void)state;
     put_buffer("a-labels-idx1-ubyte", &y);
-    is_the_two(opened(put_buffer("a-images-idx3-ubyte", &b), none), true);
-    is_the_two(opened(put_buffer("a-images-idx3-ubyte.gz", &zb), none), true);
+    assert_two(opened(put_buffer("a-images-idx3-ubyte", &b), none), true);
+    assert_two(opened(put_buffer("a-images-idx3-ubyte.gz", &zb), none), true);
     put_buffer("b-labels-idx1-ubyte.gz", &zy);
-    is_the_two(opened(put_buffer("b-images-idx3-ubyte", &b), none), true);
-    is_the_two(opened(put_buffer("b-images-idx3-ubyte.gz", &zb), none), true);
-    is_the_two(opened(put_buffer("c-images-idx3-ubyte.gz", &zb), none), false);
-    /* those that are given come first */
+    assert_two(opened(put_buffer("b-images-idx3-ubyte", &b), none), true);
+    assert_two(opened(put_buffer("b-images-idx3-ubyte.gz", &zb), none), true);
+    assert_two(opened(put_buffer("c-images-idx3-ubyte.gz", &zb), none), false);
+    /* labels that are given take precedence */
     buffer other = idx(8, 1, (uint32_t[]){2}, "\1\0", 2);
     const char *given = put_buffer("other", &other);
     scant_data *d =
@@ -77,7 +77,7 @@ static void labels_are_found_beside_images(void **state) {
     scant_data_free(d);
 }
 
-static void a_folder_of_them_has_two_parts(void **state) {
+static void a_folder_has_a_training_and_a_test_set(void **state) {
     buffer b = two_images(), y = two_labels(), z = gzip(b.bytes, b.size);
     (void)state;
     assert_int_equal(mkdir(path_of("set"), 0700), 0);
@@ -87,7 +87,7 @@ static void a_folder_of_them_has_two_parts(void **state) {
     scant_data *d = opened(folder, none);
     assert_true(scant_data_has_test(d));
     assert_string_equal(scant_data_name(d), folder);
-    is_the_two(d, true);
+    assert_two(d, true);
     refuses(folder, (scant_data_opts){.test = 1}, "has no t10k-images-idx3-ubyte");
     buffer one = idx(8, 3, (uint32_t[]){1, 2, 3}, pixels, 6);
     put_buffer("set/t10k-images-idx3-ubyte", &one);
@@ -96,7 +96,7 @@ static void a_folder_of_them_has_two_parts(void **state) {
     scant_data_free(d);
 }
 
-static void other_types_of_numbers_are_converted_or_refused(void **state) {
+static void other_dtypes_are_converted_or_refused(void **state) {
     const unsigned char be[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0};
     (void)state;
     buffer b = idx(0x0d, 2, (uint32_t[]){1, 2}, be, 8);
@@ -145,7 +145,7 @@ static void dimensions_are_one_to_four_and_types_are_known(void **state) {
     scant_data_free(d);
 }
 
-/* A cut file is refused, wherever it is cut; so is one with a byte more. */
+/* A file truncated anywhere is refused, and so is one with an extra byte. */
 static void every_other_length_is_refused(void **state) {
     buffer b = two_images();
     const buffer all[] = {b, gzip(b.bytes, b.size), xz(b.bytes, b.size)};
@@ -164,7 +164,7 @@ static void every_other_length_is_refused(void **state) {
     }
 }
 
-static void a_header_that_lies_about_what_is_packed_is_found_out(void **state) {
+static void a_header_that_contradicts_compressed_data_is_refused(void **state) {
     (void)state;
     for (uint32_t n = 1; n < 4; n += 2) {
         buffer b = idx(8, 3, (uint32_t[]){n, 2, 3}, pixels, sizeof pixels);
@@ -185,13 +185,13 @@ static void a_header_that_lies_about_what_is_packed_is_found_out(void **state) {
     refuses_as(SCANT_ENOMEM, path, none, path, "bytes of memory");
 }
 
-static void a_flipped_bit_in_what_is_packed_is_found(void **state) {
+static void a_flipped_bit_in_compressed_data_is_detected(void **state) {
     buffer b = two_images();
     const buffer all[] = {gzip(b.bytes, b.size), xz(b.bytes, b.size)};
     scant_data *d;
     (void)state;
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 10; i < all[k].size; i++) { /* behind gzip's idle fields */
+        for (size_t i = 10; i < all[k].size; i++) { /* after the gzip header */
             buffer bad = all[k];
             bad.bytes[i] ^= 1;
             assert_int_equal(scant_data_open(ctx, put_buffer("bad", &bad), NULL, &d),
@@ -199,7 +199,7 @@ static void a_flipped_bit_in_what_is_packed_is_found(void **state) {
         }
 }
 
-static void labels_that_are_no_labels_are_refused(void **state) {
+static void wrong_label_files_are_refused(void **state) {
     buffer b = two_images(), y = idx(8, 1, (uint32_t[]){3}, "abc", 3);
     (void)state;
     const char *x = put_buffer("x", &b), *file = put_buffer("y", &y);
@@ -210,7 +210,7 @@ static void labels_that_are_no_labels_are_refused(void **state) {
     refuses_as(SCANT_EINPUT, x, (scant_data_opts){.labels = file}, file, "is not a .npy");
 }
 
-static void packed_images_survive_failing_memory(void **state) {
+static void compressed_images_survive_failing_memory(void **state) {
     buffer b = two_images(), y = two_labels(), z = gzip(b.bytes, b.size),
            x = xz(b.bytes, b.size);
     (void)state;
@@ -240,7 +240,7 @@ static void fashion_mnist_is_known_by_name(void **state) {
     }
 }
 
-static void mnist_has_the_counts_that_were_published(void **state) {
+static void mnist_has_the_published_class_counts(void **state) {
     static const size_t want[] = {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009};
     size_t many[10] = {0};
     (void)state;
@@ -254,18 +254,18 @@ static void mnist_has_the_counts_that_were_published(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_are_read_plain_and_packed),
-        cmocka_unit_test(labels_are_found_beside_images),
-        cmocka_unit_test(a_folder_of_them_has_two_parts),
-        cmocka_unit_test(other_types_of_numbers_are_converted_or_refused),
+        cmocka_unit_test(images_are_read_plain_and_compressed),
+        cmocka_unit_test(labels_are_found_next_to_images),
+        cmocka_unit_test(a_folder_has_a_training_and_a_test_set),
+        cmocka_unit_test(other_dtypes_are_converted_or_refused),
         cmocka_unit_test(dimensions_are_one_to_four_and_types_are_known),
         cmocka_unit_test(every_other_length_is_refused),
-        cmocka_unit_test(a_header_that_lies_about_what_is_packed_is_found_out),
-        cmocka_unit_test(a_flipped_bit_in_what_is_packed_is_found),
-        cmocka_unit_test(labels_that_are_no_labels_are_refused),
-        cmocka_unit_test(packed_images_survive_failing_memory),
+        cmocka_unit_test(a_header_that_contradicts_compressed_data_is_refused),
+        cmocka_unit_test(a_flipped_bit_in_compressed_data_is_detected),
+        cmocka_unit_test(wrong_label_files_are_refused),
+        cmocka_unit_test(compressed_images_survive_failing_memory),
         cmocka_unit_test(fashion_mnist_is_known_by_name),
-        cmocka_unit_test(mnist_has_the_counts_that_were_published),
+        cmocka_unit_test(mnist_has_the_published_class_counts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

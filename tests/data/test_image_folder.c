@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Folders of images. tests/data/images and what PIL makes of them are by
- * make_pictures.py.
+ * Folders of images. make_pictures.py made tests/data/pictures and golden.npy, PIL's
+ * version of them.
  */
 #include "samples.h"
 
@@ -11,16 +11,16 @@
 #include "scant/train.h"
 
 #ifndef PICTURES
-#error "PICTURES is the folder tests/data/images"
+#error "PICTURES is the folder tests/data/pictures"
 #endif
 
 enum { SIDE = 14, WIDTH = 3 * SIDE * SIDE };
 
 static const scant_data_opts small = {.side = SIDE};
 
-/* ---- what they look like ----------------------------------------------------------- */
+/* ---- pixels ------------------------------------------------------------------------ */
 
-static void images_are_what_pil_makes_of_them(void **state) {
+static void images_match_those_of_pil(void **state) {
     scant_array *golden;
     float want[WIDTH], got[WIDTH];
     scant__fault fault;
@@ -33,15 +33,15 @@ static void images_are_what_pil_makes_of_them(void **state) {
     assert_null(scant_data_labels(d));
     for (size_t row = 0; row < golden->shape[0]; row++) {
         const char *name = scant_data_sample_name(d, row);
-        int most = strstr(name, ".png") ? 0 : 1; /* JPEG may round otherwise elsewhere */
+        int most = strstr(name, ".png") ? 0 : 1; /* JPEG decoders may round differently */
         jpegs += most > 0;
         scant__array_read_f32(golden, row * WIDTH, WIDTH, want);
         if (scant__data_read(d, row, got, &fault) != SCANT_OK) fail_msg("%s", fault.text);
         for (size_t i = 0; i < WIDTH; i++) {
             float value = want[i % (SIDE * SIDE) * 3 + i / (SIDE * SIDE)];
             if (fabsf(got[i] * 255 - value) > (float)most + .001F)
-                fail_msg("%s: number %zu is %g, not %g", name, i, (double)(got[i] * 255),
-                         (double)value);
+                fail_msg("%s: value %zu is %g, expected %g", name, i,
+                         (double)(got[i] * 255), (double)value);
         }
     }
     assert_int_equal(jpegs, 15);
@@ -54,9 +54,9 @@ static void keep_first(void *self, size_t y, const unsigned char *rgb) {
     for (size_t x = 0; x < SIDE; x++) out[y * SIDE + x] = rgb[3 * x];
 }
 
-/* The first colour of an image's middle. */
-static void middle(const unsigned char *rows, size_t stride, size_t width, size_t height,
-                   unsigned char *out) {
+/* The first channel of the centre crop. */
+static void centre_crop(const unsigned char *rows, size_t stride, size_t width,
+                        size_t height, unsigned char *out) {
     scant__resize r;
     scant__fault fault;
     scant__fit fit = scant__fit_middle(width, height, SIDE);
@@ -67,21 +67,21 @@ static void middle(const unsigned char *rows, size_t stride, size_t width, size_
     scant__resize_end(&r);
 }
 
-/* Constant images stay constant, and one that has the size already is only cut. */
-static void resizing_keeps_what_it_must(void **state) {
+/* Constant images stay constant, and an image of the right size is only cropped. */
+static void resizing_keeps_constant_images_and_only_crops_fitting_ones(void **state) {
     static unsigned char rows[16][16][3], flat[100 * 3];
     unsigned char out[SIDE * SIDE];
     (void)state;
     for (size_t y = 0; y < 16; y++)
         for (size_t x = 0; x < 16; x++)
             for (size_t c = 0; c < 3; c++) rows[y][x][c] = (unsigned char)(y * 16 + x);
-    middle(rows[0][0], sizeof rows[0], 16, 16, out);
+    centre_crop(rows[0][0], sizeof rows[0], 16, 16, out);
     for (size_t y = 0; y < SIDE; y++)
         for (size_t x = 0; x < SIDE; x++)
             assert_int_equal(out[y * SIDE + x], (y + 1) * 16 + x + 1);
     memset(flat, 201, sizeof flat);
     for (size_t high = 1; high < 90; high++) {
-        middle(flat, 0, 100, high, out);
+        centre_crop(flat, 0, 100, high, out);
         for (size_t i = 0; i < sizeof out; i++) assert_int_equal(out[i], 201);
     }
 }
@@ -99,9 +99,9 @@ static void orientation_is_found_in_either_byte_order_and_nowhere_else(void **st
     for (size_t n = 0; n < 8 + 2 + 12 + 10; n++)
         assert_int_equal(scant__exif_orientation(little, n), 1);
     memcpy(bytes, little, sizeof little);
-    bytes[30] = 9; /* no orientation */
+    bytes[30] = 9; /* not an orientation */
     assert_int_equal(scant__exif_orientation(bytes, sizeof little), 1);
-    memset(bytes + 4, 0xff, 4); /* an offset far away */
+    memset(bytes + 4, 0xff, 4); /* an offset outside the data */
     assert_int_equal(scant__exif_orientation(bytes, sizeof little), 1);
 }
 
@@ -118,7 +118,7 @@ static size_t slurp(const char *name, unsigned char *out, size_t room) {
     return size;
 }
 
-/* The status of reading these bytes as the one image of a folder. */
+/* Reads these bytes as the only image of a folder. */
 static scant_status read_bytes(const char *name, const void *bytes, size_t size,
                                scant__fault *fault) {
     char file[100];
@@ -137,7 +137,7 @@ static scant_status read_bytes(const char *name, const void *bytes, size_t size,
     return status;
 }
 
-static void images_cut_anywhere_are_refused(void **state) {
+static void images_truncated_anywhere_are_refused(void **state) {
     static const char *const names[] = {"rgb8_interlaced_tiny.png", "orientation6.jpg",
                                         "one_pixel.png", "grey1.png"};
     static unsigned char bytes[32768];
@@ -154,8 +154,8 @@ static void images_cut_anywhere_are_refused(void **state) {
         assert_int_equal(read_bytes("progressive.jpg", bytes, n, &fault), SCANT_EINPUT);
 }
 
-/* Any byte changed: an image or a sentence, never a crash. */
-static void images_with_a_wrong_byte_do_no_harm(void **state) {
+/* Reading returns an image or a message, whichever byte is changed. */
+static void images_with_a_changed_byte_do_no_harm(void **state) {
     static const char *const names[] = {"rgb8_interlaced_tiny.png", "palette2.png",
                                         "orientation3.jpg", "grey.JPEG"};
     static unsigned char bytes[32768];
@@ -175,7 +175,7 @@ static void images_with_a_wrong_byte_do_no_harm(void **state) {
     }
 }
 
-static void what_is_no_image_is_refused_by_name(void **state) {
+static void files_that_are_not_images_are_refused_by_name(void **state) {
     scant__fault fault;
     (void)state;
     assert_int_equal(read_bytes("a.png", "", 0, &fault), SCANT_EINPUT);
@@ -183,13 +183,13 @@ static void what_is_no_image_is_refused_by_name(void **state) {
     assert_int_equal(read_bytes("a.jpg", "hello", 5, &fault), SCANT_EINPUT);
     assert_non_null(
         strstr(fault.text, "a.jpg: is neither PNG nor JPEG; it looks like t"));
-    /* by content, not by name */
+    /* the format is detected by content, not by name */
     static unsigned char bytes[8192];
     size_t size = slurp("rgb8.png", bytes, sizeof bytes);
     assert_int_equal(read_bytes("a.jpg", bytes, size, &fault), SCANT_OK);
 }
 
-static void bombs_are_refused_before_they_are_unpacked(void **state) {
+static void decompression_bombs_are_refused_before_decoding(void **state) {
     static unsigned char bytes[32768];
     scant__fault fault;
     (void)state;
@@ -202,7 +202,7 @@ static void bombs_are_refused_before_they_are_unpacked(void **state) {
     size = slurp("baseline.jpg", bytes, sizeof bytes);
     for (size_t i = 2; i + 9 < size; i++)
         if (bytes[i] == 0xff && bytes[i + 1] == 0xc0) {
-            memset(bytes + i + 5, 0xff, 4); /* 65535 x 65535: more than libjpeg takes */
+            memset(bytes + i + 5, 0xff, 4); /* libjpeg refuses 65535 x 65535 itself */
             bytes[i + 5] = 0xf0, bytes[i + 7] = 0xf0;
             break;
         }
@@ -210,8 +210,8 @@ static void bombs_are_refused_before_they_are_unpacked(void **state) {
     assert_non_null(strstr(fault.text, "claims 61695 x 61695 pixels"));
 }
 
-/* A progressive image is held whole by libjpeg: that counts. */
-static void the_cap_covers_what_libjpeg_takes(void **state) {
+/* libjpeg holds a progressive image in memory as a whole, which counts. */
+static void the_cap_covers_the_memory_of_libjpeg(void **state) {
     static unsigned char bytes[32768];
     float out[WIDTH];
     scant_ctx *tight;
@@ -246,7 +246,7 @@ static void keep_warning(void *user, scant_log_level level, const char *text) {
     strncat(warnings, "|", sizeof warnings - strlen(warnings) - 1);
 }
 
-static void class_folders_are_labels_in_the_order_of_their_bytes(void **state) {
+static void class_folders_are_classes_in_byte_order(void **state) {
     static const char *const want[] = {"Zebra/b.png",    "Zebra/c.png",
                                        "ant/1.jpg",      "ant/2.png",
                                        "ant/more/0.png", "ant/more/deep/3.png"};
@@ -299,7 +299,7 @@ static void class_folders_are_labels_in_the_order_of_their_bytes(void **state) {
     refuses(path_of("zoo"), small, "folders deep");
 }
 
-static void images_by_themselves_take_labels_from_a_file(void **state) {
+static void images_without_class_folders_take_labels_from_a_file(void **state) {
     const unsigned char y[] = {4, 2};
     (void)state;
     assert_int_equal(mkdir(path_of("flat"), 0700), 0);
@@ -330,7 +330,7 @@ static void a_folder_without_images_is_refused(void **state) {
     refuses(path_of("bare"), small, "has no images (.png, .jpg, .jpeg), neither in");
 }
 
-static void an_image_that_went_away_is_told_when_read(void **state) {
+static void reading_reports_a_deleted_image(void **state) {
     float out[WIDTH];
     scant__fault fault;
     (void)state;
@@ -396,7 +396,7 @@ static void any_number_of_threads_reads_the_same(void **state) {
     free(out[1]);
 }
 
-static void walking_can_be_cancelled(void **state) {
+static void listing_can_be_cancelled(void **state) {
     (void)state;
     assert_int_equal(mkdir(path_of("slow"), 0700), 0);
     assert_int_equal(mkdir(path_of("slow/a"), 0700), 0);
@@ -407,21 +407,21 @@ static void walking_can_be_cancelled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_are_what_pil_makes_of_them),
-        cmocka_unit_test(resizing_keeps_what_it_must),
+        cmocka_unit_test(images_match_those_of_pil),
+        cmocka_unit_test(resizing_keeps_constant_images_and_only_crops_fitting_ones),
         cmocka_unit_test(orientation_is_found_in_either_byte_order_and_nowhere_else),
-        cmocka_unit_test(images_cut_anywhere_are_refused),
-        cmocka_unit_test(images_with_a_wrong_byte_do_no_harm),
-        cmocka_unit_test(what_is_no_image_is_refused_by_name),
-        cmocka_unit_test(bombs_are_refused_before_they_are_unpacked),
-        cmocka_unit_test(the_cap_covers_what_libjpeg_takes),
-        cmocka_unit_test(class_folders_are_labels_in_the_order_of_their_bytes),
-        cmocka_unit_test(images_by_themselves_take_labels_from_a_file),
+        cmocka_unit_test(images_truncated_anywhere_are_refused),
+        cmocka_unit_test(images_with_a_changed_byte_do_no_harm),
+        cmocka_unit_test(files_that_are_not_images_are_refused_by_name),
+        cmocka_unit_test(decompression_bombs_are_refused_before_decoding),
+        cmocka_unit_test(the_cap_covers_the_memory_of_libjpeg),
+        cmocka_unit_test(class_folders_are_classes_in_byte_order),
+        cmocka_unit_test(images_without_class_folders_take_labels_from_a_file),
         cmocka_unit_test(a_folder_without_images_is_refused),
-        cmocka_unit_test(an_image_that_went_away_is_told_when_read),
+        cmocka_unit_test(reading_reports_a_deleted_image),
         cmocka_unit_test(images_survive_failing_memory),
         cmocka_unit_test(any_number_of_threads_reads_the_same),
-        cmocka_unit_test(walking_can_be_cancelled),
+        cmocka_unit_test(listing_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

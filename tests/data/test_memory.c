@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every allocation of every call fails once: the call says SCANT_ENOMEM, gives nothing,
- * and nothing stays behind.
+ * Each allocation of each call fails in turn: the call returns SCANT_ENOMEM and no
+ * result, and nothing leaks.
  */
 #include "zip.h"
 
@@ -33,7 +33,7 @@ static int teardown(void **state) {
     return remove_dir(state);
 }
 
-/* The calls; each ends what it got. */
+/* The calls under test; each frees its result. */
 static scant_status open_array(const char *spec) {
     scant_array *array = (scant_array *)1;
     scant_status status = scant_array_open(ctx, spec, &array);
@@ -64,7 +64,7 @@ static scant_status wrap_and_encode(const char *name) {
     return status;
 }
 
-/* Returns how many allocations call makes. */
+/* Returns the number of allocations that call makes. */
 static size_t torture(scant_status (*call)(const char *), const char *spec) {
     size_t live = mem.live;
     for (size_t k = 0;; k++) {
@@ -88,7 +88,7 @@ static void a_mapped_array_survives_failing_memory(void **state) {
 
 static void an_inflated_array_survives_failing_memory(void **state) {
     (void)state;
-    assert_true(torture(open_array, archive) >= 4); /* zlib's are ours too */
+    assert_true(torture(open_array, archive) >= 4); /* zlib's are counted, too */
 }
 
 static void ids_survive_failing_memory(void **state) {

@@ -12,7 +12,7 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void names_come_back_as_they_were_given(void **state) {
+static void names_are_returned_as_added(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant__names names = {0};
     char text[16];
@@ -31,7 +31,7 @@ static void names_come_back_as_they_were_given(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Against qsort, with many that are equal, that begin alike, or have high bytes. */
+/* Compared with qsort(): many equal names, shared prefixes, bytes above 127. */
 static void sorting_is_by_bytes(void **state) {
     enum { MOST = 300 };
     static char words[MOST][12];
@@ -67,7 +67,7 @@ static void sorting_is_by_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_come_back_as_they_were_given),
+        cmocka_unit_test(names_are_returned_as_added),
         cmocka_unit_test(sorting_is_by_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

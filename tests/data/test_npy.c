@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy headers: what is read, and what is refused with which words.
+ * .npy headers: which are read, and which are refused with which message.
  */
 #include "counting.h"
 
-static scant_array *opens(const buffer *b) {
+static scant_array *opened(const buffer *b) {
     scant_array *array;
     if (scant_array_open(ctx, put_buffer("a.npy", b), &array) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
@@ -19,12 +19,12 @@ static void refuses(const buffer *b, const char *words) {
     assert_says(ctx, path, words);
 }
 
-/* Six f4 numbers 0..5 under this header are read as a 2 x 3 array. */
+/* The f4 numbers 0 to 5 with this header are read as a 2 x 3 array. */
 static void reads_2x3(int version, const char *header) {
     const float data[] = {0, 1, 2, 3, 4, 5};
     float out[6];
     buffer b = npy(version, header, data, sizeof data);
-    scant_array *array = opens(&b);
+    scant_array *array = opened(&b);
     assert_int_equal(scant_array_dtype(array), SCANT_F32);
     assert_int_equal(scant_array_ndim(array), 2);
     assert_int_equal(scant_array_shape(array)[0], 2);
@@ -51,7 +51,7 @@ static void a_header_may_be_written_in_many_ways(void **state) {
     reads_2x3(1, "{'descr': 'f4', 'fortran_order': False, 'shape': (2, 3), }\n");
 }
 
-static void a_header_that_is_no_dict_is_refused(void **state) {
+static void malformed_headers_are_refused(void **state) {
     static const char *const headers[][2] = {
         {"", "'{' was expected"},
         {"(1, 2)", "'{' was expected"},
@@ -84,7 +84,7 @@ static void a_header_that_is_no_dict_is_refused(void **state) {
     }
 }
 
-static void dtypes_without_numbers_are_named_with_a_way_out(void **state) {
+static void unsupported_dtypes_are_named_with_advice(void **state) {
     static const char *const descrs[][2] = {
         {"'|O'", "dtype '|O' (Python objects)"},
         {"'|O8'", "save it with dtype float32"},
@@ -116,7 +116,7 @@ static void dtypes_without_numbers_are_named_with_a_way_out(void **state) {
     }
 }
 
-/* Values whose bytes are written out here, least significant first. */
+/* Values and their bytes, least significant first. */
 static void every_dtype_is_read_in_both_byte_orders(void **state) {
     static const struct {
         const char *code;
@@ -153,7 +153,7 @@ static void every_dtype_is_read_in_both_byte_orders(void **state) {
                            : '<',
                  cases[i / 2].code);
         buffer b = npy(1, header, data, size);
-        scant_array *array = opens(&b);
+        scant_array *array = opened(&b);
         assert_int_equal(scant_array_dtype(array), cases[i / 2].dtype);
         scant__array_read_f64(array, 0, 1, &out);
         assert_true(out == cases[i / 2].value);
@@ -161,13 +161,12 @@ static void every_dtype_is_read_in_both_byte_orders(void **state) {
     }
 }
 
-static void
-a_number_without_dimensions_and_arrays_without_elements_are_fine(void **state) {
+static void scalars_and_empty_arrays_are_read(void **state) {
     const float three = 3;
     float out = 0;
     (void)state;
     buffer b = npy(1, NPY("<f4", "()"), &three, 4);
-    scant_array *array = opens(&b);
+    scant_array *array = opened(&b);
     assert_int_equal(scant_array_ndim(array), 0);
     scant__array_read_f32(array, 0, 1, &out);
     assert_true(out == 3);
@@ -177,7 +176,7 @@ a_number_without_dimensions_and_arrays_without_elements_are_fine(void **state) {
                                          NPY("<f4", "(7, 0, 3)")};
     for (size_t i = 0; i < 3; i++) {
         b = npy(1, shapes[i], NULL, 0);
-        array = opens(&b);
+        array = opened(&b);
         scant__array_read_f32(array, 0, 0, &out);
         scant_array_free(array);
     }
@@ -186,7 +185,7 @@ a_number_without_dimensions_and_arrays_without_elements_are_fine(void **state) {
 static void bytes_after_the_elements_are_ignored(void **state) {
     (void)state;
     buffer b = npy(1, NPY("|u1", "(2,)"), "\1\2and more", 10);
-    scant_array *array = opens(&b);
+    scant_array *array = opened(&b);
     assert_int_equal(scant_array_shape(array)[0], 2);
     scant_array_free(array);
 }
@@ -199,7 +198,7 @@ static void fortran_order_is_refused_only_where_it_matters(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         buffer b = npy(1, same[i], "abcdef", 6);
-        scant_array_free(opens(&b));
+        scant_array_free(opened(&b));
     }
     buffer b = npy(1, FORTRAN("(2, 3)"), "abcdef", 6);
     refuses(&b, "is in Fortran order (shape 2 x 3), expected C order: save "
@@ -209,9 +208,9 @@ static void fortran_order_is_refused_only_where_it_matters(void **state) {
 static void shapes_that_overflow_are_refused(void **state) {
     static const char *const headers[] = {
         NPY("<f8", "(2305843009213693952,)"),           /* 2^61 of 8 bytes: 2^64 */
-        NPY("<f8", "(1152921504606846976,)"),           /* 2^63, which no pointer spans */
+        NPY("<f8", "(1152921504606846976,)"),           /* 2^63: above PTRDIFF_MAX */
         NPY("|u1", "(4294967296, 4294967296)"),         /* 2^64 */
-        NPY("|u1", "(4294967296, 4294967296, 0)"),      /* none, but rows overflow */
+        NPY("|u1", "(4294967296, 4294967296, 0)"),      /* empty, but the rows overflow */
         NPY("|u1", "(18446744073709551615,)"),          /* 2^64 - 1 */
         NPY("|u1", "(99999999999999999999999999999,)"), /* beyond 64 bits */
         NPY("|u1", "(18446744073709551616, 0)"),
@@ -235,13 +234,13 @@ static void thirty_two_dimensions_are_read(void **state) {
         1,
         NPY("|u1", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,3)"),
         "abc", 3);
-    scant_array *array = opens(&b);
+    scant_array *array = opened(&b);
     assert_int_equal(scant_array_ndim(array), 32);
     assert_int_equal(array->count, 3);
     scant_array_free(array);
 }
 
-static void a_file_cut_anywhere_is_refused_and_says_so(void **state) {
+static void a_file_truncated_anywhere_is_refused(void **state) {
     const double data[3] = {1, 2, 3};
     (void)state;
     for (int version = 1; version <= 3; version++) {
@@ -277,7 +276,7 @@ static void a_changed_byte_never_crashes(void **state) {
         }
 }
 
-static void versions_from_the_future_are_refused(void **state) {
+static void unknown_versions_are_refused(void **state) {
     (void)state;
     buffer b = npy(4, NPY("<f4", "(1,)"), "abcd", 4);
     refuses(&b, "is .npy version 4.0");
@@ -286,7 +285,7 @@ static void versions_from_the_future_are_refused(void **state) {
     refuses(&b, "is .npy version 1.1");
 }
 
-static void a_file_that_is_no_npy_is_named_for_what_it_looks_like(void **state) {
+static void files_of_other_formats_are_refused_with_a_guess(void **state) {
     static const struct {
         const char *bytes;
         size_t size;
@@ -307,7 +306,7 @@ static void a_file_that_is_no_npy_is_named_for_what_it_looks_like(void **state) 
     }
 }
 
-static void what_is_no_regular_file_is_refused(void **state) {
+static void pipes_folders_devices_and_missing_files_are_refused(void **state) {
     scant_array *array;
     const char *path = path_of("pipe");
     (void)state;
@@ -325,11 +324,11 @@ static void what_is_no_regular_file_is_refused(void **state) {
     assert_null(array);
 }
 
-static void a_file_one_may_not_read_is_refused(void **state) {
+static void an_unreadable_file_is_refused(void **state) {
     scant_array *array;
     const char *path = put("secret.npy", "x", 1);
     (void)state;
-    bool root = geteuid() == 0; /* who may read everything */
+    bool root = geteuid() == 0; /* root may read everything */
     assert_int_equal(chmod(path, 0), 0);
     if (root) assert_int_equal(seteuid(65534), 0);
     scant_status status = scant_array_open(ctx, path, &array);
@@ -342,21 +341,20 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_version_is_read),
         cmocka_unit_test(a_header_may_be_written_in_many_ways),
-        cmocka_unit_test(a_header_that_is_no_dict_is_refused),
-        cmocka_unit_test(dtypes_without_numbers_are_named_with_a_way_out),
+        cmocka_unit_test(malformed_headers_are_refused),
+        cmocka_unit_test(unsupported_dtypes_are_named_with_advice),
         cmocka_unit_test(every_dtype_is_read_in_both_byte_orders),
-        cmocka_unit_test(
-            a_number_without_dimensions_and_arrays_without_elements_are_fine),
+        cmocka_unit_test(scalars_and_empty_arrays_are_read),
         cmocka_unit_test(bytes_after_the_elements_are_ignored),
         cmocka_unit_test(fortran_order_is_refused_only_where_it_matters),
         cmocka_unit_test(shapes_that_overflow_are_refused),
         cmocka_unit_test(thirty_two_dimensions_are_read),
-        cmocka_unit_test(a_file_cut_anywhere_is_refused_and_says_so),
+        cmocka_unit_test(a_file_truncated_anywhere_is_refused),
         cmocka_unit_test(a_changed_byte_never_crashes),
-        cmocka_unit_test(versions_from_the_future_are_refused),
-        cmocka_unit_test(a_file_that_is_no_npy_is_named_for_what_it_looks_like),
-        cmocka_unit_test(what_is_no_regular_file_is_refused),
-        cmocka_unit_test(a_file_one_may_not_read_is_refused),
+        cmocka_unit_test(unknown_versions_are_refused),
+        cmocka_unit_test(files_of_other_formats_are_refused_with_a_guess),
+        cmocka_unit_test(pipes_folders_devices_and_missing_files_are_refused),
+        cmocka_unit_test(an_unreadable_file_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

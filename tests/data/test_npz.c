@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npz archives: members found and read, and what is wrong with the others.
+ * .npz archives: members are found and read, damaged archives are refused.
  */
 #include "counting.h"
 #include "zip.h"
 
-static zip z; /* large for a stack; each test starts it anew */
+static zip z; /* too large for the stack; each test resets it */
 
-/* 2 x 3 numbers from first on. */
+/* An array of 2 x 3 numbers from `first` on. */
 static buffer numbers(float first) {
     float data[6];
     for (int i = 0; i < 6; i++) data[i] = first + (float)i;
@@ -28,7 +28,7 @@ static const char *spec_of(const char *path, const char *key) {
     return spec;
 }
 
-static void gives(const char *path, const char *key, float first) {
+static void assert_reads(const char *path, const char *key, float first) {
     scant_array *array;
     float out[6];
     const char *spec = spec_of(path, key);
@@ -49,19 +49,19 @@ static void refuses(const char *key, const char *words) {
     assert_says(ctx, spec, words);
 }
 
-static void members_are_found_in_every_form_of_archive(void **state) {
+static void members_are_found_in_every_kind_of_archive(void **state) {
     (void)state;
     for (int i = 0; i < 16; i++) {
         zip_two(i & 1, i & 2, i & 4 ? DEFLATED : STORED,
                 i & 8 ? "a comment PK\5\6 of ours" : "");
         const char *path = put_buffer("two.npz", &z.out);
-        gives(path, "a", 0);
-        gives(path, "b", 10);
-        gives(path, "b.npy", 10);
+        assert_reads(path, "a", 0);
+        assert_reads(path, "b", 10);
+        assert_reads(path, "b.npy", 10);
     }
 }
 
-static void stored_members_cost_no_memory_for_their_bytes(void **state) {
+static void stored_members_are_mapped_and_not_copied(void **state) {
     (void)state;
     zip_two(false, false, STORED, "");
     scant_array *array;
@@ -80,28 +80,28 @@ static void a_single_array_needs_no_key(void **state) {
     zip_add(&z, "note.txt", &note, STORED);
     zip_add(&z, "a.npy", &a, DEFLATED);
     zip_end(&z, "");
-    gives(put_buffer("one.npz", &z.out), NULL, 5);
-    gives(put_buffer("one-by-another-name", &z.out), NULL, 5);
+    assert_reads(put_buffer("one.npz", &z.out), NULL, 5);
+    assert_reads(put_buffer("one-by-another-name", &z.out), NULL, 5);
 }
 
-static void a_colon_elsewhere_in_the_path_is_no_key(void **state) {
+static void a_colon_elsewhere_in_the_path_is_not_a_key(void **state) {
     (void)state;
     zip_two(false, false, STORED, "");
-    gives(put_buffer("x:y.npz", &z.out), "b", 10);
-    gives(put_buffer("x.npz:y.npz", &z.out), "b", 10);
+    assert_reads(put_buffer("x:y.npz", &z.out), "b", 10);
+    assert_reads(put_buffer("x.npz:y.npz", &z.out), "b", 10);
 }
 
-static void of_two_members_with_one_name_the_last_counts(void **state) {
+static void of_two_members_with_one_name_the_last_is_read(void **state) {
     buffer a = numbers(0), b = numbers(10);
     (void)state;
     z = (zip){0};
     zip_add(&z, "a.npy", &a, STORED);
     zip_add(&z, "a.npy", &b, STORED);
     zip_end(&z, "");
-    gives(put_buffer("twice.npz", &z.out), "a", 10);
+    assert_reads(put_buffer("twice.npz", &z.out), "a", 10);
 }
 
-static void an_unknown_or_missing_key_lists_what_there_is(void **state) {
+static void an_unknown_or_missing_key_lists_the_keys(void **state) {
     (void)state;
     zip_two(false, false, STORED, "");
     refuses("c", "there is no such key in the archive; its keys are: a, b");
@@ -126,7 +126,7 @@ static void an_unknown_or_missing_key_lists_what_there_is(void **state) {
     refuses("c", "its keys are: ?[31m, plain");
 }
 
-static void an_archive_without_arrays_says_so(void **state) {
+static void an_archive_without_arrays_is_refused(void **state) {
     buffer note = {.size = 0};
     (void)state;
     z = (zip){0};
@@ -139,7 +139,7 @@ static void an_archive_without_arrays_says_so(void **state) {
     refuses("a", "no .npy member");
 }
 
-static void a_file_that_is_no_archive_is_named(void **state) {
+static void a_file_that_is_not_an_archive_is_refused(void **state) {
     (void)state;
     z = (zip){.out = numbers(0)};
     refuses("a", "is not an .npz archive; it looks like a .npy file");
@@ -160,24 +160,24 @@ static void encryption_and_other_methods_are_refused(void **state) {
     refuses("a", "multi-part archives");
 }
 
-static void offsets_and_sizes_that_lie_are_found_out(void **state) {
+static void wrong_offsets_and_sizes_are_refused(void **state) {
     size_t record;
     (void)state;
-#define SPOIL(field, value, size, words)                                                 \
+#define DAMAGE(field, value, size, words)                                                \
     do {                                                                                 \
         zip_two(false, false, STORED, "");                                               \
         record = z.dir_at + z.central[0];                                                \
         zip_set(&z, record + (field), value, size);                                      \
         refuses("a", words);                                                             \
     } while (0)
-    SPOIL(0, 0, 4, "an invalid record");
-    SPOIL(20, 1, 4, "two sizes");
-    SPOIL(28, 60000, 2, "ends within a record");
-    SPOIL(42, z.out.size, 4, "outside of the file");
-    SPOIL(42, 1, 4, "not where it should be");
-    SPOIL(42, z.local[1], 4, "two names differ");
-    SPOIL(42, UINT32_MAX, 4, "outside of the file");
-#undef SPOIL
+    DAMAGE(0, 0, 4, "an invalid record");
+    DAMAGE(20, 1, 4, "two sizes");
+    DAMAGE(28, 60000, 2, "ends within a record");
+    DAMAGE(42, z.out.size, 4, "outside of the file");
+    DAMAGE(42, 1, 4, "not where it should be");
+    DAMAGE(42, z.local[1], 4, "two names differ");
+    DAMAGE(42, UINT32_MAX, 4, "outside of the file");
+#undef DAMAGE
     zip_two(false, false, STORED, "");
     zip_set(&z, z.dir_at + z.central[0] + 20, z.dir_at, 4);
     zip_set(&z, z.dir_at + z.central[0] + 24, z.dir_at, 4);
@@ -194,10 +194,10 @@ static void offsets_and_sizes_that_lie_are_found_out(void **state) {
     refuses("a", "directory lies outside");
 }
 
-static void zip64_fields_that_lie_are_found_out(void **state) {
+static void wrong_zip64_fields_are_refused(void **state) {
     (void)state;
     const size_t sizes_at =
-        46 + 5 + 5 + 4; /* the record, its name, UT's field, our field */
+        46 + 5 + 5 + 4; /* the record, its name, the UT field, the zip64 field's head */
     zip_two(true, false, STORED, "");
     zip_set(&z, z.end64_at + 56 + 8, UINT64_MAX, 8);
     refuses("a", "zip64 end record");
@@ -207,7 +207,7 @@ static void zip64_fields_that_lie_are_found_out(void **state) {
     zip_two(true, false, STORED, "");
     zip_set(&z, z.dir_at + z.central[0] + sizes_at - 2, 8, 2);
     refuses("a", "zip64 field that is cut short");
-    for (size_t i = 0; i < 3; i++) { /* size, packed size, offset */
+    for (size_t i = 0; i < 3; i++) { /* size, compressed size, offset */
         zip_two(true, false, STORED, "");
         zip_set(&z, z.dir_at + z.central[0] + sizes_at + 8 * i, UINT64_MAX - 7, 8);
         refuses("a", "damaged");
@@ -244,7 +244,7 @@ static void deflated_members_are_checked(void **state) {
     zip_set(&z, record + 20, 20, 4);
     refuses("a", "cut short");
     START();
-    zip_set(&z, data, 0xff, 1); /* a block type there is none of */
+    zip_set(&z, data, 0xff, 1); /* an invalid block type */
     refuses("a", "not deflated data");
     START();
     zip_set(&z, record + 24, UINT32_MAX - 1, 4);
@@ -252,7 +252,7 @@ static void deflated_members_are_checked(void **state) {
 #undef START
 }
 
-static void a_deflated_member_above_the_cap_says_how_much_it_needs(void **state) {
+static void a_deflated_member_above_the_cap_reports_the_memory_it_needs(void **state) {
     static buffer big;
     scant_ctx *small;
     scant_array *array;
@@ -271,7 +271,7 @@ static void a_deflated_member_above_the_cap_says_how_much_it_needs(void **state)
     scant_ctx_free(small);
 }
 
-static int yes(void *user) {
+static int cancel_always(void *user) {
     (void)user;
     return 1;
 }
@@ -282,16 +282,15 @@ static void inflating_can_be_cancelled(void **state) {
     (void)state;
     zip_two(false, false, DEFLATED, "");
     const char *spec = spec_of(put_buffer("two.npz", &z.out), "a");
-    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.cancel = yes}, &other),
+    assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.cancel = cancel_always}, &other),
                      SCANT_OK);
     assert_int_equal(scant_array_open(other, spec, &array), SCANT_ECANCELLED);
     assert_null(array);
     scant_ctx_free(other);
 }
 
-/* Opened under every cut and every changed byte: refused or right-sized, never a crash.
- */
-static void try_out(const buffer *b) {
+/* Opens a damaged archive, which is refused or has an array of a valid size. */
+static void open_damaged(const buffer *b) {
     float out[64];
     scant_array *array;
     const char *spec = spec_of(put_buffer("odd.npz", b), "a");
@@ -305,22 +304,22 @@ static void try_out(const buffer *b) {
     scant_array_free(array);
 }
 
-static void an_archive_cut_or_changed_anywhere_never_crashes(void **state) {
+static void an_archive_truncated_or_changed_anywhere_never_crashes(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         zip_two(i & 1, false, i & 2 ? DEFLATED : STORED, "");
         buffer b = z.out;
-        for (b.size = 0; b.size < z.out.size; b.size++) try_out(&b);
+        for (b.size = 0; b.size < z.out.size; b.size++) open_damaged(&b);
         for (size_t at = 0; at < z.out.size; at++)
             for (unsigned flip = 1; flip < 256; flip += flip) {
                 b = z.out;
                 b.bytes[at] = (unsigned char)(b.bytes[at] ^ flip);
-                try_out(&b);
+                open_damaged(&b);
             }
     }
 }
 
-static void an_archive_cut_short_says_so(void **state) {
+static void a_truncated_archive_is_refused(void **state) {
     (void)state;
     zip_two(false, false, STORED, "");
     z.out.size = z.end_at;
@@ -329,22 +328,22 @@ static void an_archive_cut_short_says_so(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_found_in_every_form_of_archive),
-        cmocka_unit_test(stored_members_cost_no_memory_for_their_bytes),
+        cmocka_unit_test(members_are_found_in_every_kind_of_archive),
+        cmocka_unit_test(stored_members_are_mapped_and_not_copied),
         cmocka_unit_test(a_single_array_needs_no_key),
-        cmocka_unit_test(a_colon_elsewhere_in_the_path_is_no_key),
-        cmocka_unit_test(of_two_members_with_one_name_the_last_counts),
-        cmocka_unit_test(an_unknown_or_missing_key_lists_what_there_is),
-        cmocka_unit_test(an_archive_without_arrays_says_so),
-        cmocka_unit_test(a_file_that_is_no_archive_is_named),
+        cmocka_unit_test(a_colon_elsewhere_in_the_path_is_not_a_key),
+        cmocka_unit_test(of_two_members_with_one_name_the_last_is_read),
+        cmocka_unit_test(an_unknown_or_missing_key_lists_the_keys),
+        cmocka_unit_test(an_archive_without_arrays_is_refused),
+        cmocka_unit_test(a_file_that_is_not_an_archive_is_refused),
         cmocka_unit_test(encryption_and_other_methods_are_refused),
-        cmocka_unit_test(offsets_and_sizes_that_lie_are_found_out),
-        cmocka_unit_test(zip64_fields_that_lie_are_found_out),
+        cmocka_unit_test(wrong_offsets_and_sizes_are_refused),
+        cmocka_unit_test(wrong_zip64_fields_are_refused),
         cmocka_unit_test(deflated_members_are_checked),
-        cmocka_unit_test(a_deflated_member_above_the_cap_says_how_much_it_needs),
+        cmocka_unit_test(a_deflated_member_above_the_cap_reports_the_memory_it_needs),
         cmocka_unit_test(inflating_can_be_cancelled),
-        cmocka_unit_test(an_archive_cut_or_changed_anywhere_never_crashes),
-        cmocka_unit_test(an_archive_cut_short_says_so),
+        cmocka_unit_test(an_archive_truncated_or_changed_anywhere_never_crashes),
+        cmocka_unit_test(a_truncated_archive_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -10,7 +10,7 @@ enum { WIDTH = 3 };
 
 static float value(size_t row, size_t column) { return (float)row + (float)column / 8; }
 
-/* Opens, wants so many rows there, appends up to `to` of them by step. */
+/* Opens a file of `there` rows and appends up to `to` rows, `step` at a time. */
 static void grow(const char *path, size_t there, size_t to, size_t step) {
     scant__rowcache *g;
     size_t rows;
@@ -28,7 +28,7 @@ static void grow(const char *path, size_t there, size_t to, size_t step) {
     scant__rowcache_free(g);
 }
 
-static void holds(const char *path, size_t rows) {
+static void assert_holds(const char *path, size_t rows) {
     scant_array *array;
     float out[WIDTH];
     if (scant_array_open(ctx, path, &array) != SCANT_OK)
@@ -50,18 +50,18 @@ static off_t size_of(const char *path) {
     return st.st_size;
 }
 
-static void rows_are_there_again_when_it_is_opened_again(void **state) {
+static void rows_persist_when_reopened(void **state) {
     const char *path = path_of("g.npy");
     (void)state;
     grow(path, 0, 0, 1);
-    grow(path, 0, 9, 4); /* 9 to 10 rows and on: the count gets longer */
-    holds(path, 9);
+    grow(path, 0, 9, 4); /* then past 10 rows: the count has more digits */
+    assert_holds(path, 9);
     grow(path, 9, 12, 1);
     grow(path, 12, 1100, 64);
-    holds(path, 1100);
+    assert_holds(path, 1100);
 }
 
-static void numpy_has_the_same_header(void **state) {
+static void the_header_is_the_one_numpy_writes(void **state) {
     unsigned char head[128];
     char want[130];
     (void)state;
@@ -76,8 +76,8 @@ static void numpy_has_the_same_header(void **state) {
     assert_memory_equal(head + 10, want, 118);
 }
 
-/* Whoever was stopped had written rows and not yet counted them. */
-static void what_the_header_does_not_count_is_forgotten(void **state) {
+/* A writer that was stopped may have written rows that it did not count yet. */
+static void rows_that_the_header_does_not_count_are_discarded(void **state) {
     const char *path = path_of("cut.npy");
     (void)state;
     grow(path, 0, 5, 5);
@@ -85,32 +85,32 @@ static void what_the_header_does_not_count_is_forgotten(void **state) {
     FILE *f = fopen(path, "ab");
     assert_int_equal(fwrite("half a row and more than that", 1, 29, f), 29);
     fclose(f);
-    holds(path, 5);
+    assert_holds(path, 5);
     grow(path, 5, 5, 1);
     assert_int_equal(size_of(path), size);
     grow(path, 5, 8, 2);
-    holds(path, 8);
+    assert_holds(path, 8);
 }
 
-static void damaged_files_are_made_anew(void **state) {
+static void damaged_files_are_recreated(void **state) {
     const char *path = path_of("bad.npy");
     buffer other = npy(1, NPY("<f8", "(1, 3)"), (double[]){1, 2, 3}, 24);
     (void)state;
     grow(path, 0, 5, 5);
     assert_int_equal(truncate(path, size_of(path) - 1), 0); /* a byte short */
     grow(path, 0, 6, 6);
-    holds(path, 6);
+    assert_holds(path, 6);
     for (off_t cut = 0; cut < 130; cut += 13) {
         assert_int_equal(truncate(path, cut), 0);
         grow(path, 0, 6, 6);
-        holds(path, 6);
+        assert_holds(path, 6);
     }
     put_buffer("bad.npy", &other);
     grow(path, 0, 2, 2);
-    holds(path, 2);
+    assert_holds(path, 2);
     put("bad.npy", "hello", 5);
     grow(path, 0, 2, 2);
-    holds(path, 2);
+    assert_holds(path, 2);
     scant__rowcache *g;
     size_t rows = 7;
     assert_int_equal(scant__rowcache_open(ctx, path, WIDTH + 1, &g, &rows), SCANT_OK);
@@ -118,8 +118,8 @@ static void damaged_files_are_made_anew(void **state) {
     scant__rowcache_free(g);
 }
 
-/* Also one that makes 4 rows 5, as the file has no five. */
-static void a_wrong_byte_of_the_header_is_seen(void **state) {
+/* Even one that turns 4 rows into 5, as the file is too short for 5. */
+static void a_wrong_byte_in_the_header_is_detected(void **state) {
     const char *path = path_of("byte.npy");
     (void)state;
     for (long i = 0; i < 128; i++) {
@@ -139,7 +139,7 @@ static void a_wrong_byte_of_the_header_is_seen(void **state) {
     }
 }
 
-static void those_who_have_it_mapped_keep_what_they_saw(void **state) {
+static void existing_mappings_keep_their_rows(void **state) {
     const char *path = path_of("mapped.npy");
     scant_array *before;
     float out[WIDTH];
@@ -149,14 +149,14 @@ static void those_who_have_it_mapped_keep_what_they_saw(void **state) {
     grow(path, 5, 50, 50);
     scant__rowcache *g;
     size_t rows;
-    assert_int_equal(scant__rowcache_open(ctx, path, 1, &g, &rows), SCANT_OK); /* anew */
+    assert_int_equal(scant__rowcache_open(ctx, path, 1, &g, &rows), SCANT_OK); /* new */
     scant__rowcache_free(g);
     assert_int_equal(scant_array_floats(ctx, before, 4 * WIDTH, WIDTH, out), SCANT_OK);
     assert_true(out[1] == value(4, 1));
     scant_array_free(before);
 }
 
-static void two_at_once_are_refused(void **state) {
+static void a_second_writer_is_refused(void **state) {
     const char *path = path_of("two.npy");
     scant__rowcache *first, *second;
     size_t rows;
@@ -171,7 +171,7 @@ static void two_at_once_are_refused(void **state) {
     scant__rowcache_free(second);
 }
 
-/* Killed at any moment while it grows: the rows that are counted are the right ones. */
+/* Killed at any time while it appends: the rows that the header counts are correct. */
 static void a_writer_that_is_killed_leaves_whole_rows(void **state) {
     const char *path = path_of("killed.npy");
     size_t most = 0;
@@ -200,12 +200,12 @@ static void a_writer_that_is_killed_leaves_whole_rows(void **state) {
         scant__rowcache_free(g);
         assert_true(rows >= most);
         most = rows;
-        holds(path, rows);
+        assert_holds(path, rows);
     }
     assert_true(most > 0);
 }
 
-static void what_cannot_be_is_refused(void **state) {
+static void open_failures_are_reported(void **state) {
     scant__rowcache *g;
     size_t rows;
     (void)state;
@@ -229,15 +229,15 @@ static void what_cannot_be_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_there_again_when_it_is_opened_again),
-        cmocka_unit_test(numpy_has_the_same_header),
-        cmocka_unit_test(what_the_header_does_not_count_is_forgotten),
-        cmocka_unit_test(damaged_files_are_made_anew),
-        cmocka_unit_test(a_wrong_byte_of_the_header_is_seen),
-        cmocka_unit_test(those_who_have_it_mapped_keep_what_they_saw),
-        cmocka_unit_test(two_at_once_are_refused),
+        cmocka_unit_test(rows_persist_when_reopened),
+        cmocka_unit_test(the_header_is_the_one_numpy_writes),
+        cmocka_unit_test(rows_that_the_header_does_not_count_are_discarded),
+        cmocka_unit_test(damaged_files_are_recreated),
+        cmocka_unit_test(a_wrong_byte_in_the_header_is_detected),
+        cmocka_unit_test(existing_mappings_keep_their_rows),
+        cmocka_unit_test(a_second_writer_is_refused),
         cmocka_unit_test(a_writer_that_is_killed_leaves_whole_rows),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(open_failures_are_reported),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

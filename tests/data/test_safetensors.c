@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safetensors: files made byte by byte are read as what they say, damaged ones are
- * refused in words, and what is written is read again.
+ * safetensors: files built byte by byte are read, damaged ones are refused with a
+ * message, and written files read back.
  */
 #include <jansson.h>
 #include <math.h>
@@ -17,15 +17,15 @@ static buffer file_of(const char *header, const void *data, size_t size) {
     return b;
 }
 
-static scant__tensors *opens_path(const char *path) {
+static scant__tensors *opened_path(const char *path) {
     scant__tensors *t;
     if (scant__tensors_open(ctx, path, &t) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
     return t;
 }
 
-static scant__tensors *opens(const buffer *b) {
-    return opens_path(put_buffer("a.safetensors", b));
+static scant__tensors *opened(const buffer *b) {
+    return opened_path(put_buffer("a.safetensors", b));
 }
 
 static void refuses_path(const char *path, const char *words) {
@@ -40,7 +40,7 @@ static void refuses(const buffer *b, const char *words) {
     refuses_path(put_buffer("bad.safetensors", b), words);
 }
 
-/* A header over eight bytes of data. */
+/* Refuses a file of this header and eight bytes of data. */
 static void refuses_header(const char *header, const char *words) {
     buffer b = file_of(header, "12345678", 8);
     refuses(&b, words);
@@ -63,10 +63,10 @@ static void a_file_made_by_hand_is_read(void **state) {
     (void)state;
     float out[2];
     buffer file = two();
-    scant__tensors *t = opens(&file);
+    scant__tensors *t = opened(&file);
     assert_int_equal(scant__tensors_count(t), 2);
     const scant__tensor *a = scant__tensors_get(t, 0), *b = scant__tensors_get(t, 1);
-    assert_string_equal(a->name, "a"); /* the first by its bytes, not by the header */
+    assert_string_equal(a->name, "a"); /* in the order of the data, not of the header */
     assert_int_equal(a->ndim, 0);
     assert_int_equal(a->count, 1);
     scant__tensor_floats(a, out);
@@ -94,7 +94,7 @@ static void a_header_may_have_spaces_escapes_and_unknown_keys(void **state) {
     buffer file = file_of("{ \"\\u0061\\n\\ud83d\\ude00\" : {\"shape\": [0, 7],\n \"x\": "
                           "[{}], \"dtype\": \"F64\", \"data_offsets\": [0, 0]} }   ",
                           "", 0);
-    scant__tensors *t = opens(&file);
+    scant__tensors *t = opened(&file);
     const scant__tensor *a = scant__tensors_find(t, "a\n\xf0\x9f\x98\x80");
     assert_non_null(a);
     assert_int_equal(a->count, 0);
@@ -102,17 +102,17 @@ static void a_header_may_have_spaces_escapes_and_unknown_keys(void **state) {
     scant__tensors_close(t);
 }
 
-static void no_tensors_are_a_file_too(void **state) {
+static void a_file_without_tensors_is_read(void **state) {
     (void)state;
     buffer file = file_of("{}", "", 0);
-    scant__tensors *t = opens(&file);
+    scant__tensors *t = opened(&file);
     assert_int_equal(scant__tensors_count(t), 0);
     assert_null(scant__tensors_find(t, ""));
     assert_null(scant__tensors_meta(t, ""));
     scant__tensors_close(t);
 }
 
-static void empty_tensors_lie_between_others(void **state) {
+static void empty_tensors_may_lie_between_others(void **state) {
     (void)state;
     static const char *const order[] = {"z", "a", "y", "b", "q", "r"};
     buffer file =
@@ -123,15 +123,15 @@ static void empty_tensors_lie_between_others(void **state) {
                 "\"r\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[2,2]},"
                 "\"q\":{\"dtype\":\"U8\",\"shape\":[3,0],\"data_offsets\":[2,2]}}",
                 "xy", 2);
-    scant__tensors *t = opens(&file);
+    scant__tensors *t = opened(&file);
     for (size_t i = 0; i < 6; i++)
         assert_string_equal(scant__tensors_get(t, i)->name, order[i]);
     scant__tensors_close(t);
 }
 
 /* Reads bytes as count elements of dtype at every alignment. */
-static void converts(const char *dtype, size_t item, const void *bytes,
-                     const float *expected, size_t count) {
+static void assert_converts(const char *dtype, size_t item, const void *bytes,
+                            const float *expected, size_t count) {
     for (size_t shift = 0; shift < 8; shift++) {
         char header[200];
         float out[16];
@@ -139,13 +139,13 @@ static void converts(const char *dtype, size_t item, const void *bytes,
                  "{\"x\":{\"dtype\":\"%s\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}%*s",
                  dtype, count, count * item, (int)shift, "");
         buffer file = file_of(header, bytes, count * item);
-        scant__tensors *t = opens(&file);
+        scant__tensors *t = opened(&file);
         scant__tensor_floats(scant__tensors_get(t, 0), out);
         for (size_t i = 0; i < count; i++)
             if (isnan(expected[i])
                     ? !isnan(out[i])
                     : out[i] != expected[i] || signbit(out[i]) != signbit(expected[i]))
-                fail_msg("%s[%zu]: %a is not %a", dtype, i, (double)out[i],
+                fail_msg("%s[%zu] is %a, expected %a", dtype, i, (double)out[i],
                          (double)expected[i]);
         scant__tensors_close(t);
     }
@@ -153,45 +153,47 @@ static void converts(const char *dtype, size_t item, const void *bytes,
 
 static void halves_are_converted_exactly(void **state) {
     (void)state;
-    converts("F16", 2,
-             "\x00\x3c\x00\xc0\xff\x7b\x01\x00\x00\x80\x00\x7c\x00\xfc\x01\x7c\x00\x04"
-             "\xff\x83",
-             (const float[]){1, -2, 65504, 0x1p-24f, -0.0f, INFINITY, -INFINITY, NAN,
-                             0x1p-14f, -1023 * 0x1p-24f},
-             10);
+    assert_converts(
+        "F16", 2,
+        "\x00\x3c\x00\xc0\xff\x7b\x01\x00\x00\x80\x00\x7c\x00\xfc\x01\x7c\x00\x04"
+        "\xff\x83",
+        (const float[]){1, -2, 65504, 0x1p-24f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-14f,
+                        -1023 * 0x1p-24f},
+        10);
 }
 
 static void bfloats_are_converted_exactly(void **state) {
     (void)state;
-    converts("BF16", 2,
-             "\x80\x3f\x49\x40\x01\x00\x7f\x80\x00\x80\x80\x7f\x80\xff\xc0\x7f\x7f\x7f"
-             "\x80\x00",
-             (const float[]){1, 3.140625f, 0x1p-133f, -0x7fp-133f, -0.0f, INFINITY,
-                             -INFINITY, NAN, 0xffp120f, 0x1p-126f},
-             10);
+    assert_converts(
+        "BF16", 2,
+        "\x80\x3f\x49\x40\x01\x00\x7f\x80\x00\x80\x80\x7f\x80\xff\xc0\x7f\x7f\x7f"
+        "\x80\x00",
+        (const float[]){1, 3.140625f, 0x1p-133f, -0x7fp-133f, -0.0f, INFINITY, -INFINITY,
+                        NAN, 0xffp120f, 0x1p-126f},
+        10);
 }
 
 static void other_numbers_are_converted(void **state) {
     (void)state;
-    converts("F64", 8, "\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\xf0\x7f",
-             (const float[]){1.5f, INFINITY}, 2);
-    converts("F32", 4, "\0\0\x80\x3f\x01\0\0\0", (const float[]){1, 0x1p-149f}, 2);
-    converts("I64", 8, "\xff\xff\xff\xff\xff\xff\xff\xff\x03\0\0\0\0\0\0\0",
-             (const float[]){-1, 3}, 2);
-    converts("U64", 8, "\0\0\0\0\0\0\0\x80", (const float[]){0x1p63f}, 1);
-    converts("I32", 4, "\xfe\xff\xff\xff", (const float[]){-2}, 1);
-    converts("U32", 4, "\0\0\0\x80", (const float[]){0x1p31f}, 1);
-    converts("I16", 2, "\x00\x80", (const float[]){-32768}, 1);
-    converts("U16", 2, "\x00\x80", (const float[]){32768}, 1);
-    converts("I8", 1, "\x80\x7f", (const float[]){-128, 127}, 2);
-    converts("U8", 1, "\x80\xff", (const float[]){128, 255}, 2);
-    converts("BOOL", 1, "\0\1\2", (const float[]){0, 1, 1}, 3);
+    assert_converts("F64", 8, "\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\xf0\x7f",
+                    (const float[]){1.5f, INFINITY}, 2);
+    assert_converts("F32", 4, "\0\0\x80\x3f\x01\0\0\0", (const float[]){1, 0x1p-149f}, 2);
+    assert_converts("I64", 8, "\xff\xff\xff\xff\xff\xff\xff\xff\x03\0\0\0\0\0\0\0",
+                    (const float[]){-1, 3}, 2);
+    assert_converts("U64", 8, "\0\0\0\0\0\0\0\x80", (const float[]){0x1p63f}, 1);
+    assert_converts("I32", 4, "\xfe\xff\xff\xff", (const float[]){-2}, 1);
+    assert_converts("U32", 4, "\0\0\0\x80", (const float[]){0x1p31f}, 1);
+    assert_converts("I16", 2, "\x00\x80", (const float[]){-32768}, 1);
+    assert_converts("U16", 2, "\x00\x80", (const float[]){32768}, 1);
+    assert_converts("I8", 1, "\x80\x7f", (const float[]){-128, 127}, 2);
+    assert_converts("U8", 1, "\x80\xff", (const float[]){128, 255}, 2);
+    assert_converts("BOOL", 1, "\0\1\2", (const float[]){0, 1, 1}, 3);
 }
 
 /* ---- refusing -----------------------------------------------------------------------
  */
 
-static void a_file_cut_anywhere_is_refused(void **state) {
+static void a_file_truncated_anywhere_is_refused(void **state) {
     (void)state;
     buffer whole = two();
     for (size_t size = 0; size < whole.size; size++)
@@ -200,7 +202,7 @@ static void a_file_cut_anywhere_is_refused(void **state) {
     refuses(&whole, "the last 1 of 11 bytes of data belong to no tensor");
 }
 
-static void no_changed_bit_of_a_file_does_harm(void **state) {
+static void a_changed_bit_does_no_harm(void **state) {
     (void)state;
     float out[16];
     const buffer whole = two();
@@ -219,7 +221,7 @@ static void no_changed_bit_of_a_file_does_harm(void **state) {
     }
 }
 
-static void other_files_are_told_apart(void **state) {
+static void files_of_other_formats_are_refused(void **state) {
     (void)state;
     refuses_path(put("e", "", 0), "is empty");
     refuses_path(put("z", "PK\3\4aaaaaaaaaa", 14), "a zip archive (save PyTorch");
@@ -246,7 +248,7 @@ static void lengths_of_headers_are_checked(void **state) {
     refuses(&none, "not JSON");
 }
 
-static void a_header_too_long_is_refused(void **state) {
+static void a_long_header_is_refused(void **state) {
     (void)state;
     size_t size = SCANT__TENSOR_HEADER + 8 + 1;
     unsigned char *bytes = malloc(size);
@@ -254,13 +256,13 @@ static void a_header_too_long_is_refused(void **state) {
     memcpy(bytes, "\1\0\x40\0\0\0\0\0{}", 10);
     refuses_path(put("long.safetensors", bytes, size), "header has 4194305 bytes");
     bytes[0] = 0;
-    scant__tensors_close(opens_path(put("long.safetensors", bytes, size - 1)));
+    scant__tensors_close(opened_path(put("long.safetensors", bytes, size - 1)));
     free(bytes);
 }
 
 #define X "{\"x\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}"
 
-static void headers_that_say_nonsense_are_refused(void **state) {
+static void invalid_headers_are_refused(void **state) {
     static const char *const headers[][2] = {
         {"{", "not JSON"},
         {"{}x", "not JSON"},
@@ -324,7 +326,7 @@ static void headers_that_say_nonsense_are_refused(void **state) {
     refuses(&list, "is not a safetensors file");
 }
 
-static void a_header_nested_deeply_is_refused(void **state) {
+static void a_deeply_nested_header_is_refused(void **state) {
     (void)state;
     enum { DEPTH = 30000 };
     char *header = malloc(DEPTH + 100);
@@ -359,12 +361,12 @@ static const scant__tensor items[] = {
 };
 static const scant_setting meta[] = {{"key\t", "va\"lue"}, {"", ""}};
 
-static void what_is_written_is_read_again(void **state) {
+static void written_files_read_back(void **state) {
     (void)state;
     const char *path = path_of("w.safetensors");
     float out[2];
     assert_int_equal(scant__tensors_write(ctx, path, items, 4, meta, 2), SCANT_OK);
-    scant__tensors *t = opens_path(path);
+    scant__tensors *t = opened_path(path);
     assert_int_equal(scant__tensors_count(t), 4);
     assert_int_equal((uintptr_t)scant__tensors_get(t, 0)->bytes % 8, 0);
     for (size_t i = 0; i < 4; i++) {
@@ -382,7 +384,7 @@ static void what_is_written_is_read_again(void **state) {
     scant__tensors_close(t);
 }
 
-static void a_written_header_is_as_the_format_wants(void **state) {
+static void a_written_header_follows_the_format(void **state) {
     (void)state;
     static const char expected[] =
         "{\"half\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}";
@@ -401,8 +403,9 @@ static void a_written_header_is_as_the_format_wants(void **state) {
     assert_memory_equal(bytes + 8 + length, "\0\x3c", 2);
 }
 
-static void does_not_write(scant_status status, const scant__tensor *x, size_t count,
-                           const scant_setting *m, size_t n_meta, const char *words) {
+static void assert_does_not_write(scant_status status, const scant__tensor *x,
+                                  size_t count, const scant_setting *m, size_t n_meta,
+                                  const char *words) {
     const char *path = put("kept.safetensors", "old", 3);
     char kept[4] = "";
     assert_int_equal(scant__tensors_write(ctx, path, x, count, m, n_meta), status);
@@ -414,26 +417,26 @@ static void does_not_write(scant_status status, const scant__tensor *x, size_t c
     assert_int_equal(ctx->used, 0);
 }
 
-static void what_could_not_be_read_is_not_written(void **state) {
+static void invalid_tensors_are_not_written(void **state) {
     (void)state;
     const scant__tensor twice[2] = {items[1], items[1]};
     scant__tensor bad = items[1];
-    does_not_write(SCANT_EINPUT, twice, 2, NULL, 0, "duplicate");
+    assert_does_not_write(SCANT_EINPUT, twice, 2, NULL, 0, "duplicate");
     bad.name = "\xff";
-    does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "tensor 0 is not UTF-8");
+    assert_does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "tensor 0 is not UTF-8");
     bad.name = "__metadata__";
-    does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "__metadata__");
+    assert_does_not_write(SCANT_EINPUT, &bad, 1, NULL, 0, "__metadata__");
     bad.name = "x";
     bad.dtype = (scant_dtype)0;
-    does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "dtype");
+    assert_does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "dtype");
     bad.dtype = SCANT_F16;
     bad.ndim = 9;
-    does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "dimensions");
+    assert_does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "dimensions");
     bad.ndim = 2;
     bad.shape[0] = bad.shape[1] = (size_t)1 << 32;
-    does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "addressed");
-    does_not_write(SCANT_EINPUT, items, 1, (const scant_setting[]){{"k", "\xff"}}, 1,
-                   "metadata is not UTF-8");
+    assert_does_not_write(SCANT_EUSAGE, &bad, 1, NULL, 0, "addressed");
+    assert_does_not_write(SCANT_EINPUT, items, 1, (const scant_setting[]){{"k", "\xff"}},
+                          1, "metadata is not UTF-8");
     assert_int_equal(scant__tensors_write(ctx, "/nowhere/at/all", items, 4, meta, 2),
                      SCANT_EIO);
 }
@@ -488,7 +491,7 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-/* The parser itself takes some of its failures for bad JSON. */
+/* The parser reports some of its failed allocations as bad JSON. */
 static void every_allocation_of_the_parser_may_fail(void **state) {
     scant_status (*const calls[])(void) = {open_two, write_items};
     (void)state;
@@ -514,10 +517,10 @@ static void every_allocation_of_the_parser_may_fail(void **state) {
     json_set_alloc_funcs(malloc, free);
 }
 
-/* ---- a file of the world ------------------------------------------------------------
+/* ---- published weights --------------------------------------------------------------
  */
 
-static void weights_from_the_world_open(void **state) {
+static void published_weights_open(void **state) {
     (void)state;
     const char *data = getenv("SCANT_SHARED_DATA");
     char path[1024];
@@ -527,7 +530,7 @@ static void weights_from_the_world_open(void **state) {
         print_message("no pretrained weights at SCANT_SHARED_DATA: skipped\n");
         skip();
     }
-    scant__tensors *t = opens_path(path);
+    scant__tensors *t = opened_path(path);
     assert_int_equal(scant__tensors_count(t), 106);
     assert_string_equal(scant__tensors_meta(t, "architecture"), "mobilenetv2 1.0");
     const scant__tensor *w = scant__tensors_find(t, "classifier.1.weight");
@@ -537,7 +540,7 @@ static void weights_from_the_world_open(void **state) {
     float *out = malloc(w->count * sizeof *out), most = 0;
     scant__tensor_floats(w, out);
     for (size_t i = 0; i < w->count; i++) most = fmaxf(most, fabsf(out[i]));
-    assert_true(most > 0.1f && most < 10); /* numbers as weights have them */
+    assert_true(most > 0.1f && most < 10); /* plausible weights */
     free(out);
     scant__tensors_close(t);
 }
@@ -546,24 +549,24 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_made_by_hand_is_read),
         cmocka_unit_test(a_header_may_have_spaces_escapes_and_unknown_keys),
-        cmocka_unit_test(no_tensors_are_a_file_too),
-        cmocka_unit_test(empty_tensors_lie_between_others),
+        cmocka_unit_test(a_file_without_tensors_is_read),
+        cmocka_unit_test(empty_tensors_may_lie_between_others),
         cmocka_unit_test(halves_are_converted_exactly),
         cmocka_unit_test(bfloats_are_converted_exactly),
         cmocka_unit_test(other_numbers_are_converted),
-        cmocka_unit_test(a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(no_changed_bit_of_a_file_does_harm),
-        cmocka_unit_test(other_files_are_told_apart),
+        cmocka_unit_test(a_file_truncated_anywhere_is_refused),
+        cmocka_unit_test(a_changed_bit_does_no_harm),
+        cmocka_unit_test(files_of_other_formats_are_refused),
         cmocka_unit_test(lengths_of_headers_are_checked),
-        cmocka_unit_test(a_header_too_long_is_refused),
-        cmocka_unit_test(headers_that_say_nonsense_are_refused),
-        cmocka_unit_test(a_header_nested_deeply_is_refused),
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(a_written_header_is_as_the_format_wants),
-        cmocka_unit_test(what_could_not_be_read_is_not_written),
+        cmocka_unit_test(a_long_header_is_refused),
+        cmocka_unit_test(invalid_headers_are_refused),
+        cmocka_unit_test(a_deeply_nested_header_is_refused),
+        cmocka_unit_test(written_files_read_back),
+        cmocka_unit_test(a_written_header_follows_the_format),
+        cmocka_unit_test(invalid_tensors_are_not_written),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(every_allocation_of_the_parser_may_fail),
-        cmocka_unit_test(weights_from_the_world_open),
+        cmocka_unit_test(published_weights_open),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples as images that browsers show.
+ * Samples encoded as images for browsers.
  */
 #include "samples.h"
 
@@ -10,7 +10,7 @@
 #include "scant/train.h"
 
 #ifndef PICTURES
-#error "PICTURES is the folder tests/data/images"
+#error "PICTURES is the folder tests/data/pictures"
 #endif
 
 /* ---- images in memory ------------------------------------------------------------ */
@@ -36,7 +36,7 @@ static void on_row(void *self, const unsigned char *rgb) {
     memcpy(p->rgb + p->rows++ * 3 * p->width, rgb, 3 * p->width);
 }
 
-static void decoded(const void *bytes, size_t size, image *out) {
+static void decode(const void *bytes, size_t size, image *out) {
     scant__fault fault = {{0}};
     const scant__decode job = {.ctx = ctx,
                                .name = "image",
@@ -50,14 +50,14 @@ static void decoded(const void *bytes, size_t size, image *out) {
     assert_int_equal(out->rows, out->height);
 }
 
-/* The file as it is stored, not turned. */
+/* The pixels of a file as stored: its orientation is not applied. */
 static void stored(const char *name, image *out) {
     char path[1024];
     scant__map map;
     scant__fault fault;
     snprintf(path, sizeof path, "%s/%s", PICTURES, name);
     assert_int_equal(scant__map_open(path, path, &map, &fault), SCANT_OK);
-    decoded(map.bytes, map.size, out);
+    decode(map.bytes, map.size, out);
     scant__map_close(&map);
 }
 
@@ -67,14 +67,14 @@ static void shown(const scant_data *data, size_t row, size_t most, image *out,
     size_t size;
     if (scant__data_image_file(data, row, most, &bytes, &size, type) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
-    decoded(bytes, size, out);
+    decode(bytes, size, out);
     assert_int_equal(out->orientation, 1);
     scant__free(ctx, bytes);
 }
 
-/* The image as it is to be seen, by what the standard says of each orientation: where
- * its first row and its first column are. */
-static void upright(const image *in, image *out) {
+/* Applies the orientation of the image. EXIF defines each by where the first stored row
+ * and the first stored column are shown. */
+static void apply_orientation(const image *in, image *out) {
     static const struct {
         bool turned, row_last, column_last;
     } exif[] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 1}, {0, 1, 0},
@@ -92,8 +92,8 @@ static void upright(const image *in, image *out) {
         }
 }
 
-/* The mean of absolute differences. */
-static double apart(const image *a, const image *b) {
+/* The mean absolute difference. */
+static double difference(const image *a, const image *b) {
     double sum = 0;
     if (a->width != b->width || a->height != b->height) return 1000;
     size_t n = 3 * a->width * a->height;
@@ -117,9 +117,9 @@ static image whole, turned, thumb;
 
 /* ---- files ------------------------------------------------------------------------- */
 
-/* JPEG of quality 88 with half its colour moves noise, which the test's images are full
- * of, by several levels; an image turned the wrong way is some sixty off. */
-static void an_image_that_fits_is_nearly_itself(void **state) {
+/* JPEG of quality 88 with subsampled colour changes the noise of the test images by
+ * several levels; an image of wrong orientation is off by about sixty. */
+static void an_image_that_fits_keeps_its_pixels(void **state) {
     scant_data *data = opened(PICTURES, (scant_data_opts){0});
     size_t pngs = 0, jpegs = 0;
     (void)state;
@@ -127,18 +127,18 @@ static void an_image_that_fits_is_nearly_itself(void **state) {
         const char *name = scant_data_sample_name(data, i), *type;
         bool png = strstr(name, ".png") != NULL;
         stored(name, &whole);
-        upright(&whole, &turned);
+        apply_orientation(&whole, &turned);
         shown(data, i, 400, &thumb, &type);
         assert_string_equal(type, png ? "image/png" : "image/jpeg");
-        double off = apart(&thumb, &turned);
-        if (png ? off > 0 : off > 12) fail_msg("%s: is %g apart", name, off);
+        double off = difference(&thumb, &turned);
+        if (png ? off > 0 : off > 12) fail_msg("%s differs by %g", name, off);
         *(png ? &pngs : &jpegs) += 1;
     }
     assert_true(pngs > 10 && jpegs == 15);
     scant_data_free(data);
 }
 
-static void every_orientation_is_upright(void **state) {
+static void every_orientation_is_shown_upright(void **state) {
     scant_data *data = opened(PICTURES, (scant_data_opts){0});
     size_t seen = 0;
     (void)state;
@@ -151,10 +151,10 @@ static void every_orientation_is_upright(void **state) {
         for (int other = 1; other <= 8; other++) {
             bool right = other == name[11] - '0';
             whole.orientation = other;
-            upright(&whole, &turned);
-            double off = apart(&thumb, &turned);
+            apply_orientation(&whole, &turned);
+            double off = difference(&thumb, &turned);
             if (right ? off > 12 : off < 30)
-                fail_msg("%s as %d: is %g apart", name, other, off);
+                fail_msg("%s as orientation %d differs by %g", name, other, off);
         }
         seen++;
     }
@@ -162,7 +162,7 @@ static void every_orientation_is_upright(void **state) {
     scant_data_free(data);
 }
 
-static void the_longer_side_is_as_asked_for_and_means_stay(void **state) {
+static void the_longer_side_is_as_asked_and_mean_colours_are_kept(void **state) {
     static const size_t sizes[] = {1, 2, 7, 16, 29, 64, 96, 150, 219, 300};
     scant_data *data = opened(PICTURES, (scant_data_opts){0});
     (void)state;
@@ -171,7 +171,7 @@ static void the_longer_side_is_as_asked_for_and_means_stay(void **state) {
             const char *name = scant_data_sample_name(data, i), *type;
             size_t most = sizes[k];
             stored(name, &whole);
-            upright(&whole, &turned);
+            apply_orientation(&whole, &turned);
             size_t longer = size_max(turned.width, turned.height);
             if (longer <= most) continue;
             shown(data, i, most, &thumb, &type);
@@ -180,24 +180,25 @@ static void the_longer_side_is_as_asked_for_and_means_stay(void **state) {
             double want = (double)most / (double)longer *
                           (double)size_min(turned.width, turned.height);
             double got = (double)size_min(thumb.width, thumb.height);
-            /* half a pixel by rounding, and as much by that of libjpeg, at 1/2 and less
-             */
+            /* half a pixel by rounding here, and half by libjpeg's at a scale of 1/2 or
+             * less */
             if (fabs(got - (want < 1 ? 1 : want)) > 1)
-                fail_msg("%s at %zu: the shorter side is %g, not %g", name, most, got,
-                         want);
+                fail_msg("%s at %zu: the shorter side is %g, expected %g", name, most,
+                         got, want);
             if (most < 16) continue;
             for (size_t c = 0; c < 3; c++) {
                 double a = mean(&thumb, c, 0, 1, 0, 1), b = mean(&turned, c, 0, 1, 0, 1);
                 if (fabs(a - b) > 4)
-                    fail_msg("%s at %zu: colour %zu is %g, not %g", name, most, c, a, b);
+                    fail_msg("%s at %zu: colour %zu is %g, expected %g", name, most, c, a,
+                             b);
             }
         }
     scant_data_free(data);
 }
 
-/* 300 x 220, at 96 and smaller decoded at less than its size: each ninth of it keeps its
- * colours. */
-static void a_large_jpeg_keeps_its_parts(void **state) {
+/* A 300 x 220 image that libjpeg decodes at a reduced scale for 96 pixels and fewer. Each
+ * ninth of it keeps its mean colours. */
+static void a_large_jpeg_keeps_the_colours_of_its_parts(void **state) {
     scant__names names = {0};
     scant_data *data;
     const char *type;
@@ -212,7 +213,8 @@ static void a_large_jpeg_keeps_its_parts(void **state) {
             double a = mean(&thumb, k % 3, x, x + 1. / 3, y, y + 1. / 3);
             double b = mean(&whole, k % 3, x, x + 1. / 3, y, y + 1. / 3);
             /* a ninth of a small image is cut at whole pixels: 4 of 12 by 3 of 9 */
-            if (fabs(a - b) > 14) fail_msg("%zu, part %zu: %g, not %g", most, k, a, b);
+            if (fabs(a - b) > 14)
+                fail_msg("at %zu: part %zu is %g, expected %g", most, k, a, b);
         }
     }
     scant_data_free(data);
@@ -245,13 +247,13 @@ static void arrays_are_shown_pixel_by_pixel(void **state) {
     d = array("c.npy", NPY("|u1", "(1, 2, 2, 3)"), colour, sizeof colour);
     shown(d, 0, 28, &thumb, &type);
     assert_memory_equal(thumb.rgb, colour, sizeof colour);
-    shown(d, 0, 1, &thumb, &type); /* larger than asked for: made smaller */
+    shown(d, 0, 1, &thumb, &type); /* larger than asked for, so reduced */
     assert_string_equal(type, "image/png");
     assert_int_equal(thumb.width * thumb.height, 1);
     scant_data_free(d);
 }
 
-static void numbers_beyond_black_and_white_are_cut(void **state) {
+static void values_beyond_black_and_white_are_clipped(void **state) {
     const float values[] = {-3, 0, .5F, 1, 7, .2F};
     const unsigned char want[] = {0, 0, 128, 255, 255, 51};
     const char *type;
@@ -262,8 +264,8 @@ static void numbers_beyond_black_and_white_are_cut(void **state) {
     scant_data_free(d);
 }
 
-/* Of two channels the first, of five the first three. */
-static void other_numbers_of_channels_are_shown_in_part(void **state) {
+/* Of two channels the first is shown, of five the first three. */
+static void of_other_channel_counts_the_first_channels_are_shown(void **state) {
     const unsigned char two[] = {1, 2, 3, 4}, five[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const char *type;
     (void)state;
@@ -277,7 +279,7 @@ static void other_numbers_of_channels_are_shown_in_part(void **state) {
     scant_data_free(d);
 }
 
-/* ---- what cannot be shown ---------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 static void refuses_to_show(const scant_data *d, size_t row, size_t most,
                             scant_status want, const char *words) {
@@ -290,7 +292,7 @@ static void refuses_to_show(const scant_data *d, size_t row, size_t most,
     assert_non_null(strstr(scant_ctx_errmsg(ctx), words));
 }
 
-static void what_is_no_image_is_refused(void **state) {
+static void samples_that_cannot_be_shown_are_refused(void **state) {
     const float values[] = {1, 2, 3, NAN};
     (void)state;
     scant_data *d = array("r.npy", NPY("<f4", "(2, 2)"), values, sizeof values);
@@ -303,7 +305,7 @@ static void what_is_no_image_is_refused(void **state) {
     scant_data_free(d);
 }
 
-/* Cut anywhere, any byte changed: an image or a sentence. */
+/* Truncated or with a changed byte, a file gives an image or a message. */
 static void damaged_images_do_no_harm(void **state) {
     static const char *const names[] = {"rgb8_interlaced_tiny.png", "orientation6.jpg",
                                         "palette2.png", "grey.JPEG"};
@@ -375,14 +377,14 @@ static void showing_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_that_fits_is_nearly_itself),
-        cmocka_unit_test(every_orientation_is_upright),
-        cmocka_unit_test(the_longer_side_is_as_asked_for_and_means_stay),
-        cmocka_unit_test(a_large_jpeg_keeps_its_parts),
+        cmocka_unit_test(an_image_that_fits_keeps_its_pixels),
+        cmocka_unit_test(every_orientation_is_shown_upright),
+        cmocka_unit_test(the_longer_side_is_as_asked_and_mean_colours_are_kept),
+        cmocka_unit_test(a_large_jpeg_keeps_the_colours_of_its_parts),
         cmocka_unit_test(arrays_are_shown_pixel_by_pixel),
-        cmocka_unit_test(numbers_beyond_black_and_white_are_cut),
-        cmocka_unit_test(other_numbers_of_channels_are_shown_in_part),
-        cmocka_unit_test(what_is_no_image_is_refused),
+        cmocka_unit_test(values_beyond_black_and_white_are_clipped),
+        cmocka_unit_test(of_other_channel_counts_the_first_channels_are_shown),
+        cmocka_unit_test(samples_that_cannot_be_shown_are_refused),
         cmocka_unit_test(damaged_images_do_no_harm),
         cmocka_unit_test(showing_survives_failing_memory),
     };

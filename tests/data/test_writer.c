@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files written piece by piece: the same bytes as at once, and none before the end.
+ * .npy files written in pieces: the same bytes as at once, and no file before the end.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static scant_writer *begin(const char *path, scant_dtype dtype, size_t ndim,
     return w;
 }
 
-static void pieces_make_the_bytes_that_encoding_at_once_makes(void **state) {
+static void writing_in_pieces_gives_the_bytes_of_encoding_at_once(void **state) {
     float data[60];
     unsigned char found[1000];
     const size_t shape[] = {5, 4, 3};
@@ -74,7 +74,7 @@ static void a_file_appears_when_it_is_closed_and_not_before(void **state) {
     scant_writer *w = begin(path, SCANT_I64, 1, (size_t[]){3});
     assert_int_equal(scant_writer_append(w, rows, sizeof rows), SCANT_OK);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(entries(path_of("late")), 1); /* the temporary one */
+    assert_int_equal(entries(path_of("late")), 1); /* the temporary file */
     assert_int_equal(scant_writer_finish(w), SCANT_OK);
     assert_int_equal(entries(path_of("late")), 1);
     assert_int_equal(scant_array_open(ctx, path, &array), SCANT_OK);
@@ -83,7 +83,7 @@ static void a_file_appears_when_it_is_closed_and_not_before(void **state) {
     scant_array_free(array);
 }
 
-static void what_is_abandoned_leaves_the_old_file_alone(void **state) {
+static void an_abandoned_writer_leaves_the_old_file(void **state) {
     unsigned char bytes[16];
     (void)state;
     assert_int_equal(mkdir(path_of("kept"), 0777), 0);
@@ -96,7 +96,7 @@ static void what_is_abandoned_leaves_the_old_file_alone(void **state) {
     assert_int_equal(entries(path_of("kept")), 1);
 }
 
-static void fewer_or_more_bytes_than_promised_are_no_file(void **state) {
+static void too_few_or_too_many_bytes_leave_no_file(void **state) {
     (void)state;
     assert_int_equal(mkdir(path_of("odd"), 0777), 0);
     const char *path = path_of("odd/a.npy");
@@ -109,7 +109,7 @@ static void fewer_or_more_bytes_than_promised_are_no_file(void **state) {
     assert_int_equal(scant_writer_append(w, "abc", 3), SCANT_OK);
     assert_int_equal(scant_writer_append(w, "de", 2), SCANT_EUSAGE);
     assert_says(ctx, path, "room for 4 bytes");
-    assert_int_equal(scant_writer_append(w, "d", 1), SCANT_EUSAGE); /* once and for all */
+    assert_int_equal(scant_writer_append(w, "d", 1), SCANT_EUSAGE); /* it stays failed */
     assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     assert_int_equal(entries(path_of("odd")), 0);
 }
@@ -132,7 +132,7 @@ static void pieces_may_come_in_any_order(void **state) {
     assert_int_equal(scant_writer_finish(w), SCANT_OK);
     assert_int_equal(slurp(path, found, sizeof found), size);
     assert_memory_equal(found, ordered, size);
-    /* too far out, or too much, or too little, and the old file stays */
+    /* outside the array, too many bytes or too few: the old file stays */
     static const size_t wrong[][2] = {{24, 4}, {22, 4}, {SIZE_MAX, 4}, {0, 28}};
     for (int i = 0; i < 4; i++) {
         w = begin(path, SCANT_I32, 2, shape);
@@ -147,7 +147,7 @@ static void pieces_may_come_in_any_order(void **state) {
     assert_memory_equal(found, ordered, size);
 }
 
-static void an_array_without_elements_is_a_file(void **state) {
+static void an_empty_array_is_written(void **state) {
     scant_array *array;
     (void)state;
     scant_writer *w = begin(path_of("none.npy"), SCANT_F64, 2, (size_t[]){0, 7});
@@ -158,7 +158,7 @@ static void an_array_without_elements_is_a_file(void **state) {
     scant_array_free(array);
 }
 
-static void a_wrong_call_and_a_wrong_place_are_told(void **state) {
+static void wrong_arguments_and_paths_are_reported(void **state) {
     size_t many[40] = {0};
     scant_writer *w;
     (void)state;
@@ -178,15 +178,15 @@ static void a_wrong_call_and_a_wrong_place_are_told(void **state) {
     assert_says(ctx, "w: ", "too large");
 }
 
-/* A limit on file sizes makes write() fail half way. */
-static void a_full_disk_leaves_the_old_file_and_no_other(void **state) {
+/* A limit on the file size makes write() fail part-way. */
+static void a_failed_write_leaves_the_old_file_and_no_temporary_one(void **state) {
     static char big[100000];
     unsigned char bytes[16];
     struct rlimit limit, small;
     (void)state;
     assert_int_equal(mkdir(path_of("full"), 0777), 0);
     const char *path = put("full/a.npy", "old", 3);
-    signal(SIGXFSZ, SIG_IGN); /* so that it is EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* so that write() returns EFBIG */
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     small = (struct rlimit){.rlim_cur = 50000, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -200,7 +200,7 @@ static void a_full_disk_leaves_the_old_file_and_no_other(void **state) {
     assert_int_equal(entries(path_of("full")), 1);
 }
 
-static void a_pipe_gets_the_bytes_as_they_come(void **state) {
+static void a_pipe_gets_the_bytes_as_they_are_written(void **state) {
     unsigned char bytes[256];
     (void)state;
     const char *path = path_of("pipe");
@@ -217,7 +217,7 @@ static void a_pipe_gets_the_bytes_as_they_come(void **state) {
     close(reader);
 }
 
-static void no_memory_is_told_and_leaves_nothing(void **state) {
+static void running_out_of_memory_leaves_no_file(void **state) {
     scant_writer *w;
     (void)state;
     mem.calls = 0;
@@ -230,7 +230,7 @@ static void no_memory_is_told_and_leaves_nothing(void **state) {
     assert_int_equal(access(path_of("m.npy"), F_OK), -1);
 }
 
-static void integers_are_read_and_what_is_none_is_refused(void **state) {
+static void integers_are_read_and_other_values_are_refused(void **state) {
     const uint64_t large[] = {5, (uint64_t)1 << 63};
     const float numbers[] = {1};
     int64_t out[2];
@@ -255,17 +255,17 @@ static void integers_are_read_and_what_is_none_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_make_the_bytes_that_encoding_at_once_makes),
+        cmocka_unit_test(writing_in_pieces_gives_the_bytes_of_encoding_at_once),
         cmocka_unit_test(a_file_appears_when_it_is_closed_and_not_before),
-        cmocka_unit_test(what_is_abandoned_leaves_the_old_file_alone),
-        cmocka_unit_test(fewer_or_more_bytes_than_promised_are_no_file),
+        cmocka_unit_test(an_abandoned_writer_leaves_the_old_file),
+        cmocka_unit_test(too_few_or_too_many_bytes_leave_no_file),
         cmocka_unit_test(pieces_may_come_in_any_order),
-        cmocka_unit_test(an_array_without_elements_is_a_file),
-        cmocka_unit_test(a_wrong_call_and_a_wrong_place_are_told),
-        cmocka_unit_test(a_full_disk_leaves_the_old_file_and_no_other),
-        cmocka_unit_test(a_pipe_gets_the_bytes_as_they_come),
-        cmocka_unit_test(no_memory_is_told_and_leaves_nothing),
-        cmocka_unit_test(integers_are_read_and_what_is_none_is_refused),
+        cmocka_unit_test(an_empty_array_is_written),
+        cmocka_unit_test(wrong_arguments_and_paths_are_reported),
+        cmocka_unit_test(a_failed_write_leaves_the_old_file_and_no_temporary_one),
+        cmocka_unit_test(a_pipe_gets_the_bytes_as_they_are_written),
+        cmocka_unit_test(running_out_of_memory_leaves_no_file),
+        cmocka_unit_test(integers_are_read_and_other_values_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Zip archives built field by field, sound ones and others: where the records ended up is
- * kept, so that a test can spoil any field of them.
+ * Zip archives built field by field. The offsets of their records are kept, so that a
+ * test can damage any field.
  */
 #ifndef SCANT_TESTS_DATA_ZIP_H
 #define SCANT_TESTS_DATA_ZIP_H
@@ -16,9 +16,9 @@ typedef struct zip {
     buffer out, dir;
     size_t count;
     bool wide;        /* sizes and offsets in zip64 fields */
-    bool descriptors; /* sizes behind the data instead of in the local header */
+    bool descriptors; /* sizes after the data instead of in the local header */
     size_t local[ZIP_MEMBERS],
-        central[ZIP_MEMBERS]; /* central: from the directory's start */
+        central[ZIP_MEMBERS]; /* central: relative to the directory */
     size_t dir_at, end64_at, end_at;
 } zip;
 
@@ -85,7 +85,7 @@ static inline void zip_add(zip *z, const char *name, const buffer *data, int met
     add_le(&z->dir, z->wide ? UINT32_MAX : local, 4);
     add(&z->dir, name, strlen(name));
     if (z->wide) {
-        add(&z->dir, "UT\1\0x", 5); /* a field that is not ours, in front */
+        add(&z->dir, "UT\1\0x", 5); /* another extra field before the zip64 one */
         add_le(&z->dir, 1, 2);
         add_le(&z->dir, 24, 2);
         add_le(&z->dir, data->size, 8);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a CSV file, with classes and with numbers to predict.
+ * Any bytes as a CSV file, with classes and with regression targets.
  */
 #include "fuzz_data_samples.h"
 #include "scant/train.h"
@@ -9,6 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memfile f = fuzz_put("a.csv", data, size);
     fuzz_samples(fuzz_path, NULL);
     fuzz_samples(fuzz_path, &(scant_data_opts){.regression = 1});
-    fuzz_take_away(&f);
+    fuzz_remove(&f);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a file of ids; no id may have a zero byte in it.
+ * Any bytes as a file of ids; no id may contain a zero byte.
  */
 #include "fuzz_data_memfile.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as an IDX file, plain or packed: as samples, and as labels of two.
+ * Any bytes as an IDX file, plain or compressed: samples, or the labels of two samples.
  */
 #include "fuzz_data_samples.h"
 #include "scant/train.h"
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static memfile array;
     static const char header[] =
         "\x93NUMPY\1\0\x3a\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1)}\n";
-    if (!array.path[0]) { /* kept open: every input is tried as its labels */
+    if (!array.path[0]) { /* stays open: every input is tried as its labels */
         uint8_t bytes[128];
         memcpy(bytes, header, sizeof header - 1);
         memcpy(bytes + sizeof header - 1, two, sizeof two);
@@ -20,6 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_samples(fuzz_path, NULL);
     fuzz_samples(array.path, &(scant_data_opts){.labels = fuzz_path});
     fuzz_samples(array.path, &(scant_data_opts){.labels = fuzz_path, .regression = 1});
-    fuzz_take_away(&f);
+    fuzz_remove(&f);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a file of labels; times read back as they are written.
+ * Any bytes as a file of labels; a timestamp that is formatted parses to the same value.
  */
 #include "fuzz_data_memfile.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a manifest: rows come in order, each names something, and nothing leads
- * out of a folder.
+ * Any bytes as a manifest: rows come in order, each has an id, path, text or row, and no
+ * path leads out of the folder.
  */
 #include "fuzz_data_memfile.h"
 

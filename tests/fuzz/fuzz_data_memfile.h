@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fuzzer's bytes as a file that has a path but is on no disk.
+ * The fuzzer's bytes as a file in memory that has a path.
  */
 #ifndef SCANT_TESTS_FUZZ_DATA_MEMFILE_H
 #define SCANT_TESTS_FUZZ_DATA_MEMFILE_H
@@ -40,7 +40,7 @@ static inline scant_ctx *fuzz_ctx(void) {
     return ctx;
 }
 
-/* A failure is the input's or the memory's, has a message, and gives nothing. */
+/* A failure is SCANT_EINPUT or SCANT_ENOMEM, has a message and returns no handle. */
 static inline void check_failure(const scant_ctx *ctx, scant_status status,
                                  const void *handle) {
     if ((status != SCANT_EINPUT && status != SCANT_ENOMEM) || handle ||
@@ -48,7 +48,7 @@ static inline void check_failure(const scant_ctx *ctx, scant_status status,
         abort();
 }
 
-/* Reads every element in every way it can be read. */
+/* Reads every element as every type that it can be read as. */
 static inline void read_all(const scant_array *array) {
     float f4[512];
     double f8[512];

@@ -7,7 +7,7 @@
 #include "core/mem.h"
 #include "data/unpack.h"
 
-/* By key: as the path has no ".npz", the archive's own functions are called. */
+/* The path does not end in .npz, so the functions that find a key are called directly. */
 static void find_by_key(scant_ctx *ctx, const uint8_t *data, size_t size) {
     scant__npz_member member;
     volatile uint8_t sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the one image of a folder, as a sample and as what a browser is shown.
+ * Any bytes as the only image of a folder, read as a sample and as sent to a browser.
  */
 #include "fuzz_data_samples.h"
 
@@ -29,6 +29,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_samples(fuzz_folder, &(scant_data_opts){.side = 8});
     show(8);
     show(256);
-    fuzz_take_away(&f);
+    fuzz_remove(&f);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a safetensors file; what opens is written again and must open as the same.
+ * Any bytes as a safetensors file; one that opens is written and must read back the same.
  */
 #include "fuzz_data_memfile.h"
 

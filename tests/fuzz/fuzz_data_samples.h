@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fuzzer's bytes as samples: readers go by a file's name, so they get one in a folder
- * of their own, a link to what is in memory.
+ * The fuzzer's bytes as samples. The reader is chosen by file name, so a link of that
+ * name to the file in memory is put into a temporary folder.
  */
 #ifndef SCANT_TESTS_FUZZ_DATA_SAMPLES_H
 #define SCANT_TESTS_FUZZ_DATA_SAMPLES_H
@@ -31,13 +31,12 @@ static inline memfile fuzz_put(const char *name, const uint8_t *data, size_t siz
     return f;
 }
 
-static inline void fuzz_take_away(memfile *f) {
+static inline void fuzz_remove(memfile *f) {
     unlink(fuzz_path);
     close(f->fd);
 }
 
-/* Labels are classes or -1 (none yet), numbers are finite, what cannot be read says why.
- */
+/* Labels are classes or -1 (none), numbers are finite, a failed read has a message. */
 static inline void fuzz_check(const scant_data *data) {
     size_t n = scant_data_count(data), width = scant__data_width(data);
     const int32_t *labels = scant_data_labels(data);
@@ -59,7 +58,7 @@ static inline void fuzz_check(const scant_data *data) {
     free(out);
 }
 
-/* Opens spec and reads it all. */
+/* Opens spec and checks its samples. */
 static inline void fuzz_samples(const char *spec, const scant_data_opts *opts) {
     scant_ctx *ctx = fuzz_ctx();
     scant_data *data;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as an experiment; what is taken prints as one that prints the same.
+ * Any bytes as an experiment file; one that opens is printed, and the printed file opens
+ * and prints the same.
  */
 #include "fuzz_data_memfile.h"
 #include "scant/train.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the state of a run; what is taken is written and must be taken again.
+ * Any bytes as the state of a run; one that is accepted is written and must read back.
  */
 #include "fuzz_data_memfile.h"
 

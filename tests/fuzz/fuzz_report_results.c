@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as curve.csv and, behind a form feed each, as picks.csv and calibration.csv;
- * what is read is measured, compared, drawn and written, and what is written reads back.
+ * Any bytes as curve.csv, picks.csv and calibration.csv, separated by form feeds; results
+ * that parse are measured, compared, drawn and written, and the written files parse.
  */
 #include "fuzz_data_memfile.h"
 
@@ -33,7 +33,7 @@ static void draw(report_results *r, const report_measures *m) {
     scant_ctx *ctx = r->arena.ctx;
     scant_pair *pairs = NULL;
     size_t n = 0, random = report_strategy_find(r, "random");
-    if (r->n_runs > 64) return; /* drawing them takes its time */
+    if (r->n_runs > 64) return; /* slow to draw */
     if (random < r->n_strategies && report_compare(r, m, random, &pairs, &n) != SCANT_OK)
         return;
     report_view view = {r, m, random, pairs, n};
@@ -57,7 +57,7 @@ static void draw(report_results *r, const report_measures *m) {
     scant__text_end(&text);
 }
 
-/* Runs of a strategy, points, picks and bins are as many as before. */
+/* Written and parsed again, as many strategies, runs, points, picks and bins remain. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
     scant__text text[REPORT_FILES];
@@ -85,7 +85,7 @@ static void read_back(report_results *r) {
     for (size_t i = 0; i < REPORT_FILES; i++) scant__text_end(&text[i]);
 }
 
-/* Cuts the next file off: up to a form feed, or all that is left; NULL: there is none. */
+/* Cuts off the next file: up to a form feed or the end; NULL: none left. */
 static const uint8_t *next_file(const uint8_t **data, size_t *left, size_t *size) {
     const uint8_t *file = *data;
     const uint8_t *cut = *left ? memchr(file, '\f', *left) : NULL;

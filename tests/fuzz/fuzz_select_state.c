@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the state of a bandit; what is taken is handed on and must be taken again.
+ * Any bytes as the state of albl; if accepted, the state that it returns must be, too.
  */
 #include "fuzz_data_memfile.h"
 

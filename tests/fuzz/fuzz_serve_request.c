@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a request: the first chooses the parser, a line of them is the path and
- * the value of every query, the rest is the body. What is taken is within bounds; what is
- * refused has a status and a sentence.
+ * Any bytes as a request: the first byte chooses the parser, the rest of its line is the
+ * path, the host and the value of every query parameter, and the body follows. Accepted
+ * arguments are within bounds; a refusal has a status and a message.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void check_args(const request_args *a) {
         check(a->settings[i].key && a->settings[i].value);
 }
 
-/* What a reply cites comes out as JSON that is read again. */
+/* Any text that a reply quotes becomes JSON that parses. */
 static void check_written(const char *text) {
     scant__json o = {0};
     request_args args = {0};

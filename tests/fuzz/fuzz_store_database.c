@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as a project's database: opened, read in every way, and answered. It must
- * never crash, and what it says must be within bounds; whatever fails has a message. The
- * stored input is a project of twelve rows, after PRAGMA page_size = 512; VACUUM.
+ * Any bytes as a project's database: opened, read by every function, and answered.
+ * Nothing may crash, values that are read are within bounds, and every failure has a
+ * message. The stored input is a project of twelve items, after PRAGMA page_size = 512;
+ * VACUUM.
  */
 #include "fuzz_data_memfile.h"
 
@@ -13,7 +14,7 @@
 
 static char folder[64], file[96];
 
-static void forget_folder(void) {
+static void empty_folder(void) {
     static const char *const names[] = {"project.db", "project.db-wal", "project.db-shm",
                                         "project.db-journal", "serve.lock"};
     char path[128];
@@ -24,11 +25,11 @@ static void forget_folder(void) {
 }
 
 static void remove_folder(void) {
-    forget_folder();
+    empty_folder();
     rmdir(folder);
 }
 
-/* In memory where there is such a place. */
+/* In memory (/dev/shm) if possible. */
 static void make_folder(void) {
     if (folder[0]) return;
     snprintf(folder, sizeof folder, "/dev/shm/scant-fuzz-XXXXXX");
@@ -40,32 +41,32 @@ static void make_folder(void) {
     atexit(remove_folder);
 }
 
-static scant_status see_item(void *user, const scant_item *item) {
+static scant_status check_item(void *user, const scant_item *item) {
     size_t *n = user;
     if (!item->id || item->label < -1 || item->item >= *n || item->copy_of >= *n) abort();
     return SCANT_OK;
 }
 
-static scant_status see_entry(void *user, const scant_entry *entry) {
+static scant_status check_entry(void *user, const scant_entry *entry) {
     (void)user;
     if (!entry->id || !entry->person || (entry->label >= 0 && !entry->class_name))
         abort();
     return SCANT_OK;
 }
 
-static scant_status see_pair(void *user, const scant_agreement_of *pair) {
+static scant_status check_pair(void *user, const scant_agreement_of *pair) {
     (void)user;
     if (!pair->a || !pair->b || !(pair->agreed >= 0 && pair->agreed <= 1)) abort();
     return SCANT_OK;
 }
 
-static scant_status see_round(void *user, const scant_round_point *point) {
+static scant_status check_round(void *user, const scant_round_point *point) {
     (void)user;
     if (!point->strategy) abort();
     return SCANT_OK;
 }
 
-static scant_status see_event(void *user, const scant_event *event) {
+static scant_status check_event(void *user, const scant_event *event) {
     (void)user;
     if (!event->kind || !event->text) abort();
     return SCANT_OK;
@@ -82,7 +83,7 @@ static void check_list(const size_t *items, const int32_t *labels, size_t n, siz
         if (items[i] >= all || labels[i] < -1 || labels[i] >= (int32_t)classes) abort();
 }
 
-static void learn_from(scant_ctx *ctx, scant_project *project, size_t all) {
+static void check_training_lists(scant_ctx *ctx, scant_project *project, size_t all) {
     scant__arena arena;
     store_source *sources;
     store_model *models;
@@ -149,13 +150,14 @@ static void use(scant_ctx *ctx, scant_project *project) {
     check(ctx, status);
     check(ctx, scant_project_info_get(project, &info));
     if (status == SCANT_OK) {
-        check(ctx, scant_project_items(project, 0, SIZE_MAX, see_item, &n));
-        learn_from(ctx, project, n);
+        check(ctx, scant_project_items(project, 0, SIZE_MAX, check_item, &n));
+        check_training_lists(ctx, project, n);
     }
-    check(ctx, scant_project_history(project, SIZE_MAX, 0, 1, SIZE_MAX, see_entry, NULL));
-    check(ctx, scant_project_agreements(project, see_pair, NULL));
-    check(ctx, scant_project_rounds(project, see_round, NULL));
-    check(ctx, scant_project_events(project, 0, see_event, NULL));
+    check(ctx,
+          scant_project_history(project, SIZE_MAX, 0, 1, SIZE_MAX, check_entry, NULL));
+    check(ctx, scant_project_agreements(project, check_pair, NULL));
+    check(ctx, scant_project_rounds(project, check_round, NULL));
+    check(ctx, scant_project_events(project, 0, check_event, NULL));
     size_t count;
     const scant_option *rows = scant_project_options(&count);
     for (size_t i = 0; i < count; i++)
@@ -166,7 +168,7 @@ static void use(scant_ctx *ctx, scant_project *project) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_project *project;
     make_folder();
-    forget_folder();
+    empty_folder();
     int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size)) abort();
     close(fd);

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""tests/fuzz/make_samples_corpus.py: writes the first inputs of the samples' fuzz targets.
+"""tests/fuzz/make_samples_corpus.py: writes stored inputs of the fuzz targets that read samples.
 
-They are kept in tests/fuzz/corpus; this runs only when a kind is added. Needs python3-pil and
+They are in tests/fuzz/corpus; run this only to add a kind of input. Needs python3-pil and
 python3-numpy.
 """
 import gzip
@@ -17,7 +17,7 @@ from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "data"))
-import make_pictures as pictures  # noqa: E402  (the writer of PNG)
+import make_pictures as pictures  # noqa: E402  (writes PNG)
 
 
 def put(target, name, data):
@@ -31,7 +31,7 @@ def idx(code, shape, data):
     return struct.pack(f">BBBB{len(shape)}I", 0, 0, code, len(shape), *shape) + data
 
 
-def both(target, name, data):
+def put_compressed(target, name, data):
     put(target, name + ".gz", gzip.compress(data, mtime=0))
     put(target, name + ".xz", lzma.compress(data, preset=0))
 
@@ -46,7 +46,7 @@ def jpeg(pixels, mode=None, **how):
 def main():
     images = idx(8, (2, 2, 3), bytes(range(12)))
     put("data_idx", "images", images)
-    both("data_idx", "images", images)
+    put_compressed("data_idx", "images", images)
     put("data_idx", "labels", idx(8, (2,), b"\3\1"))
     put("data_idx", "labels_int", idx(12, (2,), struct.pack(">ii", 4, 0)))
     put("data_idx", "floats", idx(13, (1, 2), struct.pack(">ff", 1.5, -2)))
@@ -54,8 +54,8 @@ def main():
 
     ten = bytes([3]) + bytes(3072) + bytes([9]) + bytes([7]) * 3072
     hundred = bytes([19, 99]) + bytes(3072)
-    both("data_records", "ten", ten)
-    both("data_records", "hundred", hundred)
+    put_compressed("data_records", "ten", ten)
+    put_compressed("data_records", "hundred", hundred)
     put("data_records", "plain", ten[:3073])
 
     put("data_csv", "plain.csv", b"1,2,0\n3,4,1\n")

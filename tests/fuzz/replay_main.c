@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A main for fuzz targets where libFuzzer is not at hand (any compiler, any build).
+ * A main for fuzz targets built without libFuzzer (any compiler, any build).
  *
  *   fuzz_x FILE|FOLDER...                      runs each file once
- *   fuzz_x -max_total_time=SECONDS FILE|...    then mutates them for so long
- *          -seed=N                             the same mutations again
+ *   fuzz_x -max_total_time=SECONDS FILE|...    then mutates them for SECONDS
+ *          -seed=N                             seed of the mutations
  *
- * The flags are libFuzzer's; others of its flags are ignored. Mutation is blind:
- * libFuzzer, which sees what a change reaches, finds far more. Where the target dies, the
- * input that did it is left in ./crash-input.
+ * The flags are libFuzzer's; its other flags are ignored. Mutation is blind: libFuzzer is
+ * guided by coverage and finds far more. If the target crashes, its input is left in
+ * ./crash-input.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,16 +33,16 @@ typedef struct input {
 
 static input inputs[MAX_INPUTS];
 static size_t n_inputs;
-static input current; /* what the target is at */
+static input current; /* the input that the target runs */
 
-/* ---- what killed it ---------------------------------------------------------------- */
+/* ---- crashes ----------------------------------------------------------------------- */
 
 static void save_current(void) {
     int fd = open("crash-input", O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (fd < 0) return;
-    static const char said[] = "the input is in ./crash-input\n";
+    static const char message[] = "the input is in ./crash-input\n";
     bool ok = write(fd, current.data, current.size) == (ssize_t)current.size;
-    if (ok && write(2, said, sizeof said - 1) < 0) ok = false;
+    if (ok && write(2, message, sizeof message - 1) < 0) ok = false;
     close(fd);
 }
 
@@ -52,10 +52,10 @@ static void on_signal(int number) {
     raise(number);
 }
 
-/* The sanitizers' own hook, where the build has one. */
+/* The sanitizers' hook; NULL in a build without them. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-static void watch_for_death(void) {
+static void install_crash_handlers(void) {
     if (__sanitizer_set_death_callback) {
         __sanitizer_set_death_callback(save_current);
         return;
@@ -65,7 +65,7 @@ static void watch_for_death(void) {
         signal(deadly[i], on_signal);
 }
 
-/* A copy of just the right size, so that a read past its end is one past a block's. */
+/* Runs a copy of exactly this size, so that sanitizers detect a read past its end. */
 static void run(const uint8_t *data, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy) exit(1);
@@ -93,7 +93,7 @@ static void add_file(const char *path) {
 static void add_path(const char *path) {
     struct dirent **entries;
     int n = scandir(path, &entries, NULL,
-                    alphasort); /* the order decides what a seed gives */
+                    alphasort); /* a seed's mutations depend on the order */
     if (n < 0) {
         add_file(path);
         return;
@@ -112,14 +112,14 @@ static void add_path(const char *path) {
 
 static uint64_t rng_state;
 
-static size_t below(size_t n) { /* xorshift64*; a bias does no harm here */
+static size_t below(size_t n) { /* xorshift64*; a small bias is harmless here */
     rng_state ^= rng_state >> 12, rng_state ^= rng_state << 25,
         rng_state ^= rng_state >> 27;
     return (size_t)((rng_state * 0x2545F4914F6CDD1Du) >> 11) % n;
 }
 
 static size_t mutate_once(uint8_t *data, size_t size) {
-    static const uint64_t telling[] = {
+    static const uint64_t boundaries[] = {
         0,          1,          0x7f,       0x80,           0xff,
         0x7fff,     0xffff,     0x7fffffff, 0x80000000,     0xffffffff,
         INT64_MAX,  UINT64_MAX, 1ull << 62, UINT64_MAX / 8, 0x0a0a0a0a,
@@ -129,27 +129,27 @@ static size_t mutate_once(uint8_t *data, size_t size) {
     const size_t most = size - at < 64 ? size - at : 64;
     const size_t length = most ? 1 + below(most) : 0;
     switch (below(7)) {
-    case 0: /* a bit */
+    case 0: /* flip a bit */
         if (size) data[at] = (uint8_t)(data[at] ^ (1 << below(8)));
         break;
-    case 1: /* a byte */
+    case 1: /* set a byte */
         if (size) data[at] = (uint8_t)below(256);
         break;
-    case 2: { /* a number that is often at an edge */
-        const uint64_t number = telling[below(sizeof telling / sizeof *telling)];
+    case 2: { /* write a boundary value */
+        const uint64_t number = boundaries[below(sizeof boundaries / sizeof *boundaries)];
         memcpy(data + at, &number, length < 8 ? length : 8);
         break;
     }
-    case 3: /* a stretch goes */
+    case 3: /* delete a range */
         memmove(data + at, data + at + length, size - at - length);
         return size - length;
-    case 4: /* a stretch comes twice */
+    case 4: /* repeat a range */
         if (size + length > MAX_SIZE) break;
         memmove(data + at + length, data + at, size - at);
         return size + length;
-    case 5: /* the end goes */
+    case 5: /* truncate */
         return at;
-    case 6: { /* a stretch of another input */
+    case 6: { /* copy a range of another input */
         const input *other = &inputs[below(n_inputs)];
         if (!other->size) break;
         const size_t from = below(other->size);
@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s: no input files\n", argv[0]);
         return 1;
     }
-    watch_for_death();
+    install_crash_handlers();
     for (size_t i = 0; i < n_inputs; i++) run(inputs[i].data, inputs[i].size);
     printf("%zu stored inputs\n", n_inputs);
     rng_state = seed * 2 + 1;

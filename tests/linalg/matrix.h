@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of products share: a small matrix, served direct or through a copy, in
- * either number type.
+ * Shared by the tests of products: a small matrix of floats or doubles, read directly or
+ * through a fetch function.
  */
 #ifndef SCANT_TESTS_LINALG_MATRIX_H
 #define SCANT_TESTS_LINALG_MATRIX_H
@@ -21,12 +21,12 @@ static inline void matrix_fetch(const void *self, size_t first, size_t count, vo
 }
 
 typedef struct matrix {
-    la_rows rows, direct; /* as served; where matrix_fetch() finds them */
+    la_rows rows, direct; /* for the test; what matrix_fetch() copies from */
     double *value;        /* (n, d) */
     void *data;
 } matrix;
 
-/* Values that float holds exactly. Row 3 is row 2 again. m must stay where it is. */
+/* All values are exact as float. Row 3 is a copy of row 2. m must not be moved. */
 static inline void matrix_make(matrix *m, uint64_t seed, size_t n, size_t d, la_type type,
                                bool direct) {
     size_t pitch = d;

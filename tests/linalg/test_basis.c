@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orthonormal bases: orthonormal, of the right span, cut to the leading directions, and
- * the same whichever side was diagonalized.
+ * Orthonormal bases: they are orthonormal, have the right span, keep the leading
+ * directions if truncated, and do not depend on which Gram matrix is diagonalized.
  */
 #include <math.h>
 
 #include "linalg/basis.h"
 #include "support.h"
 
-/* Sums of some thousand products of order 1, and eigenvectors as good as 1e-15. */
+/* Sums of some thousand products of order 1, and eigenvectors accurate to 1e-15. */
 static const double NEAR = 1e-11;
 
-static void near(double got, double want, double tolerance) {
-    if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g is not %.17g", got, want);
+static void assert_near(double got, double want, double tolerance) {
+    if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g, expected %.17g", got, want);
 }
 
 typedef struct built {
@@ -21,7 +21,7 @@ typedef struct built {
     la_rows rows;
     la_view view;
     la_basis basis;
-    size_t peak; /* bytes that building took */
+    size_t peak; /* bytes allocated while building */
 } built;
 
 static void build(built *b, const double *f, size_t n, size_t d, double bias,
@@ -42,7 +42,7 @@ static void end(built *b) {
     scant_ctx_free(b->ctx);
 }
 
-/* v_i, written out. */
+/* v_i, computed directly. */
 static void row_of(const built *b, size_t i, double *v) {
     const la_view *f = &b->basis.f;
     size_t width = la_view_width(f), row = f->rows ? f->rows[i] : i;
@@ -66,11 +66,11 @@ static void check_orthonormal(const built *b) {
         for (size_t j = 0; j < dim; j++) square += v[j] * v[j];
         total += square;
         largest = fmax(largest, square);
-        near(b->basis.sums[i], total, NEAR * total);
+        assert_near(b->basis.sums[i], total, NEAR * total);
     }
-    near(b->basis.largest, largest, NEAR * largest);
+    assert_near(b->basis.largest, largest, NEAR * largest);
     for (size_t j = 0; j < dim; j++)
-        for (size_t k = 0; k < dim; k++) near(sum[j * dim + k], j == k, NEAR);
+        for (size_t k = 0; k < dim; k++) assert_near(sum[j * dim + k], j == k, NEAR);
     free(sum);
     free(v);
 }
@@ -105,8 +105,8 @@ static void bases_are_orthonormal_over_the_listed_rows(void **state) {
         }
 }
 
-/* Rows that differ in length along known axes: the cut keeps the long ones. */
-static void a_cut_keeps_the_leading_directions(void **state) {
+/* The rows have different spreads along known axes; truncation keeps the largest. */
+static void truncation_keeps_the_leading_directions(void **state) {
     (void)state;
     enum { N = 500, D = 4 };
     double *f = normals(5, N * D);
@@ -116,7 +116,7 @@ static void a_cut_keeps_the_leading_directions(void **state) {
     assert_int_equal(b.basis.rank, D);
     assert_int_equal(b.basis.dim, 2);
     check_orthonormal(&b);
-    for (size_t k = 0; k < 2; k++) { /* the k-th leading: nearly axis 1, then axis 3 */
+    for (size_t k = 0; k < 2; k++) { /* the leading directions are nearly axes 1 and 3 */
         double along = fabs(b.basis.p[(k ? 3U : 1U) * 2 + k]), all = 0;
         for (size_t j = 0; j < D; j++) all += pow(b.basis.p[j * 2 + k], 2);
         assert_true(along > 0.95 * sqrt(all));
@@ -125,8 +125,8 @@ static void a_cut_keeps_the_leading_directions(void **state) {
     free(f);
 }
 
-/* Eigenvalues of 1e-8 of the largest count, those of 1e-12 do not. */
-static void directions_of_next_to_no_length_are_left_out(void **state) {
+/* Eigenvalues of 1e-8 times the largest count, those of 1e-12 do not. */
+static void directions_of_negligible_length_are_left_out(void **state) {
     (void)state;
     enum { N = 300, D = 3 };
     double *f = normals(6, N * D);
@@ -140,15 +140,15 @@ static void directions_of_next_to_no_length_are_left_out(void **state) {
     assert_int_equal(b.basis.rank, 0);
     assert_int_equal(b.basis.dim, 0);
     end(&b);
-    build(&b, f, N, D, 1, NULL, N, 9, 1); /* the constant alone */
+    build(&b, f, N, D, 1, NULL, N, 9, 1); /* the bias only */
     assert_int_equal(b.basis.dim, 1);
-    near(b.basis.largest, 1, 1e-14);
+    assert_near(b.basis.largest, 1, 1e-14);
     end(&b);
     free(f);
 }
 
-/* Rows of 30 numbers that span 5 dimensions: leverage is that of the 5. */
-static void wide_rows_have_the_leverage_of_narrow_ones(void **state) {
+/* Rows of 30 numbers that span 5 dimensions have the leverage of rows of 5 numbers. */
+static void wide_rows_of_low_rank_have_the_leverage_of_narrow_rows(void **state) {
     (void)state;
     enum { N = 20, NARROW = 5, WIDE = 30 };
     double *g = normals(7, N * NARROW), *mix = normals(8, NARROW * WIDE), f[N * WIDE];
@@ -163,14 +163,15 @@ static void wide_rows_have_the_leverage_of_narrow_ones(void **state) {
     build(&wide, f, N, WIDE, 0, NULL, N, 99, 1);
     assert_int_equal(wide.basis.rank, NARROW);
     check_orthonormal(&wide);
-    for (size_t i = 0; i < N; i++) near(wide.basis.sums[i], narrow.basis.sums[i], 1e-10);
+    for (size_t i = 0; i < N; i++)
+        assert_near(wide.basis.sums[i], narrow.basis.sums[i], 1e-10);
     end(&narrow);
     end(&wide);
     free(g);
     free(mix);
 }
 
-static void shares_name_rows_and_skip_those_of_length_0(void **state) {
+static void rows_are_found_by_their_share_and_those_of_length_0_skipped(void **state) {
     (void)state;
     double f[] = {0, 3, 0, 4, 0, 5, 0}; /* squares 9, 16, 25 of 50 */
     built b;
@@ -184,7 +185,7 @@ static void shares_name_rows_and_skip_those_of_length_0(void **state) {
     end(&b);
 }
 
-static void threads_change_no_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     enum { N = 5000, D = 20 };
     double *f = normals(9, N * D);
@@ -203,11 +204,11 @@ static void threads_change_no_bit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bases_are_orthonormal_over_the_listed_rows),
-        cmocka_unit_test(a_cut_keeps_the_leading_directions),
-        cmocka_unit_test(directions_of_next_to_no_length_are_left_out),
-        cmocka_unit_test(wide_rows_have_the_leverage_of_narrow_ones),
-        cmocka_unit_test(shares_name_rows_and_skip_those_of_length_0),
-        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(truncation_keeps_the_leading_directions),
+        cmocka_unit_test(directions_of_negligible_length_are_left_out),
+        cmocka_unit_test(wide_rows_of_low_rank_have_the_leverage_of_narrow_rows),
+        cmocka_unit_test(rows_are_found_by_their_share_and_those_of_length_0_skipped),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

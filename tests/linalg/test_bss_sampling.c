@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two-barrier process against its definition, computed the slow way from every row:
- * potentials, bounds, weights; the law of draws, by counting; the guarantees.
+ * The two-barrier process compared with its definition, evaluated slowly over all rows:
+ * potentials, bounds and weights; the distribution of draws, by counting; the guarantees.
  */
 #include <cblas.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 
 enum { MOST_N = 600, MOST_D = 12 };
 
-static void near(double got, double want, double tolerance) {
-    if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g is not %.17g", got, want);
+static void assert_near(double got, double want, double tolerance) {
+    if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g, expected %.17g", got, want);
 }
 
 typedef struct trial {
@@ -26,12 +26,12 @@ typedef struct trial {
     la_bss barrier;
     size_t n, d;
     double v[MOST_N * MOST_D];
-    /* what the definition says, from the rows that were drawn: */
+    /* by the definition, from the rows drawn so far: */
     double b[MOST_D * MOST_D], u, l, gamma, mid, beta, weight[MOST_N];
     double m[MOST_D * MOST_D], phi;
 } trial;
 
-/* A few rows are very long: their leverage is near the largest possible. */
+/* Heavy-tailed: a few rows are very long, with leverage near the maximum. */
 static double heavy(uint64_t seed, uint64_t index) {
     return normal_at(seed, index) / pow(0.001 + unit_at(seed + 1000, index), 0.7);
 }
@@ -113,7 +113,8 @@ static void slow_take(trial *t, size_t row) {
     slow_state(t);
 }
 
-/* The largest |v|^2 / q of all rows: over what was proposed it is at most that. */
+/* The largest |v|^2 / q of all rows, times gamma / mid; an upper bound of `condition`,
+ * which is over the proposed rows only. */
 static double slow_condition(const trial *t) {
     double most = 0;
     for (size_t i = 0; i < t->n; i++) {
@@ -127,30 +128,30 @@ static double slow_condition(const trial *t) {
 /* ---- the state ----------------------------------------------------------------------
  */
 
-/* Two inverses with gaps down to 1e-2 of u - l, updated some tens of times. */
+/* Two inverses, eigenvalue gaps down to 1e-2 of u - l, some tens of updates. */
 static const double NEAR = 1e-9;
 
 static void check_state(trial *t) {
     la_bss *b = &t->barrier;
     double mean = 0, copy[MOST_D * MOST_D], values[MOST_D];
-    near(b->phi, t->phi, NEAR * t->phi);
-    near(b->upper, t->u, NEAR * t->u);
-    near(b->lower, t->l, NEAR * t->u);
-    near(b->beta, t->beta, NEAR);
+    assert_near(b->phi, t->phi, NEAR * t->phi);
+    assert_near(b->upper, t->u, NEAR * t->u);
+    assert_near(b->lower, t->l, NEAR * t->u);
+    assert_near(b->beta, t->beta, NEAR);
     for (size_t i = 0; i < t->n; i++) {
         double q = la_bss_q(b, t->v + i * t->d);
-        near(q, slow_q(t, i), NEAR * (1 + slow_q(t, i)));
+        assert_near(q, slow_q(t, i), NEAR * (1 + slow_q(t, i)));
         mean += q / (double)t->n;
     }
-    near(mean, b->phi, NEAR * b->phi);
+    assert_near(mean, b->phi, NEAR * b->phi);
     memcpy(copy, t->m, sizeof copy);
     slow_eigenvalues(t->d, copy, values);
-    /* never below the largest eigenvalue, and not so far above that draws get dear */
+    /* at least the largest eigenvalue, and not so large that draws become expensive */
     assert_true(b->bound >= values[t->d - 1] * (1 - NEAR));
     assert_true(b->bound <= 3 * values[t->d - 1]);
 }
 
-static void the_state_is_what_the_definition_says(void **state) {
+static void the_state_matches_the_definition(void **state) {
     (void)state;
     static const double gammas[] = {0.11, 0.3, 0.5, 0.7};
     static const size_t dims[] = {1, 2, 5, 12};
@@ -161,7 +162,7 @@ static void the_state_is_what_the_definition_says(void **state) {
             double condition = 0, g2 = gammas[g] * gammas[g];
             la_bss_start(&t->barrier, gammas[g]);
             slow_start(t, gammas[g]);
-            near(t->barrier.mid, t->mid, NEAR * t->mid);
+            assert_near(t->barrier.mid, t->mid, NEAR * t->mid);
             check_state(t);
             while (!la_bss_done(&t->barrier)) {
                 condition = fmax(condition, slow_condition(t));
@@ -171,11 +172,11 @@ static void the_state_is_what_the_definition_says(void **state) {
             }
             assert_true(t->u - t->l >= 8 * (double)t->d / gammas[g] * (1 - NEAR));
             for (size_t i = 0; i < t->n; i++) {
-                near(t->barrier.weight[i], t->weight[i], NEAR * t->weight[i]);
+                assert_near(t->barrier.weight[i], t->weight[i], NEAR * t->weight[i]);
                 distinct += t->weight[i] > 0;
             }
             assert_int_equal(t->barrier.distinct, distinct);
-            /* from below; in one dimension all rows have the same */
+            /* `condition` is a lower estimate; in one dimension it is exact */
             double least = dims[k] == 1 ? condition : 0.5 * condition;
             assert_true(condition <= g2 / (1 - g2) * (1 + NEAR));
             assert_true(t->barrier.condition <= condition * (1 + NEAR));
@@ -184,7 +185,7 @@ static void the_state_is_what_the_definition_says(void **state) {
         }
 }
 
-/* ---- the law ------------------------------------------------------------------------
+/* ---- the distribution of draws ------------------------------------------------------
  */
 
 static void check_law(const double *counted, const double *law, size_t cells,
@@ -193,7 +194,7 @@ static void check_law(const double *counted, const double *law, size_t cells,
     size_t used = 0;
     for (size_t i = 0; i < cells; i++) {
         double expected = total * law[i];
-        if (expected < 8) { /* too few for the approximation: all such are one cell */
+        if (expected < 8) { /* too few for the approximation: pooled into one cell */
             rest += expected, rest_counted += counted[i];
             continue;
         }
@@ -203,7 +204,7 @@ static void check_law(const double *counted, const double *law, size_t cells,
     if (rest >= 8) chi += pow(rest_counted - rest, 2) / rest, used++;
     assert_true(used > 3);
     if (chi > chi_square_limit(used - 1))
-        fail_msg("chi-square %g of %zu cells", chi, used);
+        fail_msg("chi-square is %g over %zu cells", chi, used);
 }
 
 static void the_first_draw_is_by_leverage(void **state) {
@@ -220,7 +221,7 @@ static void the_first_draw_is_by_leverage(void **state) {
         t->barrier.seed = seed;
         la_bss_start(&t->barrier, 0.3);
         assert_int_equal(t->barrier.bound > 0, 1);
-        near(t->barrier.bound, 0.3 / D, 1e-15); /* so that no proposal is turned down */
+        assert_near(t->barrier.bound, 0.3 / D, 1e-15); /* accepts all proposals */
         assert_true(la_bss_draw(&t->barrier, &row));
         assert_int_equal(t->barrier.proposals, 1);
         counted[row]++;
@@ -229,12 +230,13 @@ static void the_first_draw_is_by_leverage(void **state) {
     end(t);
 }
 
-/* That so many draws can tell the law from that by leverage alone, with ease. */
+/* So many draws can clearly distinguish the law from leverage scores. */
 static void check_power(const double *law, const double *other, size_t cells,
                         double total) {
     double chi = 0;
     for (size_t i = 0; i < cells; i++) chi += total * pow(law[i] - other[i], 2) / law[i];
-    if (chi < 4 * chi_square_limit(cells)) fail_msg("it would not notice: %g", chi);
+    if (chi < 4 * chi_square_limit(cells))
+        fail_msg("too little power: chi-square %g", chi);
 }
 
 static double leverage(const trial *t, size_t row) {
@@ -243,8 +245,8 @@ static double leverage(const trial *t, size_t row) {
     return sum / (double)(t->n * t->d);
 }
 
-/* Triples of the first three draws, of 6 rows each. A gamma so large that each draw
- * changes the law a lot; past its end the process goes on like before it. */
+/* The first three draws from 6 rows. gamma is so large that each draw changes the law a
+ * lot; beyond its end, the process continues in the same way. */
 static void three_draws_follow_the_exact_law(void **state) {
     (void)state;
     enum { N = 6, D = 2, SEEDS = 40000, CELLS = N * N * N };
@@ -273,7 +275,7 @@ static void three_draws_follow_the_exact_law(void **state) {
     end(t);
 }
 
-static void go(trial *t, uint64_t seed, double gamma, size_t draws, bool slowly) {
+static void replay(trial *t, uint64_t seed, double gamma, size_t draws, bool slowly) {
     size_t row;
     t->barrier.seed = seed;
     la_bss_start(&t->barrier, gamma);
@@ -284,19 +286,19 @@ static void go(trial *t, uint64_t seed, double gamma, size_t draws, bool slowly)
     }
 }
 
-/* One state, `draws` into a process, from which the next row is drawn again and again. Of
- * many seeds it is the one whose law is farthest from the first. */
+/* From one state, after `draws` draws, the next row is drawn many times. The state is
+ * that of the seed whose law differs most from the initial one. */
 static void check_late_law(size_t draws, double gamma) {
     enum { N = 30, D = 7, TIMES = 6000, STATES = 200 };
     trial *t = make(7, N, D, 1);
     double counted[N] = {0}, law[N], other[N], worst = 0;
     uint64_t chosen = 0;
     for (uint64_t seed = 0; seed < STATES; seed++) {
-        go(t, seed, gamma, draws, false);
+        replay(t, seed, gamma, draws, false);
         double spread = t->barrier.bound * D / t->barrier.phi;
         if (spread > worst) worst = spread, chosen = seed;
     }
-    go(t, chosen, gamma, draws, true);
+    replay(t, chosen, gamma, draws, true);
     for (size_t i = 0; i < N; i++) {
         law[i] = slow_q(t, i) / (N * t->phi);
         other[i] = leverage(t, i);
@@ -304,8 +306,8 @@ static void check_late_law(size_t draws, double gamma) {
     check_power(law, other, N, TIMES);
     for (uint64_t time = 0; time < TIMES; time++) {
         size_t row;
-        go(t, chosen, gamma, draws, false);
-        t->barrier.seed = 1000 + time; /* and proposals that were made are forgotten */
+        replay(t, chosen, gamma, draws, false);
+        t->barrier.seed = 1000 + time; /* and discard proposals made in advance */
         t->barrier.next = LA_AHEAD;
         assert_true(la_bss_draw(&t->barrier, &row));
         counted[row]++;
@@ -335,8 +337,8 @@ static void slow_sum(const trial *t, double *sum) {
                     t->barrier.weight[r] * t->v[r * d + i] * t->v[r * d + j];
 }
 
-/* A row's weight tells how often it was drawn. */
-static void plain_draws_are_by_leverage_and_weigh_the_pool_on_average(void **state) {
+/* The weight of a row shows how often it was drawn. */
+static void independent_draws_are_by_leverage_and_unbiased(void **state) {
     (void)state;
     enum { N = 40, D = 3, SEEDS = 4000, DRAWS = 7 };
     trial *t = make(3, N, D, 1);
@@ -347,34 +349,34 @@ static void plain_draws_are_by_leverage_and_weigh_the_pool_on_average(void **sta
         b->seed = seed;
         assert_int_equal(la_bss_run_plain(b, DRAWS, SIZE_MAX), SCANT_OK);
         assert_int_equal(b->draws, DRAWS);
-        near(b->beta, 1, 0);
-        near(b->condition, (double)D / DRAWS, 1e-15);
+        assert_near(b->beta, 1, 0);
+        assert_near(b->condition, (double)D / DRAWS, 1e-15);
         for (size_t i = 0; i < N; i++) {
             double times = b->weight[i] * DRAWS * N * leverage(t, i);
-            near(times, round(times), 1e-9);
+            assert_near(times, round(times), 1e-9);
             counted[i] += round(times);
             all += round(times);
         }
-        near(all, DRAWS, 0);
+        assert_near(all, DRAWS, 0);
         slow_sum(t, sum);
         for (size_t i = 0; i < D * D; i++) {
             mean[i] += sum[i] / SEEDS;
             square[i] += sum[i] * sum[i] / SEEDS;
             trace += i % (D + 1) ? 0 : sum[i];
         }
-        near(trace, D, 1e-9); /* always, not on average */
+        assert_near(trace, D, 1e-9); /* for each seed, not only on average */
     }
     for (size_t i = 0; i < N; i++) law[i] = leverage(t, i);
     check_law(counted, law, N, SEEDS * DRAWS);
     for (size_t i = 0; i < D * D; i++) {
         double error = sqrt((square[i] - mean[i] * mean[i]) / SEEDS);
-        assert_true(error < 0.02); /* it would notice */
-        near(mean[i], i % (D + 1) ? 0 : 1, 4.5 * error);
+        assert_true(error < 0.02); /* small enough for the next test to be sensitive */
+        assert_near(mean[i], i % (D + 1) ? 0 : 1, 4.5 * error);
     }
     end(t);
 }
 
-static void plain_draws_end_before_a_row_too_many(void **state) {
+static void independent_draws_stop_at_the_limit_of_distinct_rows(void **state) {
     (void)state;
     static const size_t dims[] = {1, 4, 12};
     for (size_t k = 0; k < 3; k++) {
@@ -391,9 +393,9 @@ static void plain_draws_end_before_a_row_too_many(void **state) {
             assert_int_equal(la_bss_band(b, &least, &most), SCANT_OK);
             slow_sum(t, sum);
             slow_eigenvalues(d, sum, values);
-            near(least, values[0], 1e-9 * values[d - 1]);
-            near(most, values[d - 1], 1e-9 * values[d - 1]);
-            /* one more would have been too many */
+            assert_near(least, values[0], 1e-9 * values[d - 1]);
+            assert_near(most, values[d - 1], 1e-9 * values[d - 1]);
+            /* one more draw exceeds the limit */
             draws = b->draws;
             assert_int_equal(la_bss_run_plain(b, draws + 1, SIZE_MAX), SCANT_OK);
             assert_true(b->distinct == distinct + 1 || draws == 3000);
@@ -402,10 +404,10 @@ static void plain_draws_end_before_a_row_too_many(void **state) {
     }
 }
 
-/* ---- what is promised ---------------------------------------------------------------
+/* ---- guarantees ---------------------------------------------------------------------
  */
 
-static void check_promise(trial *t, double gamma) {
+static void check_guarantees(trial *t, double gamma) {
     la_bss *b = &t->barrier;
     size_t d = t->d;
     double sum[MOST_D * MOST_D], values[MOST_D], least, most, mid, square;
@@ -413,8 +415,8 @@ static void check_promise(trial *t, double gamma) {
     assert_int_equal(la_bss_band(b, &least, &most), SCANT_OK);
     slow_sum(t, sum);
     slow_eigenvalues(d, sum, values);
-    near(least, values[0], NEAR);
-    near(most, values[d - 1], NEAR);
+    assert_near(least, values[0], NEAR);
+    assert_near(most, values[d - 1], NEAR);
     mid = 2 * (double)d * (1 - gamma * gamma) / (gamma * gamma);
     square = 1 - gamma * gamma;
     assert_true(values[0] >= (1 - 2 * gamma) / square - NEAR);
@@ -433,13 +435,14 @@ static void weighted_rows_are_nearly_orthonormal(void **state) {
         for (size_t g = 0; g < 6; g++)
             for (uint64_t seed = 0; seed < 4; seed++) {
                 t->barrier.seed = seed;
-                check_promise(t, gammas[g]);
+                check_guarantees(t, gammas[g]);
             }
         end(t);
     }
 }
 
-/* The first step is 2 gamma / (1 - gamma^2) of the 4 D / gamma that end it. */
+/* The first draw moves the barriers apart by 2 gamma / (1 - gamma^2); 4 D / gamma end the
+ * process. */
 static void a_large_gamma_draws_once(void **state) {
     (void)state;
     for (size_t d = 1; d <= MOST_D; d++) {
@@ -453,11 +456,11 @@ static void a_large_gamma_draws_once(void **state) {
     }
 }
 
-static void threads_change_no_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     trial *one = make(50, 600, 10, 1);
     assert_int_equal(la_bss_run(&one->barrier, 0.2), SCANT_OK);
-    assert_true(one->barrier.draws > one->barrier.distinct); /* repeats count once */
+    assert_true(one->barrier.draws > one->barrier.distinct); /* with repeats */
     for (unsigned threads = 2; threads <= 4; threads++) {
         trial *more = make(50, 600, 10, threads);
         assert_int_equal(la_bss_run(&more->barrier, 0.2), SCANT_OK);
@@ -474,14 +477,14 @@ static void threads_change_no_bit(void **state) {
     end(one);
 }
 
-static int at_the_third(void *user) { return ++*(int *)user > 3; }
+static int cancel_after_three(void *user) { return ++*(int *)user > 3; }
 
 static void a_process_can_be_cancelled(void **state) {
     (void)state;
     trial *t = make(60, 300, 6, 1);
     int polled = 0;
     t->ctx->opts.user = &polled;
-    t->ctx->opts.cancel = at_the_third;
+    t->ctx->opts.cancel = cancel_after_three;
     assert_int_equal(la_bss_run(&t->barrier, 0.01), SCANT_ECANCELLED);
     assert_true(t->barrier.draws < 100);
     polled = 0;
@@ -490,35 +493,37 @@ static void a_process_can_be_cancelled(void **state) {
     end(t);
 }
 
-/* Draws outside of core/parfor.h: with threads, BLAS would wait more than work. */
+/* These tests draw outside of core/parfor.h, where BLAS would use threads for tiny
+ * products and mostly wait. */
 static int blas_threads;
 
-static int alone(void **state) {
+static int one_blas_thread(void **state) {
     (void)state;
     blas_threads = openblas_get_num_threads();
     openblas_set_num_threads(1);
     return 0;
 }
 
-static int together(void **state) {
+static int restore_blas_threads(void **state) {
     (void)state;
     openblas_set_num_threads(blas_threads);
     return 0;
 }
 
-#define ALONE(test) cmocka_unit_test_setup_teardown(test, alone, together)
+#define ONE_BLAS_THREAD(test)                                                            \
+    cmocka_unit_test_setup_teardown(test, one_blas_thread, restore_blas_threads)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        ALONE(the_state_is_what_the_definition_says),
-        ALONE(the_first_draw_is_by_leverage),
-        ALONE(three_draws_follow_the_exact_law),
-        ALONE(later_draws_follow_the_exact_law),
-        cmocka_unit_test(plain_draws_are_by_leverage_and_weigh_the_pool_on_average),
-        cmocka_unit_test(plain_draws_end_before_a_row_too_many),
+        ONE_BLAS_THREAD(the_state_matches_the_definition),
+        ONE_BLAS_THREAD(the_first_draw_is_by_leverage),
+        ONE_BLAS_THREAD(three_draws_follow_the_exact_law),
+        ONE_BLAS_THREAD(later_draws_follow_the_exact_law),
+        cmocka_unit_test(independent_draws_are_by_leverage_and_unbiased),
+        cmocka_unit_test(independent_draws_stop_at_the_limit_of_distinct_rows),
         cmocka_unit_test(weighted_rows_are_nearly_orthonormal),
         cmocka_unit_test(a_large_gamma_draws_once),
-        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
         cmocka_unit_test(a_process_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LAPACK behind its door: which triangle, rows or columns, room of exactly the size that
- * is named.
+ * The wrappers of LAPACK: which triangle is read, rows or columns, and work space of
+ * exactly the size that the _room() function returns.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 enum { LARGEST = 70 };
 
-/* Symmetric; NaN above the diagonal, where nothing is to be read. */
+/* Symmetric; NaN above the diagonal, which must not be read. */
 static void make(double *a, size_t n, size_t lda, double shift) {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++) {
@@ -24,8 +24,8 @@ static double at(const double *a, size_t lda, size_t i, size_t j) {
     return i > j ? a[i * lda + j] : a[j * lda + i];
 }
 
-/* Room with a mark behind its end. */
-static double *room_of(size_t size) {
+/* `size` numbers, followed by a marker. */
+static double *marked_room(size_t size) {
     double *room = malloc((size + 1) * sizeof *room);
     assert_non_null(room);
     room[size] = 12345;
@@ -34,9 +34,9 @@ static double *room_of(size_t size) {
 
 static void check_eigh(scant_ctx *ctx, size_t n, bool vectors) {
     double *a = malloc(n * n * sizeof *a), *v = malloc(n * n * sizeof *v);
-    double *values = room_of(n), trace = 0, sum = 0;
+    double *values = marked_room(n), trace = 0, sum = 0;
     size_t size = la_eigh_room(n, vectors);
-    double *room = room_of(size);
+    double *room = marked_room(size);
     make(a, n, n, 0);
     memcpy(v, a, n * n * sizeof *a);
     assert_int_equal(la_eigh_alone(ctx, n, v, vectors, values, room), SCANT_OK);
@@ -46,7 +46,7 @@ static void check_eigh(scant_ctx *ctx, size_t n, bool vectors) {
         sum += values[i];
         assert_true(i == 0 || values[i] >= values[i - 1]);
     }
-    assert_true(fabs(trace - sum) < 1e-11); /* eigenvalues are below 20, and 70 */
+    assert_true(fabs(trace - sum) < 1e-11); /* at most 70 eigenvalues below 20 */
     for (size_t k = 0; vectors && k < n; k++)
         for (size_t i = 0; i < n; i++) {
             double av = 0;
@@ -70,10 +70,10 @@ static void eigenvectors_are_rows(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void numbers_that_are_none_are_told(void **state) {
+static void nan_is_reported_or_returned(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
-    double a[9], values[3], *room = room_of(la_eigh_room(3, false));
+    double a[9], values[3], *room = marked_room(la_eigh_room(3, false));
     for (size_t i = 0; i < 9; i++) a[i] = NAN;
     scant_status s = la_eigh_alone(ctx, 3, a, false, values, room);
     assert_true(s == SCANT_EINTERNAL || isnan(values[0]));
@@ -103,8 +103,8 @@ static bool cholesky(size_t n, double *a, size_t lda) {
     return f.definite;
 }
 
-/* a = L L^T of the lower triangle; the upper one and what lies between rows are left. */
-static void cholesky_and_solves_undo_one_another(void **state) {
+/* a = L L^T in the lower triangle; the upper one and gaps between rows do not change. */
+static void cholesky_factors_and_solves_are_correct(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 2, 5, 33, LARGEST};
     for (size_t s = 0; s < 5; s++) {
@@ -138,7 +138,7 @@ static void cholesky_and_solves_undo_one_another(void **state) {
     }
 }
 
-static void what_is_not_definite_is_told(void **state) {
+static void indefinite_matrices_are_reported(void **state) {
     (void)state;
     double negative[] = {1, 0, 2, 1}, zero[] = {0}, semi[] = {1, 0, 1, 1};
     double fine[] = {1, 0, 0.999, 1};
@@ -152,9 +152,9 @@ static void what_is_not_definite_is_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eigenvectors_are_rows),
-        cmocka_unit_test(numbers_that_are_none_are_told),
-        cmocka_unit_test(cholesky_and_solves_undo_one_another),
-        cmocka_unit_test(what_is_not_definite_is_told),
+        cmocka_unit_test(nan_is_reported_or_returned),
+        cmocka_unit_test(cholesky_factors_and_solves_are_correct),
+        cmocka_unit_test(indefinite_matrices_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

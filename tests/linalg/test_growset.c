@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The growing set against the plain algorithms: the same farthest rows in the same
- * arithmetic, and draws that follow the D^2 law, computed by enumeration.
+ * The growing set compared with the plain algorithms: the same farthest rows with the
+ * same arithmetic, and draws with the exact D^2 distribution, found by enumeration.
  */
 #include "support.h"
 
@@ -28,7 +28,7 @@ static la_rows rows_of(float *data, size_t n, size_t d) {
     return (la_rows){.n = n, .d = d, .base = data};
 }
 
-/* Clusters of spread around a few middles; every seventh row repeats the one before. */
+/* Clusters of this spread around five centres; every seventh row copies the previous. */
 static pool make_pool(size_t n, size_t d, size_t c, double spread, uint64_t seed) {
     pool p = {.n = n, .d = d, .c = c};
     size_t pitch = d, a_pitch = c;
@@ -53,7 +53,7 @@ static void end_pool(pool *p) {
     free(p->norm);
 }
 
-/* A set over p, in arena. Fetched rows go through a copy, as converted ones do. */
+/* A set over p, in arena. copies: rows are fetched, as converted ones are. */
 static la_growset *open_set(scant__arena *arena, pool *p, la_rows *fetched, int copies,
                             size_t group, la_space *space) {
     la_growset *set = scant__arena_alloc(arena, 1, sizeof *set);
@@ -79,7 +79,7 @@ static la_growset *open_set(scant__arena *arena, pool *p, la_rows *fetched, int 
     return set;
 }
 
-/* One pair's squared distance, through a space of its own. */
+/* The squared distance of one pair, by the kernels directly. */
 static double pair(const pool *p, size_t i, size_t j) {
     const la_kernels *k = la_kernels_for(LA_F32);
     const void *x = p->h + i * p->h_rows.d, *y = p->h + j * p->h_rows.d;
@@ -95,7 +95,7 @@ static double pair(const pool *p, size_t i, size_t j) {
     return d > 0 ? d : 0;
 }
 
-/* The plain algorithm: all distances after every pick. */
+/* The plain algorithm: updates all distances after every pick. */
 static void plain_farthest(const pool *p, const size_t *start, size_t n_start,
                            const int *barred, size_t want, size_t *rows, double *d2) {
     double *best = malloc(p->n * sizeof *best);
@@ -160,21 +160,21 @@ static void farthest_first_equals_the_plain_algorithm(void **state) {
                 p.bias = c ? 1 : 0;
                 check_farthest(&p, 1, 60, 1, 0, LA_GROUP);
                 check_farthest(&p, 3, 290, 2, 1, 7);
-                check_farthest(&p, 130, 400, 2, 0, LA_GROUP); /* all that is left */
+                check_farthest(&p, 130, 400, 2, 0, LA_GROUP); /* more than are left */
                 end_pool(&p);
             }
 }
 
-static void large_starting_sets_change_nothing(void **state) {
+static void large_starting_sets_equal_the_plain_algorithm(void **state) {
     (void)state;
     pool p = make_pool(3000, 9, 0, 1, 5);
     check_farthest(&p, 900, 100, 2, 0, LA_GROUP);
     end_pool(&p);
 }
 
-static void farthest_of_three_on_a_line(void **state) {
+static void farthest_first_on_a_line(void **state) {
     (void)state;
-    float line[3] = {0, 1, 10}; /* from 0 first 10, then 1 */
+    float line[3] = {0, 1, 10}; /* starting at 0, first 10 and then 1 */
     pool p = {.n = 3, .d = 1, .h = line, .h_rows = rows_of(line, 3, 1)};
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
@@ -194,7 +194,7 @@ static void farthest_of_three_on_a_line(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Draws want rows after row 0, with a seed. */
+/* Starts with row 0 and draws `want` rows. */
 static size_t draw_rows(scant_ctx *ctx, pool *p, uint64_t seed, size_t want, size_t *rows,
                         double *d2) {
     scant__arena arena;
@@ -209,7 +209,7 @@ static size_t draw_rows(scant_ctx *ctx, pool *p, uint64_t seed, size_t want, siz
     return got;
 }
 
-/* The law of the next pick, given those so far: squared distances, normalised. */
+/* The probabilities of the next pick: squared distances, normalised. */
 static void law(const pool *p, const size_t *picked, size_t count, double *out) {
     double sum = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -227,9 +227,9 @@ enum { SMALL = 9, COPIES = 60, DRAWS = 8000 };
 enum { SMALL = 9, COPIES = 60, DRAWS = 40000 };
 #endif
 
-/* Each row of p many times over: the law of where picks lie stays the same, but so many
- * rows are not refreshed after every pick, and most draws are made from stale bounds. */
-static pool crowd(const pool *p) {
+/* COPIES copies of each row of p. The law of the picked points is the same, but so many
+ * rows are not refreshed after every pick, and most draws use stale bounds. */
+static pool copies_of(const pool *p) {
     pool q = *p;
     size_t pitch = p->h_rows.d, a_pitch = p->a_rows.d;
     q.n = p->n * COPIES;
@@ -246,8 +246,8 @@ static pool crowd(const pool *p) {
     return q;
 }
 
-/* Three picks after the first, from drawn, whose rows lie where p's do: all 9^3 sequences
- * of places counted against their exact probability. */
+/* Draws three picks after the first from `drawn`, whose rows are those of p or copies of
+ * them, and compares the counts of all 9^3 sequences with their exact probabilities. */
 static void check_law(pool *p, pool *drawn) {
     scant_ctx *ctx = ctx_threads(1);
     double *count = calloc(SMALL * SMALL * SMALL, sizeof *count);
@@ -274,8 +274,8 @@ static void check_law(pool *p, pool *drawn) {
     double chi = 0, rare = 0, rare_want = 0;
     size_t cells = 0;
     for (size_t s = 0; s < SMALL * SMALL * SMALL; s++) {
-        if (want[s] == 0) assert_true(count[s] == 0); /* taken rows, copies of them */
-        if (want[s] < 8) { /* too few for the approximation: counted together */
+        if (want[s] == 0) assert_true(count[s] == 0); /* picked rows and copies of them */
+        if (want[s] < 8) { /* too few for the approximation: pooled */
             rare += count[s], rare_want += want[s];
             continue;
         }
@@ -289,7 +289,7 @@ static void check_law(pool *p, pool *drawn) {
     scant_ctx_free(ctx);
 }
 
-static void draws_follow_the_law(void **state) {
+static void draws_follow_the_d2_distribution(void **state) {
     (void)state;
     const struct {
         size_t d, c;
@@ -299,15 +299,15 @@ static void draws_follow_the_law(void **state) {
         pool p = make_pool(SMALL, kinds[k].d, kinds[k].c, kinds[k].spread, 3 + 10 * k);
         p.bias = kinds[k].c ? 1 : 0;
         check_law(&p, &p);
-        pool many = crowd(&p);
+        pool many = copies_of(&p);
         check_law(&p, &many);
         end_pool(&many);
         end_pool(&p);
     }
 }
 
-/* On a larger pool, where bounds have gone stale by the tenth pick: the potential that
- * the picks leave is, on average, that of plain D^2 sampling. */
+/* The potential after the picks. On a larger pool, where bounds are stale by the tenth
+ * pick, its mean is that of plain D^2 sampling. */
 static double potential(const pool *p, const size_t *rows, size_t count) {
     double sum = 0;
     for (size_t i = 0; i < p->n; i++) {
@@ -333,7 +333,7 @@ static void plain_draw(const pool *p, uint64_t seed, size_t want, size_t *rows) 
     free(best);
 }
 
-static void stale_bounds_leave_the_same_potential(void **state) {
+static void stale_bounds_do_not_change_the_mean_potential(void **state) {
     (void)state;
     enum { TRIALS = 300, PICKS = 12 };
     pool p = make_pool(120, 6, 0, 0.2, 31);
@@ -381,9 +381,9 @@ static void every_draw_reports_its_true_distance(void **state) {
     }
 }
 
-static void draws_end_where_only_copies_are_left(void **state) {
+static void draws_stop_when_only_copies_are_left(void **state) {
     (void)state;
-    pool p = make_pool(50, 5, 3, 0, 51); /* 5 places, told apart by a */
+    pool p = make_pool(50, 5, 3, 0, 51); /* 5 distinct rows of h */
     for (size_t i = 0; i < 50; i++)
         for (size_t k = 0; k < 3; k++) p.a[i * 3 + k] = p.a[k];
     scant_ctx *ctx = ctx_threads(2);
@@ -397,12 +397,12 @@ static void draws_end_where_only_copies_are_left(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(farthest_first_equals_the_plain_algorithm),
-        cmocka_unit_test(large_starting_sets_change_nothing),
-        cmocka_unit_test(farthest_of_three_on_a_line),
-        cmocka_unit_test(draws_follow_the_law),
-        cmocka_unit_test(stale_bounds_leave_the_same_potential),
+        cmocka_unit_test(large_starting_sets_equal_the_plain_algorithm),
+        cmocka_unit_test(farthest_first_on_a_line),
+        cmocka_unit_test(draws_follow_the_d2_distribution),
+        cmocka_unit_test(stale_bounds_do_not_change_the_mean_potential),
         cmocka_unit_test(every_draw_reports_its_true_distance),
-        cmocka_unit_test(draws_end_where_only_copies_are_left),
+        cmocka_unit_test(draws_stop_when_only_copies_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

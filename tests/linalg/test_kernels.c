@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every kernel against a scalar twin or a formula in long double, for both number types
- * and both instruction sets. Pair kernels must equal their twin to the bit, and
- * themselves whatever they are computed with: picks rest on it.
+ * Every kernel compared with a scalar twin or a formula in long double, for both number
+ * types and both instruction sets. A pair kernel must equal its twin to the bit, whatever
+ * other pairs are computed in the same call: picks depend on it.
  */
 #include "support.h"
 
@@ -39,8 +39,8 @@ static double get(const void *at, la_type type, size_t i) {
     return type == LA_F32 ? (double)((const float *)at)[i] : ((const double *)at)[i];
 }
 
-/* A piece of the rows: one chain a lane, lanes folded to four in double, (0+2) + (1+3).
- */
+/* A part of the rows: one sum per lane; lanes are added into four doubles, and these as
+ * (0+2) + (1+3). */
 static double twin_piece(const set *s, const void *x, const void *y, size_t from,
                          size_t to, int differences) {
     double four[4] = {0};
@@ -73,7 +73,7 @@ static double twin(const set *s, const void *x, const void *y, size_t d,
     return sum;
 }
 
-/* Every block of rows and centres of length d, each pair against its twin. */
+/* Blocks of all sizes of rows and centres of length d: each pair equals its twin. */
 static void check_pairs(const set *s, size_t d) {
     static double xs[ROWS * LONGEST], ys[CENTRES * LONGEST];
     const void *x[ROWS], *y[CENTRES];
@@ -105,8 +105,8 @@ static void pairs_equal_their_scalar_twin_to_the_bit(void **state) {
             check_pairs(&all[v], lengths[k]);
 }
 
-/* A million floats of the same sign, where one chain of floats would be off by 1e-3. */
-static void wide_rows_are_right_to_a_millionth(void **state) {
+/* A million floats of one sign, where a single float sum would be off by 1e-3. */
+static void wide_rows_are_accurate(void **state) {
     (void)state;
     enum { WIDE = 1000000 };
     float *x = malloc(WIDE * sizeof *x), *zero = calloc(WIDE, sizeof *zero);
@@ -114,14 +114,13 @@ static void wide_rows_are_right_to_a_millionth(void **state) {
     double d2, square = (double)0.1F * (double)0.1F;
     for (size_t i = 0; i < WIDE; i++) x[i] = 0.1F;
     la_kernels_for(LA_F32)->sqdist(&xp, 1, &yp, 1, WIDE, &d2);
-    /* chains of 256: at most 256 roundings of 6e-8, on average half of them of one sign
-     */
+    /* sums of 256 terms: at most 256 roundings of 6e-8, on average half of one sign */
     assert_true(fabs(d2 / (WIDE * square) - 1) < 8e-6);
     free(x);
     free(zero);
 }
 
-static void distances_survive_a_common_offset(void **state) {
+static void distances_do_not_lose_digits_to_a_common_offset(void **state) {
     (void)state;
     float x[2] = {4096, 4096}, y[2] = {4099, 4092};
     const void *xp = x, *yp = y;
@@ -130,7 +129,7 @@ static void distances_survive_a_common_offset(void **state) {
     assert_true(d2 == 25); /* the 3-4-5 triangle, far from the origin */
 }
 
-static void sums_of_squares_are_those_of_the_numbers(void **state) {
+static void sums_of_squares_are_accurate(void **state) {
     (void)state;
     set all[4];
     double xs[3 * 33], out[3];
@@ -144,7 +143,7 @@ static void sums_of_squares_are_those_of_the_numbers(void **state) {
                     long double x = get(xs, all[v].type, r * d + i);
                     sum += x * x;
                 }
-                /* double sums of at most 33 positive terms */
+                /* sums in double of at most 33 positive terms */
                 assert_true(fabsl((long double)out[r] - sum) <= 1e-14L * sum);
             }
         }
@@ -190,7 +189,7 @@ static void row_statistics_are_exact(void **state) {
                 }
                 assert_true(stat[i].min == min && stat[i].top == top);
                 assert_true(stat[i].second == second);
-                /* floats: at most 65 additions a lane, each off by 6e-8 */
+                /* floats: at most 65 additions per lane, each off by 6e-8 */
                 assert_true(fabs(stat[i].sum - sum) <
                             (all[v].type == LA_F32 ? 4e-6 : 1e-12));
             }
@@ -207,7 +206,7 @@ static long double entropy_of(const void *p, la_type type, size_t c) {
     return sum;
 }
 
-static void entropies_are_right_to_ten_digits_however_small(void **state) {
+static void entropies_have_a_relative_error_below_3e_10(void **state) {
     (void)state;
     set all[4];
     double *p = malloc(PROBS * 1000 * sizeof *p);
@@ -224,7 +223,7 @@ static void entropies_are_right_to_ten_digits_however_small(void **state) {
                 long double want = entropy_of(row, all[v].type, c);
                 assert_true(out[i].min == stat[i].min);
                 assert_true(fabs(out[i].sum - stat[i].sum) < 4e-6);
-                /* the grid: 5e-15 a term, against sums above 4e-5 */
+                /* the grid adds 5e-15 per term, to sums above 4e-5 */
                 assert_true(fabsl((long double)out[i].entropy - want) <=
                             fabsl(want) * 3e-10L + 1e-30L);
             }
@@ -232,7 +231,7 @@ static void entropies_are_right_to_ten_digits_however_small(void **state) {
     free(p);
 }
 
-static void rows_that_are_permutations_tie(void **state) {
+static void permuted_rows_have_equal_entropies(void **state) {
     (void)state;
     set all[4];
     double p[2 * 100];
@@ -245,7 +244,7 @@ static void rows_that_are_permutations_tie(void **state) {
                 put(p, all[v].type, k, unit_at(trial, k) * 2 / (double)c);
             for (size_t k = 0; k < c; k++)
                 put(p, all[v].type, c + k, get(p, all[v].type, (k * 2 + 1) % c));
-            if (c % 2 == 0) /* doubling is no permutation there: turn instead */
+            if (c % 2 == 0) /* doubling is not a permutation of even c: rotate */
                 for (size_t k = 0; k < c; k++)
                     put(p, all[v].type, c + k, get(p, all[v].type, (k + 1) % c));
             all[v].k->entropy(p, 2, c, out);
@@ -256,7 +255,7 @@ static void rows_that_are_permutations_tie(void **state) {
         }
 }
 
-static void exact_entropies_are_right_to_the_last_digits(void **state) {
+static void exact_entropies_have_a_relative_error_below_8e_16(void **state) {
     (void)state;
     set all[4];
     double *p = malloc(PROBS * 1000 * sizeof *p), out[PROBS];
@@ -269,8 +268,7 @@ static void exact_entropies_are_right_to_the_last_digits(void **state) {
             for (size_t i = 0; i < PROBS; i++) {
                 const char *row = (const char *)p + i * c * all[v].k->size;
                 long double want = entropy_of(row, all[v].type, c);
-                /* a logarithm, a product and ln 2 round: 1.1e-16 each, some of them twice
-                 */
+                /* a logarithm, a product and ln 2 round by 1.1e-16 each, some twice */
                 assert_true(fabsl((long double)out[i] - want) <=
                             fabsl(want) * 8e-16L + 1e-30L);
             }
@@ -278,7 +276,7 @@ static void exact_entropies_are_right_to_the_last_digits(void **state) {
     free(p);
 }
 
-static void cross_entropies_follow_the_formula_and_tie(void **state) {
+static void cross_entropies_follow_the_formula_and_keep_ties(void **state) {
     (void)state;
     enum { N = 7 };
     set all[4];
@@ -308,7 +306,7 @@ static void cross_entropies_follow_the_formula_and_tie(void **state) {
         }
 }
 
-/* Numbers of very different sizes, whose plain sums depend on the order. */
+/* Numbers of very different magnitudes, whose plain sums depend on the order. */
 static void gathered_sums_do_not_depend_on_their_order(void **state) {
     (void)state;
     enum { TERMS = 50, N = 11 };
@@ -338,13 +336,13 @@ static void gathered_sums_do_not_depend_on_their_order(void **state) {
             assert_true(fabsl(want - (long double)(up[i] + up2[i])) <= want * 1.2e-16L);
         }
     }
-    assert_true(plain > 0); /* or there was nothing to show */
+    assert_true(plain > 0); /* otherwise the test shows nothing */
 }
 
 typedef void (*joint_fn)(const double *, size_t, size_t, const double *, double *);
 
-/* Columns anywhere in a panel and rows in any pieces: the same to the bit. */
-static void entropies_of_products_do_not_depend_on_place_or_cut(void **state) {
+/* The same to the bit for any position in a panel and any division of the rows. */
+static void entropies_of_products_do_not_depend_on_position_or_division(void **state) {
     (void)state;
     enum { ROWS_J = 77, M = 13 };
     const joint_fn sets_of[] = {la_joint_bits, la_joint_bits_f64_base};
@@ -371,7 +369,7 @@ static void entropies_of_products_do_not_depend_on_place_or_cut(void **state) {
                     r += (long double)j[t * M + s] * panel[s * LA_PANEL + k];
                 if (r > 0) want -= r * log2l(r);
             }
-            /* the grid: 7e-15 a term; the logarithm: 3e-14 of itself */
+            /* the grid adds 7e-15 per term, the logarithm 3e-14 of its value */
             assert_true(fabsl((long double)whole[k] - want) < ROWS_J * 4e-14L);
             assert_true(whole[k] == cut[k]);
             assert_true(whole[k] == other[(k + 5) % LA_PANEL]);
@@ -379,7 +377,7 @@ static void entropies_of_products_do_not_depend_on_place_or_cut(void **state) {
     }
 }
 
-static void softmax_is_exact_and_ties_stay(void **state) {
+static void softmax_is_accurate_and_keeps_ties(void **state) {
     (void)state;
     double *z = malloc(1000 * sizeof *z), *was = malloc(1000 * sizeof *was);
     for (size_t w = 0; w < WIDTHS; w++) {
@@ -396,7 +394,7 @@ static void softmax_is_exact_and_ties_stay(void **state) {
                 long double want = expl((long double)was[k] - top) / sum;
                 if ((long double)was[k] - top < -700)
                     assert_true(z[k] < 1e-300);
-                else /* rounding of the argument: |z - max| ulps of 2e-16 */
+                else /* the argument is rounded: |z - max| times 2e-16 */
                     assert_true(fabsl((long double)z[k] - want) <= want * 2e-13L);
             }
         }
@@ -438,7 +436,7 @@ static void expected_lengths_follow_the_formula(void **state) {
     free(p);
 }
 
-static void the_hand_computed_row(void **state) {
+static void statistics_of_a_row_computed_by_hand(void **state) {
     (void)state;
     const double p[3] = {.5, .3, .2};
     const la_kernels *k = la_kernels_for(LA_F64);
@@ -452,7 +450,7 @@ static void the_hand_computed_row(void **state) {
     assert_true(fabs(length - .7711634) < 5e-8);
 }
 
-static void the_first_of_the_largest_is_found(void **state) {
+static void argmax_finds_the_first_of_the_largest(void **state) {
     (void)state;
     double x[70];
     for (size_t n = 1; n <= 70; n++)
@@ -468,8 +466,7 @@ static void the_first_of_the_largest_is_found(void **state) {
 
 enum { KRON_ROWS = 11, KRON_MOST = 700 };
 
-/* Rows of x, their a and s, a panel; sum has a column more than d where constant is not
- * 0.
+/* Rows x with their a and s, and a panel. Sums have d columns, or d + 1 with a constant.
  */
 typedef struct kron {
     size_t d, c;
@@ -499,7 +496,7 @@ static kron *kron_make(const set *k, size_t d, size_t c, double constant) {
     return p;
 }
 
-/* Sums of at most 70,000 products: chains of 200 and fewer, then of 100. */
+/* Sums of at most 70,000 products: up to 200 added in sequence, then 100 of those. */
 static void kron_near(double got, long double want, long double magnitude) {
     assert_true(fabsl((long double)got - want) <= 1e-13L * magnitude);
 }
@@ -520,7 +517,7 @@ static void check_kron_dot(const set *k, const kron *p) {
             }
         }
         kron_near(out[i], want, magnitude);
-        /* the same whatever it is computed with: picks rest on it */
+        /* the same when computed alone: picks depend on it */
         k->k->kron_dot(p->rows + i, 1, p->d, p->a + i * p->c, p->c, p->panel, &alone);
         assert_true(alone == out[i]);
     }
@@ -542,7 +539,7 @@ static void check_kron_add(const set *k, const kron *p) {
             kron_near(sum[c * apart + j], want, magnitude);
             if (j >= width) assert_true(sum[c * apart + j] == (double)want);
         }
-    /* in the order of rows: eight and then three more are eleven */
+    /* added in the order of rows: eight and then three give the same as eleven */
     k->k->kron_add(p->rows, 8, p->d, p->a, p->c, p->s, 0, steps, apart);
     k->k->kron_add(p->rows + 8, 3, p->d, p->a + 8 * p->c, p->c, p->s + 8, 0, steps,
                    apart);
@@ -552,7 +549,7 @@ static void check_kron_add(const set *k, const kron *p) {
     free(steps);
 }
 
-static void kronecker_products_are_those_of_built_rows(void **state) {
+static void kronecker_products_match_explicit_rows(void **state) {
     (void)state;
     const size_t lengths[] = {1, 2, 3, 4, 5, 8, 15, 127, 128, 129, 140, KRON_MOST};
     const size_t classes[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 100};
@@ -570,21 +567,21 @@ static void kronecker_products_are_those_of_built_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_equal_their_scalar_twin_to_the_bit),
-        cmocka_unit_test(wide_rows_are_right_to_a_millionth),
-        cmocka_unit_test(distances_survive_a_common_offset),
-        cmocka_unit_test(sums_of_squares_are_those_of_the_numbers),
+        cmocka_unit_test(wide_rows_are_accurate),
+        cmocka_unit_test(distances_do_not_lose_digits_to_a_common_offset),
+        cmocka_unit_test(sums_of_squares_are_accurate),
         cmocka_unit_test(row_statistics_are_exact),
-        cmocka_unit_test(entropies_are_right_to_ten_digits_however_small),
-        cmocka_unit_test(rows_that_are_permutations_tie),
-        cmocka_unit_test(exact_entropies_are_right_to_the_last_digits),
-        cmocka_unit_test(cross_entropies_follow_the_formula_and_tie),
+        cmocka_unit_test(entropies_have_a_relative_error_below_3e_10),
+        cmocka_unit_test(permuted_rows_have_equal_entropies),
+        cmocka_unit_test(exact_entropies_have_a_relative_error_below_8e_16),
+        cmocka_unit_test(cross_entropies_follow_the_formula_and_keep_ties),
         cmocka_unit_test(gathered_sums_do_not_depend_on_their_order),
-        cmocka_unit_test(entropies_of_products_do_not_depend_on_place_or_cut),
-        cmocka_unit_test(softmax_is_exact_and_ties_stay),
+        cmocka_unit_test(entropies_of_products_do_not_depend_on_position_or_division),
+        cmocka_unit_test(softmax_is_accurate_and_keeps_ties),
         cmocka_unit_test(expected_lengths_follow_the_formula),
-        cmocka_unit_test(the_hand_computed_row),
-        cmocka_unit_test(the_first_of_the_largest_is_found),
-        cmocka_unit_test(kronecker_products_are_those_of_built_rows),
+        cmocka_unit_test(statistics_of_a_row_computed_by_hand),
+        cmocka_unit_test(argmax_finds_the_first_of_the_largest),
+        cmocka_unit_test(kronecker_products_match_explicit_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

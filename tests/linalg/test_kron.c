@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kronecker rows against rows that are really built; the same bits however they are
- * served and whatever the thread count; memory as planned.
+ * Kronecker rows compared with explicit rows; the same bits for direct and fetched rows,
+ * and at any thread count; memory as planned.
  */
 #include <math.h>
 
 #include "linalg/kron.h"
 #include "matrix.h"
 
-/* Sums of up to C d+ or m terms go in blocks: chains below 1500 roundings of 2^-53, so
- * 1.7e-13 of the sum of magnitudes; a product of two such sums has twice that. */
+/* Sums of up to C d+ or m terms are computed in blocks, with at most 1500 roundings of
+ * 2^-53 in sequence: an error of 1.7e-13 times the sum of magnitudes, and twice that for
+ * a product of two such sums. */
 static const double NEAR = 1e-12;
 
-/* A problem: rows, weights, a matrix R, others to pair with. */
+/* Rows, weights, a matrix R, and other rows to pair with. */
 typedef struct problem {
     matrix h, a;
     la_view v;
@@ -26,7 +27,7 @@ typedef struct shape {
     bool bias;
 } shape;
 
-/* One row, one column, two classes and a thousand, blocks that end early, others in two
+/* One row, one column, two classes and a thousand, incomplete blocks, other rows in two
  * blocks (300 rows and more), stripes (200 x 300), several rounds (140000). */
 static const shape shapes[] = {
     {1, 1, 2, false},    {1, 1, 2, true},       {2, 3, 2, true},     {7, 1, 1000, true},
@@ -35,14 +36,15 @@ static const shape shapes[] = {
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 #ifdef SCANT_SANITIZED
-enum { LARGE_STEP = 15 }; /* of large shapes all float, direct, and all double, fetched */
+enum { LARGE_STEP = 15 }; /* large shapes: all float and fetched, all double and direct */
 #else
 enum { LARGE_STEP = 5 };
 #endif
 
 static bool is_small(const shape *s) { return s->n * s->d * s->c <= 70000; }
 
-/* how: bits for types and ways of serving. listed: a list with runs and repeats. */
+/* how: bits for types, and for direct or fetched rows. listed: by a list with runs and
+ * repeats. */
 static void problem_make(problem *p, const shape *s, unsigned how, bool listed) {
     matrix_make(&p->h, 7, s->n, s->d, how & 1 ? LA_F64 : LA_F32, how & 2);
     matrix_make(&p->a, 8, s->n, s->c, how & 4 ? LA_F64 : LA_F32, how & 8);
@@ -76,7 +78,7 @@ static void problem_end(problem *p) {
 
 static size_t row_at(const problem *p, size_t i) { return p->v.rows ? p->v.rows[i] : i; }
 
-/* g (C, d+) of a row of the matrices: what the library never builds. */
+/* The explicit row g (C, d+), which the library never builds. */
 static void build(const problem *p, size_t row, double *g) {
     for (size_t c = 0; c < p->classes; c++)
         for (size_t k = 0; k < p->width; k++)
@@ -85,9 +87,9 @@ static void build(const problem *p, size_t row, double *g) {
                 (k < p->h.rows.d ? p->h.value[row * p->h.rows.d + k] : p->v.bias);
 }
 
-/* ---- calls, each with a work of exactly its memory ---- */
+/* ---- calls, each with work space of exactly its size ---- */
 
-/* GRADIENT's result is out, then sum. */
+/* The result of GRADIENT is `out` followed by `sum`. */
 typedef enum kind { NORMS, PAIRS, SUM, DOTS, GRADIENT, ALONG, KINDS } kind;
 
 static size_t call_size(const problem *p, kind what) {
@@ -97,7 +99,7 @@ static size_t call_size(const problem *p, kind what) {
     return what == PAIRS ? m * p->others : what == SUM ? whole : m;
 }
 
-/* Others that ALONG goes along. */
+/* The number of other rows that ALONG uses. */
 static size_t few(const problem *p) { return p->others < 5 ? p->others : 5; }
 
 static size_t call_memory(const problem *p, kind what, unsigned threads) {
@@ -119,7 +121,7 @@ static scant_status call_run(const problem *p, kind what, double *out, la_work *
     return la_kron_dots(&p->v, p->r, out, work);
 }
 
-/* Twice with one work, the second over what the first left: both must agree. */
+/* Calls twice with the same work space, which the first call leaves dirty: both agree. */
 static double *result(const problem *p, kind what, unsigned threads) {
     scant_ctx *ctx = ctx_threads(threads);
     scant__arena arena;
@@ -134,18 +136,18 @@ static double *result(const problem *p, kind what, unsigned threads) {
     assert_int_equal(call_run(p, what, first, &work), SCANT_OK);
     assert_int_equal(call_run(p, what, out, &work), SCANT_OK);
     assert_memory_equal(first, out, size * sizeof *out);
-    assert_true(isnan(out[size])); /* nothing behind the end */
+    assert_true(isnan(out[size])); /* nothing is written past the end */
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
     free(first);
     return out;
 }
 
-/* ---- against rows that are built ---- */
+/* ---- against explicit rows ---- */
 
 static void check_near(double got, double want, double magnitude) {
     if (fabs(got - want) <= NEAR * magnitude) return;
-    fail_msg("%.17g is not %.17g (of %.3g)", got, want, magnitude);
+    fail_msg("%.17g, expected %.17g (magnitude %.3g)", got, want, magnitude);
 }
 
 static void check_dot(double got, const double *x, const double *y, size_t size) {
@@ -206,7 +208,7 @@ static void check_problem(const problem *p) {
     free(want);
 }
 
-static void results_are_those_of_rows_that_are_built(void **state) {
+static void results_match_explicit_rows(void **state) {
     (void)state;
     for (size_t s = 0; s < SHAPES; s++)
         for (unsigned how = 0; is_small(&shapes[s]) && how < 16; how += 5) {
@@ -217,7 +219,7 @@ static void results_are_those_of_rows_that_are_built(void **state) {
         }
 }
 
-static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **state) {
+static void results_do_not_depend_on_threads_or_on_fetching(void **state) {
     (void)state;
     for (size_t s = 0; s < SHAPES; s++) {
         double *want[KINDS] = {NULL};
@@ -241,8 +243,8 @@ static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **sta
     }
 }
 
-/* Large shapes, where building is too slow, by algebra: with M = sum w_i g_i,
- * sum_i w_i <g_i, R> = <M, R>, and with two rows as R, <g_i, g_j> is the pair. */
+/* For large shapes, where explicit rows are too slow, by algebra: with M = sum w_i g_i,
+ * sum_i w_i <g_i, R> = <M, R>; and with row j as R, <g_i, R> is the pair (i, j). */
 static void sums_dots_and_pairs_agree_with_each_other(void **state) {
     (void)state;
     for (size_t s = 0; s < SHAPES; s++) {
@@ -276,8 +278,7 @@ static void sums_dots_and_pairs_agree_with_each_other(void **state) {
     }
 }
 
-/* The squared length of a sum is the sum of all pairs: what dynamics strategies rest on.
- */
+/* The squared length of a sum is the sum of all pairs; dynamics strategies use this. */
 static void the_length_of_a_sum_is_the_sum_of_pairs(void **state) {
     (void)state;
     problem p;
@@ -289,14 +290,14 @@ static void the_length_of_a_sum_is_the_sum_of_pairs(void **state) {
         length += (long double)sum[k] * sum[k];
     for (size_t k = 0; k < 900; k++) all += pairs[k], magnitude += fabs(pairs[k]);
     check_near((double)length, (double)all, (double)magnitude);
-    for (size_t i = 0; i < 30; i++) /* row 3 is row 2 again */
+    for (size_t i = 0; i < 30; i++) /* row 3 is a copy of row 2 */
         check_near(pairs[2 * 30 + i], pairs[3 * 30 + i], fabs(pairs[3 * 30 + i]));
     free(sum);
     free(pairs);
     problem_end(&p);
 }
 
-static void a_small_problem_by_hand(void **state) {
+static void a_small_problem_matches_values_by_hand(void **state) {
     (void)state;
     problem p;
     problem_make(&p, &(shape){2, 1, 2, true}, 15, false);
@@ -317,18 +318,18 @@ static void a_small_problem_by_hand(void **state) {
     problem_end(&p);
 }
 
-static void without_a_results_are_those_of_h(void **state) {
+static void without_a_the_rows_are_those_of_h(void **state) {
     (void)state;
     problem p;
     double *with[KINDS];
     problem_make(&p, &(shape){300, 5, 2, true}, 0, false);
-    for (size_t i = 0; i < 300; i++) /* a = (1, 0) changes no length and no angle */
+    for (size_t i = 0; i < 300; i++) /* a = (1, 0) keeps all inner products */
         for (size_t c = 0; c < 2; c++)
             ((float *)p.a.data)[i * p.a.rows.d + c] = c ? 0 : 1;
     for (size_t k = 0; k < p.width; k++) p.r[p.width + k] = 0;
     for (kind k = 0; k < KINDS; k++) with[k] = result(&p, k, 2);
     p.v.a = NULL, p.classes = 1;
-    for (kind k = 0; k < KINDS; k++) { /* of a sum: its first row, the other is 0 */
+    for (kind k = 0; k < KINDS; k++) { /* for a sum: its first row; the other is 0 */
         double *bare = result(&p, k, 2);
         assert_memory_equal(bare, with[k], call_size(&p, k) * sizeof *bare);
         free(bare);
@@ -337,8 +338,8 @@ static void without_a_results_are_those_of_h(void **state) {
     problem_end(&p);
 }
 
-/* Rows of a matrix of some rows of another, by a list, are those rows. */
-static void lists_of_rows_give_what_their_rows_give(void **state) {
+/* A list in the matrices gives the same as a list in the view. */
+static void lists_in_views_and_in_matrices_agree(void **state) {
     (void)state;
     for (unsigned how = 0; how < 16; how += 5) {
         problem p;
@@ -350,8 +351,8 @@ static void lists_of_rows_give_what_their_rows_give(void **state) {
         p.v.rows = NULL;
         for (kind k = 0; k < KINDS; k++) {
             if (k == PAIRS || k == ALONG)
-                continue; /* others would be meant by the list, too */
-            p.w = k == SUM ? by_row : by_number; /* sums take them by the row's number */
+                continue; /* the list would apply to the other rows, too */
+            p.w = k == SUM ? by_row : by_number; /* sums index weights by row number */
             double *got = result(&p, k, 2);
             assert_memory_equal(got, want[k], call_size(&p, k) * sizeof *got);
             free(got);
@@ -378,11 +379,11 @@ static void weights_may_be_left_out(void **state) {
     problem_end(&p);
 }
 
-static void no_rows_sum_to_zero(void **state) {
+static void empty_views_give_zeros(void **state) {
     (void)state;
     problem p;
     problem_make(&p, &(shape){5, 3, 4, true}, 0, false);
-    p.v.m = 0; /* an empty list may well be NULL */
+    p.v.m = 0; /* an empty list may be NULL */
     for (kind k = 0; k < KINDS; k++) {
         double *got = result(&p, k, 2);
         for (size_t i = 0; i < call_size(&p, k); i++) assert_true(got[i] == 0);
@@ -395,7 +396,7 @@ static void no_rows_sum_to_zero(void **state) {
 
 /* ---- memory ---- */
 
-static void memory_is_what_was_planned_and_taken_once(void **state) {
+static void memory_is_as_planned_and_allocated_once(void **state) {
     (void)state;
     for (size_t s = 0; s < SHAPES; s++)
         for (unsigned run = 0; run < KINDS * 2; run++) {
@@ -426,14 +427,14 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
         }
 }
 
-static void memory_grows_with_neither_rows_nor_classes_times_columns(void **state) {
+static void memory_does_not_grow_with_rows_or_with_classes_times_columns(void **state) {
     (void)state;
     la_rows h = {.n = 1, .d = 512, .base = ""}, a = h;
     a.d = 1000;
     la_view v = {.h = &h, .a = &a, .bias = 1};
     for (size_t n = 1000000; n < 2000000000; n *= 10) {
         h.n = a.n = v.m = n;
-        /* 256 (513 + 1000 + 1000) doubles, twice; and 32 MB of partial sums */
+        /* two workers of 256 (513 + 1000 + 1000) doubles, and 32 MB of partial sums */
         assert_true(la_kron_dots_memory(&v, 2) < 11 << 20);
         assert_true(la_kron_norms_memory(&v, 2) < 11 << 20);
         assert_true(la_kron_pairs_memory(&v, 1000, 2) < 11 << 20);
@@ -442,7 +443,7 @@ static void memory_grows_with_neither_rows_nor_classes_times_columns(void **stat
     }
 }
 
-static void without_memory_nothing_leaks(void **state) {
+static void running_out_of_memory_leaks_nothing(void **state) {
     (void)state;
     problem p;
     problem_make(&p, &(shape){300, 4, 3, true}, 0, false);
@@ -452,7 +453,7 @@ static void without_memory_nothing_leaks(void **state) {
         scant__arena arena;
         la_work work;
         size_t before = count.live;
-        count.fail_at = count.calls; /* the only one there is */
+        count.fail_at = count.calls; /* the only allocation */
         scant__arena_init(&arena, ctx);
         assert_int_equal(la_work_init(&work, &arena, call_memory(&p, k, 2)),
                          SCANT_ENOMEM);
@@ -467,18 +468,18 @@ static void without_memory_nothing_leaks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_those_of_rows_that_are_built),
-        cmocka_unit_test(bits_depend_neither_on_threads_nor_on_how_rows_are_served),
+        cmocka_unit_test(results_match_explicit_rows),
+        cmocka_unit_test(results_do_not_depend_on_threads_or_on_fetching),
         cmocka_unit_test(sums_dots_and_pairs_agree_with_each_other),
         cmocka_unit_test(the_length_of_a_sum_is_the_sum_of_pairs),
-        cmocka_unit_test(a_small_problem_by_hand),
-        cmocka_unit_test(without_a_results_are_those_of_h),
-        cmocka_unit_test(lists_of_rows_give_what_their_rows_give),
+        cmocka_unit_test(a_small_problem_matches_values_by_hand),
+        cmocka_unit_test(without_a_the_rows_are_those_of_h),
+        cmocka_unit_test(lists_in_views_and_in_matrices_agree),
         cmocka_unit_test(weights_may_be_left_out),
-        cmocka_unit_test(no_rows_sum_to_zero),
-        cmocka_unit_test(memory_is_what_was_planned_and_taken_once),
-        cmocka_unit_test(memory_grows_with_neither_rows_nor_classes_times_columns),
-        cmocka_unit_test(without_memory_nothing_leaks),
+        cmocka_unit_test(empty_views_give_zeros),
+        cmocka_unit_test(memory_is_as_planned_and_allocated_once),
+        cmocka_unit_test(memory_does_not_grow_with_rows_or_with_classes_times_columns),
+        cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lambda against LAPACK's dense solver, set by set, in every regime and by every way; the
- * best of many against all of them; closed forms and anchors.
+ * lambda compared with LAPACK's dense solver, set by set, in every regime and by every
+ * method; the best of many sets compared with all of them; closed forms and anchors.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,29 +10,29 @@
 #include "linalg/lambda_int.h"
 #include "matrix.h"
 
-/* The engine stops within half of LA_LAMBDA_EQUAL of a value that factorizations of
- * some 100 rows bracket to 1e-14, and calls 0 what is below it; the oracle's own error is
- * of that size too. Of the largest eigenvalue. */
+/* Relative to the largest eigenvalue. The engine stops within half of LA_LAMBDA_EQUAL of
+ * a value that factorizations of some 100 rows bracket to 1e-14, and returns 0 for values
+ * below it; the error of the reference is of the same order. */
 static const double NEAR = 2 * LA_LAMBDA_EQUAL;
 
 /* ---- pools ---- */
 
 typedef enum kind {
     NORMAL,
-    RECTIFIED, /* not negative: a strong mean */
-    COPIES,    /* every row three times */
-    DEAD,      /* a third of the columns is 0 */
-    ZEROS,     /* a fifth of the rows */
-    FLAT,      /* a third of the dimensions, turned into all */
-    GRADED,    /* columns from 1 down to 1e-4: eigenvalues to 1e-8 */
-    AXES,      /* axes, here and there something else: eigenvalues of the base coincide */
-    TURNED,    /* the same, reflected: they coincide but for rounding */
+    RECTIFIED, /* not negative, so with a strong mean */
+    COPIES,    /* three copies of every row */
+    DEAD,      /* a third of the columns are 0 */
+    ZEROS,     /* a fifth of the rows are 0 */
+    FLAT,      /* rank of about a third of the dimensions */
+    GRADED,    /* columns scaled from 1 to 1e-4: eigenvalues down to 1e-8 */
+    AXES,      /* mostly axes: eigenvalues of the base coincide */
+    TURNED,    /* AXES reflected: they coincide up to rounding */
     KINDS
 } kind;
 
 typedef struct pool {
     size_t n, d, l;
-    double bias, *h, *k; /* (n, d); (n, n): the Gram matrix */
+    double bias, *h, *k; /* (n, d); (n, n), the Gram matrix */
     size_t *base;        /* (l) */
     size_t *open, m;     /* the others */
     la_rows rows;
@@ -40,7 +40,7 @@ typedef struct pool {
     la_kernel kernel;
 } pool;
 
-/* One number of a kind's row. */
+/* Number j of row i of a pool of kind k. */
 static double number(kind k, uint64_t seed, size_t i, size_t j, size_t d) {
     double x = normal_at(seed, i * d + j);
     if (k == RECTIFIED) return x > 0 ? x + 0.5 : 0;
@@ -79,7 +79,8 @@ static void pool_make(pool *p, kind k, uint64_t seed, size_t n, size_t d, size_t
         for (size_t j = 0; j <= i; j++)
             p->k[i * n + j] = p->k[j * n + i] = inner(p, i, j);
     size_t step = 0;
-    for (size_t i = 0, a = 0, b = 0; i < n; i++) { /* the labelled lie among the others */
+    for (size_t i = 0, a = 0, b = 0; i < n;
+         i++) { /* labelled rows lie among the others */
         step += l;
         if (step >= n && a < l)
             step -= n, p->base[a++] = i;
@@ -98,11 +99,11 @@ static void pool_end(pool *p) {
     free(p->open);
 }
 
-/* ---- the oracle ---- */
+/* ---- the reference ---- */
 
-static scant_ctx *one_thread; /* the oracle's */
+static scant_ctx *one_thread; /* of the reference */
 
-/* All eigenvalues of the rows' Gram matrix, ascending. */
+/* All eigenvalues of the Gram matrix of the rows, ascending. */
 static double *spectrum(const pool *p, const size_t *rows, size_t n) {
     double *a = malloc((n * n + 1) * sizeof *a), *values = malloc((n + 1) * sizeof *a);
     double *room = malloc(la_eigh_room(n, false) * sizeof *a);
@@ -124,7 +125,7 @@ static size_t rank_of(const pool *p) {
     return rank;
 }
 
-/* Labelled rows that are no combinations of earlier ones, by Gram and Schmidt. */
+/* Labelled rows that do not depend linearly on earlier ones, by Gram-Schmidt. */
 static size_t independent(const pool *p, size_t *out) {
     size_t width = p->d + 1, count = 0;
     double *q = malloc((p->l + 1) * width * sizeof *q), top = 0;
@@ -148,11 +149,11 @@ static size_t independent(const pool *p, size_t *out) {
     return count;
 }
 
-typedef struct truth {
+typedef struct eigenvalues {
     double lambda, largest;
-} truth;
+} eigenvalues;
 
-static truth oracle(const pool *p, size_t rank, const size_t *set, size_t b) {
+static eigenvalues reference(const pool *p, size_t rank, const size_t *set, size_t b) {
     size_t *rows = malloc((p->l + b) * sizeof *rows), n = p->l;
     bool dual = p->l + b > rank;
     if (dual)
@@ -162,7 +163,7 @@ static truth oracle(const pool *p, size_t rank, const size_t *set, size_t b) {
     for (size_t i = 0; i < b; i++) rows[n + i] = p->open[set[i]];
     n += b;
     double *values = spectrum(p, rows, n);
-    truth t = {dual ? values[n - rank] : values[0], values[n - 1]};
+    eigenvalues t = {dual ? values[n - rank] : values[0], values[n - 1]};
     free(values);
     free(rows);
     return t;
@@ -176,11 +177,11 @@ typedef struct engine {
     la_span span;
     la_lambda *e;
     size_t *base;
-    size_t planned; /* for all that it does */
+    size_t planned; /* memory for all calls */
 } engine;
 
-/* What the allocator adds to the engine's pieces; the most sets that a test asks for, and
- * the most that it wants of them. */
+/* SPARE: what the allocator adds. MANY: the most sets that a test searches; MOST: the
+ * most results that it asks for. */
 enum { SPARE = 4096, MANY = 150, MOST = 12 };
 
 static void engine_make(engine *g, const pool *p, const la_kernel *kernel, size_t b,
@@ -196,7 +197,7 @@ static void engine_make(engine *g, const pool *p, const la_kernel *kernel, size_
     memcpy(g->base, p->base, p->l * sizeof *g->base);
     scant__arena_init(&g->arena, g->ctx);
     size_t width = kernel->features ? la_view_width(kernel->features) : 0;
-    size_t span = (width * width + width) * sizeof(double); /* what settling leaves */
+    size_t span = (width * width + width) * sizeof(double); /* kept after settling */
     size_t first = la_lambda_settle_memory(&task, threads);
     size_t then = la_lambda_memory(&task, threads) + span;
     size_t best = la_lambda_best_memory(sets > MANY ? sets : MANY, MOST);
@@ -205,7 +206,7 @@ static void engine_make(engine *g, const pool *p, const la_kernel *kernel, size_
                      SCANT_OK);
     assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned + first);
     assert_int_equal(la_lambda_create(&g->arena, &task, &g->e), SCANT_OK);
-    /* one after the other: what the first needed is free again, but for the span */
+    /* consecutive calls: memory of the first is freed except for the span */
     size_t most = first > then ? first : then;
     assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned + most);
     g->planned += first > then + best ? first : then + best;
@@ -218,7 +219,7 @@ static void engine_end(engine *g) {
     free(g->base);
 }
 
-/* Random sets. Every fourth is the one before it again, its rows backwards. */
+/* Random sets. Every fourth is a copy of the one before, with its rows reversed. */
 typedef struct draw {
     size_t m, b;
     uint64_t seed;
@@ -260,13 +261,14 @@ static void check_values(const pool *p, size_t b, size_t sets, unsigned threads)
     seen_straddling += p->l < rank && rank < p->l + b;
     la_sets all = {SETS, draw_get, &d};
     assert_int_equal(la_lambda_best(g.e, &all, SETS, -1, NULL, found, &count), SCANT_OK);
-    assert_int_equal(count, SETS); /* all are wanted: all are evaluated */
+    assert_int_equal(count, SETS); /* all are asked for, so all are evaluated */
     for (size_t i = 0; i < count; i++) {
         double lambda;
         draw_get(&d, found[i].set, 0, places);
-        truth t = oracle(p, rank, places, b);
+        eigenvalues t = reference(p, rank, places, b);
         if (!(fabs(found[i].lambda - t.lambda) <= NEAR * t.largest))
-            fail_msg("n=%zu d=%zu l=%zu b=%zu rank=%zu way %d: %.17g is not %.17g (%g)",
+            fail_msg("n=%zu d=%zu l=%zu b=%zu rank=%zu way %d: %.17g, expected %.17g "
+                     "(off by %g)",
                      p->n, p->d, p->l, b, rank, (int)g.e->shape.way, found[i].lambda,
                      t.lambda, (found[i].lambda - t.lambda) / t.largest);
         assert_int_equal(la_lambda_of(g.e, places, &lambda, NULL), SCANT_OK);
@@ -276,9 +278,9 @@ static void check_values(const pool *p, size_t b, size_t sets, unsigned threads)
     engine_end(&g);
 }
 
-/* l and b around the rank of pools of every kind: N < r, N = r, N > r, l < r < l + b, l =
- * 0, b larger than r. */
-static void values_are_the_dense_solvers(void **state) {
+/* Pools of every kind, with l and b around the rank: N < r, N = r, N > r, l < r < l + b,
+ * l = 0, b > r. */
+static void values_match_the_dense_solver(void **state) {
     (void)state;
     static const size_t sizes[][3] = {
         /* d, l, b */
@@ -303,18 +305,18 @@ static void values_are_the_dense_solvers(void **state) {
 
 /* ---- the best of many ---- */
 
-/* Against all values: those found are right, what is not found is not better, copies come
- * behind what they are copies of. */
+/* Compares with the values of all sets: those found are correct, none that is left out is
+ * better, and a copy comes after its original. */
 static void check_best(const pool *p, size_t b, size_t want, double least) {
     engine g;
     draw d = {p->m, b, 21};
     size_t rank = rank_of(p), count, places[512], above = 0;
     la_found found[MOST];
-    truth t[MANY];
+    eigenvalues t[MANY];
     double slack = 0;
     for (size_t i = 0; i < MANY; i++) {
         draw_get(&d, i, 0, places);
-        t[i] = oracle(p, rank, places, b);
+        t[i] = reference(p, rank, places, b);
         slack = fmax(slack, NEAR * t[i].largest);
     }
     for (size_t i = 0; i < MANY; i++) above += t[i].lambda > least + slack;
@@ -339,7 +341,7 @@ static void check_best(const pool *p, size_t b, size_t want, double least) {
     engine_end(&g);
 }
 
-static void the_best_are_the_best_of_all(void **state) {
+static void the_best_sets_match_an_exhaustive_search(void **state) {
     (void)state;
     static const size_t sizes[][3] = {/* d, l, b */
                                       {20, 0, 4},  {20, 6, 3},  {20, 15, 5}, {20, 18, 8},
@@ -355,8 +357,8 @@ static void the_best_are_the_best_of_all(void **state) {
         }
 }
 
-/* Where values lie clearly apart there is one right answer. */
-static void the_argmax_is_that_of_the_dense_solver(void **state) {
+/* If the values are clearly separated, the answer is unique. */
+static void the_argmax_matches_the_dense_solver(void **state) {
     (void)state;
     size_t clear = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -364,13 +366,13 @@ static void the_argmax_is_that_of_the_dense_solver(void **state) {
         pool p;
         engine g;
         la_found found;
-        truth t[MANY];
+        eigenvalues t[MANY];
         pool_make(&p, seed % 2 ? NORMAL : RECTIFIED, 100 + seed, 90, 15, l, 1);
         rank = rank_of(&p);
         draw d = {p.m, b, seed};
         for (size_t i = 0; i < MANY; i++) {
             draw_get(&d, i, 0, places);
-            t[i] = oracle(&p, rank, places, b);
+            t[i] = reference(&p, rank, places, b);
             if (t[i].lambda > t[best].lambda + NEAR * t[i].largest) best = i;
         }
         bool apart = true;
@@ -387,10 +389,10 @@ static void the_argmax_is_that_of_the_dense_solver(void **state) {
         engine_end(&g);
         pool_end(&p);
     }
-    assert_true(clear > 40); /* but for those that the base caps */
+    assert_true(clear > 40); /* except where the base limits all sets equally */
 }
 
-static void thread_counts_change_no_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{5, 3}, {30, 2}, {30, 25}, {0, 4}}; /* l, b */
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -420,7 +422,7 @@ static void pool_of(pool *p, const double *h, size_t n, size_t d, size_t l, doub
     pool_make(p, NORMAL, 1, n, d, 0, bias);
     memcpy(p->h, h, n * d * sizeof *h);
     p->l = l, p->m = n - l;
-    for (size_t i = 0; i < n; i++) /* the first l are labelled */
+    for (size_t i = 0; i < n; i++) /* the first l rows are labelled */
         *(i < l ? &p->base[i] : &p->open[i - l]) = i;
 }
 
@@ -434,9 +436,9 @@ static double lambda_of(const pool *p, const la_kernel *kernel, size_t b,
     return lambda;
 }
 
-/* One labelled and one candidate of unit length: [1 a; a 1], and with a bias [2 1+a; 1+a
- * 2]. */
-static void two_unit_vectors_give_one_less_their_cosine(void **state) {
+/* A labelled row and a candidate of unit length: K = [1 a; a 1], with a bias
+ * [2 1+a; 1+a 2]. */
+static void lambda_of_two_unit_vectors_is_one_minus_their_cosine(void **state) {
     (void)state;
     for (int k = -9; k <= 9; k++) {
         double a = k / 10.0;
@@ -453,8 +455,8 @@ static void two_unit_vectors_give_one_less_their_cosine(void **state) {
     }
 }
 
-/* Six open rows beside two labelled ones, worked out by another program to 6 digits. */
-static void the_fixtures_values_come_out(void **state) {
+/* Six candidates and two labelled rows; another program gave the values, to 6 digits. */
+static void lambda_matches_the_values_of_another_program(void **state) {
     (void)state;
     static const double h[] = {1, 2, -2, 1, 1, 0, 0, 1, 1, 1, 2, -1, -1, .5, .5, .5};
     static const double one[] = {.837722, .089372, .171573, 1.55051, .133355, .386135};
@@ -468,14 +470,14 @@ static void the_fixtures_values_come_out(void **state) {
     assert_true(fabs(lambda_of(&p, &p.kernel, 2, (size_t[]){3, 4}) - 2.124311) < 1e-6);
     engine_make(&g, &p, &p.kernel, 1, 6, 1);
     assert_int_equal(g.span.rank, 3);
-    assert_true(fabs(la_lambda_cap(g.e) - 5) < 1e-12); /* K_LL has 5 and 7 */
+    assert_true(fabs(la_lambda_cap(g.e) - 5) < 1e-12); /* K_LL: 5 and 7 */
     engine_end(&g);
     pool_end(&p);
 }
 
-/* Labelled rows at an angle and open rows at right angles to everything: whatever is
- * chosen, lambda is what the labelled rows allow. */
-static void equal_sets_come_in_order(void **state) {
+/* Candidates are orthogonal to all other rows, labelled rows are not orthogonal to each
+ * other: for every set lambda is the smallest eigenvalue of the labelled rows. */
+static void equal_sets_keep_their_order(void **state) {
     (void)state;
     enum { N = 30 };
     static double h[N * N];
@@ -485,7 +487,7 @@ static void equal_sets_come_in_order(void **state) {
     la_found found[5];
     for (size_t i = 0; i < N; i++) h[i * N + i] = i < 2 ? 1 : 1 + (double)(i % 4) / 8;
     h[N] = 0.9, h[N + 1] = sqrt(0.19);
-    for (size_t i = 0; i < N; i++) { /* reflected, so that nothing is exact */
+    for (size_t i = 0; i < N; i++) { /* a reflection, so that values are rounded */
         double sum = 0;
         for (size_t k = 0; k < N; k++) sum += h[i * N + k] * (1 + (double)k);
         for (size_t k = 0; k < N; k++) h[i * N + k] -= 2 * sum * (1 + (double)k) / 9455;
@@ -501,15 +503,15 @@ static void equal_sets_come_in_order(void **state) {
         assert_true(found[i].lambda == la_lambda_cap(g.e));
         assert_true(fabs(found[i].lambda - 0.1) < 1e-14);
     }
-    assert_int_equal(la_lambda_evaluated(g.e), 5); /* then no set can be better */
+    assert_int_equal(la_lambda_evaluated(g.e), 5); /* no other set can be better */
     engine_end(&g);
     pool_end(&p);
 }
 
-/* An eigenvalue of the base just above lambda, or below, in a direction that the set has
- * much of: what is divided by their distance must not swamp the rest. The set is 5 e1 and
- * e2 turned by 45 degrees: Z^T Z is diag(p + 25, 2, 10, ...), lambda 2 whatever p is. */
-static void a_pole_beside_lambda_does_no_harm(void **state) {
+/* An eigenvalue p of the base just above or below lambda, in a direction in which the set
+ * is large: terms divided by their distance must not swamp the rest. The set is 5 e1 and
+ * e2 rotated by 45 degrees: Z^T Z = diag(p + 25, 2, 10, ...), and lambda is 2. */
+static void an_eigenvalue_of_the_base_near_lambda_does_no_harm(void **state) {
     (void)state;
     enum { D = 8, ROWS = D + 2 };
     for (int k = 1; k <= 16; k++)
@@ -533,7 +535,7 @@ static void a_pole_beside_lambda_does_no_harm(void **state) {
         }
 }
 
-static void a_copy_in_a_set_makes_it_nothing(void **state) {
+static void a_set_with_a_copy_has_lambda_zero(void **state) {
     (void)state;
     const double h[] = {1, 0, 0, 0, 0, 2, 1, 0, 0, 2, 1, 0, 0, 0, 3, 0};
     double burden[2], lambda;
@@ -550,8 +552,8 @@ static void a_copy_in_a_set_makes_it_nothing(void **state) {
     pool_end(&p);
 }
 
-/* Also where a set has many more rows than there are columns. */
-static void without_any_rank_all_is_nothing(void **state) {
+/* Even if a set has many more rows than columns. */
+static void with_rank_zero_lambda_is_zero(void **state) {
     (void)state;
     static const double h[1400];
     static const size_t sizes[][2] = {{6, 2}, {700, 300}, {350, 348}}; /* n, b */
@@ -576,7 +578,7 @@ static void without_any_rank_all_is_nothing(void **state) {
         }
 }
 
-/* ---- a kernel that has no features ---- */
+/* ---- a kernel without features ---- */
 
 static double gauss_at(const pool *p, size_t i, size_t j) {
     double sum = 0;
@@ -592,13 +594,13 @@ static void gauss_values(const void *self, const size_t *rows, size_t m,
                          void *room) {
     const pool *p = self;
     assert_true(m <= LA_KERNEL_TILE && k <= LA_KERNEL_TILE);
-    memset(room, 255, 64); /* it is ours */
+    memset(room, 255, 64); /* the room may be overwritten */
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < k; j++)
             out[i * apart + j] = gauss_at(p, rows[i], others[j]);
 }
 
-/* Its rows are independent but for copies: N may be any number. */
+/* The rows of this kernel are independent except for copies, so any N is allowed. */
 static void a_kernel_needs_no_features(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{0, 3}, {7, 5}, {20, 70}, {70, 1}}; /* l, b */
@@ -610,7 +612,7 @@ static void a_kernel_needs_no_features(void **state) {
         pool_make(&p, NORMAL, 6, 150, 3, sizes[s][0], 0);
         la_kernel kernel = {
             .n = p.n, .values = gauss_values, .room_bytes = 64, .self = &p};
-        for (size_t i = 0; i < p.n; i++) /* the oracle's Gram matrix */
+        for (size_t i = 0; i < p.n; i++) /* the Gram matrix of the reference */
             for (size_t j = 0; j < p.n; j++) p.k[i * p.n + j] = gauss_at(&p, i, j);
         draw d = {p.m, b, 9};
         engine_make(&g, &p, &kernel, b, 50, 2);
@@ -649,16 +651,16 @@ static int end_ctx(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_the_dense_solvers),
-        cmocka_unit_test(the_best_are_the_best_of_all),
-        cmocka_unit_test(the_argmax_is_that_of_the_dense_solver),
-        cmocka_unit_test(thread_counts_change_no_bit),
-        cmocka_unit_test(two_unit_vectors_give_one_less_their_cosine),
-        cmocka_unit_test(the_fixtures_values_come_out),
-        cmocka_unit_test(equal_sets_come_in_order),
-        cmocka_unit_test(a_pole_beside_lambda_does_no_harm),
-        cmocka_unit_test(a_copy_in_a_set_makes_it_nothing),
-        cmocka_unit_test(without_any_rank_all_is_nothing),
+        cmocka_unit_test(values_match_the_dense_solver),
+        cmocka_unit_test(the_best_sets_match_an_exhaustive_search),
+        cmocka_unit_test(the_argmax_matches_the_dense_solver),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(lambda_of_two_unit_vectors_is_one_minus_their_cosine),
+        cmocka_unit_test(lambda_matches_the_values_of_another_program),
+        cmocka_unit_test(equal_sets_keep_their_order),
+        cmocka_unit_test(an_eigenvalue_of_the_base_near_lambda_does_no_harm),
+        cmocka_unit_test(a_set_with_a_copy_has_lambda_zero),
+        cmocka_unit_test(with_rank_zero_lambda_is_zero),
         cmocka_unit_test(a_kernel_needs_no_features),
     };
     return cmocka_run_group_tests(tests, make_ctx, end_ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The leader against evaluating all rows, while R moves by a little or a lot beyond what
- * the lead is told. Rows come as they lie in memory, by a list, or through a function.
+ * The leader compared with evaluating all rows, while R changes by a little or a lot more
+ * than is passed to la_lazy_argmax_take(). Rows are direct, listed or fetched.
  */
 #include "linalg/lazy_argmax.h"
 
@@ -21,35 +21,35 @@ enum { HOW_STEP = 7, MANY = 1100, MORE = 1300 };
 enum { HOW_STEP = 1, MANY = 2500, MORE = 3000 };
 #endif
 
-/* All rows in the front, and fewer: from 1025 rows on. */
+/* The front holds all rows if there are at most 1024. */
 static const shape shapes[] = {{1, 1, 2, 1},    {5, 2, 3, 0},     {300, 1, 0, 0},
                                {256, 6, 0, 1},  {700, 5, 4, 1},   {600, 2, 7, 0.5},
                                {520, 3, 40, 1}, {300, 40, 35, 1}, {50, 150, 3, 1},
                                {1300, 4, 0, 1}, {MANY, 9, 4, 0},  {MORE, 24, 10, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-typedef enum serving { DIRECT, LISTED, FETCHED, LISTED_AND_FETCHED, SERVINGS } serving;
+typedef enum storage { DIRECT, LISTED, FETCHED, LISTED_AND_FETCHED, STORAGES } storage;
 
-/* Rows as they are to be, and a larger matrix that has them here and there. */
-typedef struct served {
+/* The rows; a larger matrix that contains them; and the view of it that lead reads. */
+typedef struct stored {
     matrix plain, all;
     la_rows rows;
-} served;
+} stored;
 
 typedef struct race {
-    served h, a;
+    stored h, a;
     size_t *list;
-    la_view v, plain; /* the lead's; the same rows, direct */
+    la_view v, plain; /* of lead; the same rows, direct */
     size_t size;
     double *r, *merit, *length, *dots, *g, step;
     bool *out;
     scant_ctx *ctx;
     scant__arena arena;
-    la_work work, own; /* the lead's, of exactly its memory; the test's */
+    la_work work, own; /* of lead, of exactly its size; of the test */
     la_lazy_argmax lead;
 } race;
 
-/* The matrix's numbers are kept as doubles, and converted. */
+/* Fetches rows: converts the matrix's doubles to its type. */
 static void convert(const void *self, size_t first, size_t count, void *out) {
     const matrix *m = self;
     size_t d = m->direct.d;
@@ -62,7 +62,7 @@ static void convert(const void *self, size_t first, size_t count, void *out) {
     }
 }
 
-/* Rising but for one place, with gaps between runs. */
+/* Ascending except at one place, with gaps between runs. */
 static size_t listed_at(size_t i, size_t n) {
     size_t turned = (i + n / 3) % n;
     return turned + turned / 3;
@@ -74,9 +74,9 @@ static void set_row(matrix *m, size_t row, const matrix *from, size_t other) {
     memcpy((char *)m->data + row * bytes, (char *)from->data + other * bytes, bytes);
 }
 
-/* copies: every row is one of three. */
-static void serve(served *m, uint64_t seed, size_t n, size_t d, la_type type, bool copies,
-                  serving how, const size_t *list) {
+/* copies: every row is a copy of one of the first three. */
+static void stored_make(stored *m, uint64_t seed, size_t n, size_t d, la_type type,
+                        bool copies, storage how, const size_t *list) {
     matrix_make(&m->plain, seed, n, d, type, true);
     for (size_t i = 3; copies && i < n; i++) set_row(&m->plain, i, &m->plain, i % 3);
     matrix_make(&m->all, seed + 100, 2 * n, d, type, true);
@@ -89,18 +89,18 @@ static void serve(served *m, uint64_t seed, size_t n, size_t d, la_type type, bo
         m->rows.base = NULL, m->rows.fetch = convert, m->rows.self = &m->all;
 }
 
-static void served_end(served *m) {
+static void stored_end(stored *m) {
     matrix_end(&m->plain);
     matrix_end(&m->all);
 }
 
-static void race_begin(race *t, const shape *s, la_type type, bool copies, serving how,
+static void race_begin(race *t, const shape *s, la_type type, bool copies, storage how,
                        double share, double slope, unsigned threads) {
     *t = (race){.ctx = ctx_threads(threads)};
     t->list = malloc(s->n * sizeof *t->list);
     for (size_t i = 0; i < s->n; i++) t->list[i] = listed_at(i, s->n);
-    serve(&t->h, 3, s->n, s->d, type, copies, how, t->list);
-    serve(&t->a, 4, s->n, s->c ? s->c : 1, LA_F64, copies, how, t->list);
+    stored_make(&t->h, 3, s->n, s->d, type, copies, how, t->list);
+    stored_make(&t->a, 4, s->n, s->c ? s->c : 1, LA_F64, copies, how, t->list);
     t->v = (la_view){.h = &t->h.rows, .a = s->c ? &t->a.rows : NULL};
     t->v.bias = s->bias, t->v.m = s->n;
     t->plain = t->v;
@@ -135,8 +135,8 @@ static void race_begin(race *t, const shape *s, la_type type, bool copies, servi
 static void race_end(race *t) {
     scant__arena_end(&t->arena);
     scant_ctx_free(t->ctx);
-    served_end(&t->h);
-    served_end(&t->a);
+    stored_end(&t->h);
+    stored_end(&t->a);
     free(t->list);
     free(t->r);
     free(t->g);
@@ -146,7 +146,7 @@ static void race_end(race *t) {
     free(t->out);
 }
 
-/* Evaluates all rows. */
+/* The leader, by evaluating all rows. */
 static size_t leader(race *t) {
     size_t best = t->v.m;
     double top = 0;
@@ -162,9 +162,9 @@ static double step_at(const race *t, size_t turn) {
     return t->step * normal_at(8, turn) / t->length[0];
 }
 
-enum { TURNS = 100, LARGE = 22 }; /* and the first turn that moves R by much more */
+enum { TURNS = 100, LARGE = 22 }; /* LARGE: the first turn that changes R a lot */
 
-/* R += step g_row + beyond * noise; much more now and then. */
+/* R += step g_row + beyond * noise; every 23rd turn, beyond is 1. */
 static void move(race *t, size_t row, double beyond, size_t turn) {
     la_view one = t->plain;
     one.rows = &row, one.m = 1;
@@ -175,16 +175,16 @@ static void move(race *t, size_t row, double beyond, size_t turn) {
     t->out[row] = true;
 }
 
-/* Values are of R itself, but for rounding, where it moved by nothing beyond what was
- * told: also after going back. */
+/* `near` equals R up to rounding if R changed only by multiples of leaders, even after
+ * leaders were withdrawn. */
 static void check_near(const race *t) {
     double off = 0, length = la_frobenius(t->r, t->size);
     for (size_t k = 0; k < t->size; k++) off = fmax(off, fabs(t->lead.near[k] - t->r[k]));
     assert_true(off <= 1e-12 * length);
 }
 
-/* Follows the lead, and goes back where it says so; compares with all rows evaluated at
- * every turn. Returns how often it went back. */
+/* Follows the leaders and goes back when some are withdrawn; compares with evaluating all
+ * rows at every turn. Returns how often it went back. */
 static size_t run(race *t, double beyond) {
     size_t turns = t->v.m < TURNS ? t->v.m : TURNS, want[TURNS], got[TURNS], backs = 0;
     size_t bytes = t->size * sizeof *t->r, back;
@@ -226,7 +226,7 @@ static size_t run(race *t, double beyond) {
     return backs;
 }
 
-static void the_leaders_are_those_of_all_rows(void **state) {
+static void leaders_match_evaluating_all_rows(void **state) {
     (void)state;
     static const double beyond[] = {0, 1e-12, 1e-4, 1e-2, 1}, steps[] = {.01, .3, 3};
     size_t backs = 0;
@@ -240,20 +240,20 @@ static void the_leaders_are_those_of_all_rows(void **state) {
             backs += run(&t, beyond[how % 5]);
             race_end(&t);
         }
-    assert_true(backs > 10 / HOW_STEP); /* it did go back, now and then */
+    assert_true(backs > 10 / HOW_STEP); /* it went back at times */
 }
 
-/* However rows are served, where the front holds but some of them. */
-static void rows_may_come_by_a_list_or_through_a_function(void **state) {
+/* Listed and fetched rows, of shapes where the front holds only some of them. */
+static void rows_may_be_listed_or_fetched(void **state) {
     (void)state;
     static const double beyond[] = {1e-12, 1e-2}, steps[] = {.01, .3};
-    for (int how = LISTED; how < SERVINGS; how++) {
+    for (int how = LISTED; how < STORAGES; how++) {
         size_t backs = 0;
         for (size_t s = 0; s < SHAPES; s++)
             for (size_t k = 0; k < 4; k++) {
                 race t;
                 if (shapes[s].n <= 1024) continue;
-                race_begin(&t, &shapes[s], k & 1 ? LA_F64 : LA_F32, false, (serving)how,
+                race_begin(&t, &shapes[s], k & 1 ? LA_F64 : LA_F32, false, (storage)how,
                            k % 3 ? 2 : 0, 0.5, 2);
                 t.step = steps[k / 2];
                 backs += run(&t, beyond[k % 2]);
@@ -263,8 +263,8 @@ static void rows_may_come_by_a_list_or_through_a_function(void **state) {
     }
 }
 
-/* What is told is followed: the passes from R itself are few. */
-static void small_moves_are_followed(void **state) {
+/* Multiples of leaders and very small changes need no new pass over all rows. */
+static void small_changes_need_no_full_pass(void **state) {
     (void)state;
     race t;
     race_begin(&t, &shapes[SHAPES - 1], LA_F32, false, DIRECT, 1, 0.5, 1);
@@ -274,14 +274,14 @@ static void small_moves_are_followed(void **state) {
         double dot;
         assert_int_equal(la_lazy_argmax_find(&t.lead, t.r, &row, &dot, &back), SCANT_OK);
         assert_int_equal(back, 0);
-        if (turn) assert_true(t.lead.radius > 0); /* it is 0 when all are known */
+        if (turn) assert_true(t.lead.radius > 0); /* 0: recomputed from R */
         move(&t, row, 1e-9, turn);
         assert_int_equal(la_lazy_argmax_take(&t.lead, row, step_at(&t, turn)), SCANT_OK);
     }
     race_end(&t);
 }
 
-static void spectral_norms_are_bounded_from_above_and_closely(void **state) {
+static void bounds_of_spectral_norms_are_tight(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{1, 1},  {1, 9},  {9, 1},   {2, 3},    {3, 2},
                                       {10, 7}, {7, 90}, {32, 40}, {100, 32}, {40, 50}};
@@ -305,7 +305,7 @@ static void spectral_norms_are_bounded_from_above_and_closely(void **state) {
             for (size_t i = 0; i < rows * columns; i++) x[i] = ldexp(x[i], power);
             double bound = la_spectral(x, rows, columns);
             assert_true(bound >= largest * (1 - 1e-12));
-            /* the 16th root of 32 at most */
+            /* too large by at most the 16th root of 32 */
             if (rows <= 32 || columns <= 32) assert_true(bound <= largest * 1.25);
             assert_true(bound <= ldexp(sqrt(length), power) * (1 + 1e-12));
             free(x);
@@ -317,7 +317,7 @@ static void spectral_norms_are_bounded_from_above_and_closely(void **state) {
     assert_true(la_spectral(zeros, 3, 4) == 0);
 }
 
-static void memory_is_what_was_planned(void **state) {
+static void memory_is_as_planned(void **state) {
     (void)state;
     for (size_t s = 0; s < 2 * SHAPES; s++) {
         race t;
@@ -329,18 +329,18 @@ static void memory_is_what_was_planned(void **state) {
         assert_int_equal(la_lazy_argmax_init(&lead, &t.arena), SCANT_OK);
         assert_true(scant_ctx_memory_peak(t.ctx) - held <= la_lazy_argmax_memory(&t.v));
         t.step = 0.3;
-        run(&t, 0.01); /* within the work's memory: products fail otherwise */
+        run(&t, 0.01); /* products fail if they need more than the work space */
         race_end(&t);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_leaders_are_those_of_all_rows),
-        cmocka_unit_test(rows_may_come_by_a_list_or_through_a_function),
-        cmocka_unit_test(small_moves_are_followed),
-        cmocka_unit_test(spectral_norms_are_bounded_from_above_and_closely),
-        cmocka_unit_test(memory_is_what_was_planned),
+        cmocka_unit_test(leaders_match_evaluating_all_rows),
+        cmocka_unit_test(rows_may_be_listed_or_fetched),
+        cmocka_unit_test(small_changes_need_no_full_pass),
+        cmocka_unit_test(bounds_of_spectral_norms_are_tight),
+        cmocka_unit_test(memory_is_as_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The closed-form tangent kernel: by hand, by the integrals that it is made of, by its
- * expansion at small angles, and by networks of growing width.
+ * The closed-form tangent kernel compared with values by hand, the integrals that define
+ * it, its expansion at small angles, and networks of growing width.
  */
 #include <math.h>
 
@@ -9,10 +9,10 @@
 #include "linalg/ntk.h"
 #include "matrix.h"
 
-/* A few roundings a layer, each no larger than 1e-16 of what is added up. */
+/* A few roundings per layer, each at most 1e-16 of the terms that are added. */
 static const double NEAR = 2e-14;
 
-/* out (n, n) of rows h (n, d), tile by tile as the engine of lambda asks for it. */
+/* out (n, n) for rows h (n, d), computed in tiles as lambda.h does. */
 static void kernel_of(const la_rows *h, double bias, size_t depth, double *out) {
     la_view view = {.h = h, .bias = bias, .m = h->n};
     la_ntk ntk = {&view, depth};
@@ -46,7 +46,8 @@ static double of_pair(double angle, double a, double b, size_t depth) {
 
 /* ---- by hand ---- */
 
-static void a_row_with_itself_is_its_square_for_every_layer(void **state) {
+static void
+the_kernel_of_a_row_with_itself_is_its_square_times_depth_plus_one(void **state) {
     (void)state;
     static const double h[] = {3, 4, 0, 0, 0, 0, 1, 2, 2};
     double k[9];
@@ -59,7 +60,7 @@ static void a_row_with_itself_is_its_square_for_every_layer(void **state) {
 }
 
 /* r = 0: Sigma_1 = 1/pi, Theta_1 = 1/pi + 0/2; then kappa0(1/pi) and kappa1(1/pi). */
-static void right_angles_by_hand(void **state) {
+static void orthogonal_rows_match_values_by_hand(void **state) {
     (void)state;
     static const double h[] = {2, 0, 0, 3};
     double k[4], r = 1 / M_PI;
@@ -70,8 +71,8 @@ static void right_angles_by_hand(void **state) {
     assert_true(fabs(k[1] - 6 * (two + r * (1 - acos(r) / M_PI))) < 1e-14);
 }
 
-/* r = -1: both kappas are 0, so depth 1 gives 0; depth 2, what right angles give. */
-static void opposite_rows_by_hand(void **state) {
+/* r = -1: both kappas are 0, so depth 1 gives 0; depth 2 gives 1/pi, as r = 0 does. */
+static void opposite_rows_match_values_by_hand(void **state) {
     (void)state;
     static const double h[] = {0.3, -0.7, 1.1, -0.6, 1.4, -2.2}; /* the second is -2 x */
     double k[4], square = 0.3 * 0.3 + 0.7 * 0.7 + 1.1 * 1.1;
@@ -81,8 +82,8 @@ static void opposite_rows_by_hand(void **state) {
     assert_true(fabs(k[1] - 2 * square / M_PI) < 1e-14);
 }
 
-/* Lines through the origin: the kernel of x and t x is t times that of x, t > 0. */
-static void collinear_rows_are_multiples(void **state) {
+/* K(t x, y) = t K(x, y) for t > 0. */
+static void collinear_rows_give_multiples(void **state) {
     (void)state;
     static const double h[] = {0.3, -0.7, 0.9, -2.1, 1.7, 0.4};
     double k[9];
@@ -110,7 +111,7 @@ static double kappa(int q, double t) {
     return 2 * radius * arc / (2 * M_PI);
 }
 
-static void values_are_the_integrals(void **state) {
+static void values_match_the_integrals(void **state) {
     (void)state;
     for (int step = 1; step < 32; step++) {
         double t = M_PI * step / 32, sigma = cos(t), theta = sigma;
@@ -120,14 +121,14 @@ static void values_are_the_integrals(void **state) {
             sigma = next;
             double got = of_pair(M_PI * step / 32, 1.5, 0.5, depth);
             assert_true(fabs(got - 0.75 * theta) <
-                        1e-9); /* Simpson's, by the sine of the angle */
+                        1e-9); /* Simpson's rule, over the sine of the angle */
         }
     }
 }
 
-/* At a small angle each layer keeps it and takes t/pi of what came before: T_K = K + 1 -
- * K (K + 1) t / (2 pi), and terms in t^2 (of which there are fewer than K^3). An arcus
- * cosine of a product would be wrong by 1e-8 here. */
+/* At a small angle t each layer keeps the angle and subtracts t/pi of the previous sum:
+ * T_K = K + 1 - K (K + 1) t / (2 pi), plus fewer than K^3 terms in t^2. The arc cosine of
+ * an inner product would be off by 1e-8 here. */
 static void small_angles_follow_their_expansion(void **state) {
     (void)state;
     for (int e = 5; e <= 15; e++)
@@ -139,8 +140,8 @@ static void small_angles_follow_their_expansion(void **state) {
         }
 }
 
-/* Near pi: kappa0 is s/pi, kappa1 of third order, and so T_1 = -s/pi + O(s^3). */
-static void angles_near_half_a_turn_too(void **state) {
+/* At pi - s, kappa0 is s/pi and kappa1 is of third order, so T_1 = -s/pi + O(s^3). */
+static void angles_near_pi_follow_their_expansion(void **state) {
     (void)state;
     for (int e = 2; e <= 12; e++) {
         double s = pow(10, -e);
@@ -151,8 +152,8 @@ static void angles_near_half_a_turn_too(void **state) {
     }
 }
 
-/* What is computed by products and what by differences agree where one takes over. */
-static void nothing_jumps_where_differences_take_over(void **state) {
+/* Inner products and differences agree where the code switches between them. */
+static void the_kernel_is_smooth_where_the_code_switches_formulas(void **state) {
     (void)state;
     double border = acos(1 - 1e-3);
     for (int side = 0; side < 2; side++)
@@ -168,9 +169,9 @@ static void nothing_jumps_where_differences_take_over(void **state) {
         }
 }
 
-/* Either set of vector code, and the places of a vector's rest, against the recursion as
- * it is written, with libm's functions. */
-static void vectors_do_what_libm_does(void **state) {
+/* Both implementations in vector code, incomplete vectors included, compared with the
+ * recursion in functions of libm. */
+static void vector_code_matches_libm(void **state) {
     (void)state;
     enum { N = 1003 };
     void (*const sets[])(const double *, double *, size_t,
@@ -190,7 +191,7 @@ static void vectors_do_what_libm_does(void **state) {
                     double next = (sin(angle) + (M_PI - angle) * cosine) / M_PI;
                     want = next + want * (1 - angle / M_PI), cosine = next;
                 }
-                /* an arcus cosine is wrong by what its argument is over the sine */
+                /* an arc cosine has the error of its argument, divided by the sine */
                 double slack =
                     1e-14 + 4e-16 * (double)(N - 1) / M_PI * (i > 0 && i < N - 1);
                 assert_true(fabs(sum[i] - want) < slack * (double)(depth * (depth + 1)));
@@ -219,7 +220,7 @@ static network network_make(uint64_t seed, size_t d, size_t width, size_t depth)
     return net;
 }
 
-/* h[l], l = 0..depth, and delta[l]: what the output moves by with g_l, l = 1..depth. */
+/* h[l], l = 0..depth, and delta[l] = df / dg_l, l = 1..depth. */
 static void network_pass(const network *net, const double *x, double *h[4],
                          double *delta[4]) {
     size_t width = net->width;
@@ -252,7 +253,7 @@ static double dot(const double *x, const double *y, size_t n) {
 
 enum { NET_D = 5, NET_ROWS = 4 };
 
-/* Adds to *error the squared differences between its kernel and k. */
+/* Adds the squared differences between the network's kernel and k to *error. */
 static void compare_network(const network *net, const double *x, const double *k,
                             double *error) {
     double *h[NET_ROWS][4], *delta[NET_ROWS][4];
@@ -276,7 +277,7 @@ static void compare_network(const network *net, const double *x, const double *k
 }
 
 /* The error falls as 1/sqrt(width): the slope of its logarithm is -1/2. */
-static void wide_networks_come_near_it(void **state) {
+static void wide_networks_approach_the_kernel(void **state) {
     (void)state;
     enum { WIDTHS = 5, NETS = 24 };
     double x[NET_ROWS * NET_D], k[NET_ROWS * NET_ROWS];
@@ -298,7 +299,7 @@ static void wide_networks_come_near_it(void **state) {
         }
         double slope = (WIDTHS * sxy - sx * sy) / (WIDTHS * sxx - sx * sx);
         assert_true(slope > -0.7 && slope < -0.3);
-        assert_true(last < 0.2 * k[0]); /* and to this kernel, not to another */
+        assert_true(last < 0.2 * k[0]); /* the limit is this kernel */
     }
 }
 
@@ -343,14 +344,14 @@ static void no_eigenvalue_is_negative(void **state) {
             of_doubles(h, N, D, depths[s], k);
             least = smallest(k, N, &largest);
             assert_true(least >= -NEAR * largest);
-            /* distinct rows on distinct lines are independent, more than D of them too */
+            /* rows on distinct lines are independent, even more than D of them */
             if (what == NORMAL) assert_true(least > 1e-6 * largest);
             if (what == COPIES || what == LINES) assert_true(least < 1e-12 * largest);
         }
 }
 
-/* Copies tie to the bit wherever they lie, and either row may come first. */
-static void copies_tie_to_the_bit(void **state) {
+/* Copies give the same bits wherever they are, and the order of a pair is irrelevant. */
+static void copies_give_the_same_bits(void **state) {
     (void)state;
     enum { N = 150, D = 37 };
     static double h[N * D], k[N * N];
@@ -364,8 +365,8 @@ static void copies_tie_to_the_bit(void **state) {
         }
 }
 
-/* Whatever the rows' type, way and constant: the kernel of those numbers. */
-static void any_rows_will_do(void **state) {
+/* Float and double rows, direct and fetched, with a bias: the same bits. */
+static void the_kernel_does_not_depend_on_how_rows_are_stored(void **state) {
     (void)state;
     enum { N = 70, D = 9 };
     static double plus[N * (D + 1)], want[N * N], k[N * N];
@@ -384,7 +385,7 @@ static void any_rows_will_do(void **state) {
         }
 }
 
-static void between_two_matrices_it_is_the_same(void **state) {
+static void the_kernel_between_two_matrices_is_the_same(void **state) {
     (void)state;
     enum { A = 5, B = 64, D = 3 };
     static double h[(A + B) * D], k[(A + B) * (A + B)], out[A * (B + 1)];
@@ -402,8 +403,8 @@ static void between_two_matrices_it_is_the_same(void **state) {
     free(room);
 }
 
-/* Rows of any size: squares that overflow or vanish do no harm. */
-static void any_scale_will_do(void **state) {
+/* Rows of any scale: very large and very small squares do no harm. */
+static void rows_of_any_scale_are_accurate(void **state) {
     (void)state;
     for (int e = -500; e <= 500; e += 100) {
         double at = ldexp(1, e), one = of_pair(0.7, 1, 1, 3);
@@ -413,21 +414,22 @@ static void any_scale_will_do(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_with_itself_is_its_square_for_every_layer),
-        cmocka_unit_test(right_angles_by_hand),
-        cmocka_unit_test(opposite_rows_by_hand),
-        cmocka_unit_test(collinear_rows_are_multiples),
-        cmocka_unit_test(values_are_the_integrals),
+        cmocka_unit_test(
+            the_kernel_of_a_row_with_itself_is_its_square_times_depth_plus_one),
+        cmocka_unit_test(orthogonal_rows_match_values_by_hand),
+        cmocka_unit_test(opposite_rows_match_values_by_hand),
+        cmocka_unit_test(collinear_rows_give_multiples),
+        cmocka_unit_test(values_match_the_integrals),
         cmocka_unit_test(small_angles_follow_their_expansion),
-        cmocka_unit_test(angles_near_half_a_turn_too),
-        cmocka_unit_test(nothing_jumps_where_differences_take_over),
-        cmocka_unit_test(vectors_do_what_libm_does),
-        cmocka_unit_test(wide_networks_come_near_it),
+        cmocka_unit_test(angles_near_pi_follow_their_expansion),
+        cmocka_unit_test(the_kernel_is_smooth_where_the_code_switches_formulas),
+        cmocka_unit_test(vector_code_matches_libm),
+        cmocka_unit_test(wide_networks_approach_the_kernel),
         cmocka_unit_test(no_eigenvalue_is_negative),
-        cmocka_unit_test(copies_tie_to_the_bit),
-        cmocka_unit_test(any_rows_will_do),
-        cmocka_unit_test(between_two_matrices_it_is_the_same),
-        cmocka_unit_test(any_scale_will_do),
+        cmocka_unit_test(copies_give_the_same_bits),
+        cmocka_unit_test(the_kernel_does_not_depend_on_how_rows_are_stored),
+        cmocka_unit_test(the_kernel_between_two_matrices_is_the_same),
+        cmocka_unit_test(rows_of_any_scale_are_accurate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products over rows against plain sums in long double; the same bits however rows are
- * served and whatever the thread count; memory as planned.
+ * Products over rows compared with plain sums in long double; the same bits for direct
+ * and fetched rows, and at any thread count; memory as planned.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include "linalg/products.h"
 #include "matrix.h"
 
-/* A blocked double sum is a chain of a block's 256 terms, its part's blocks and the
- * parts: below 1000 roundings of 2^-53, so 1.1e-13 of the sum of magnitudes. */
+/* A sum in double adds the 256 terms of a block, the blocks of a part, and the parts:
+ * fewer than 1000 roundings of 2^-53, so an error of 1.1e-13 of the sum of magnitudes. */
 static const long double NEAR = 1e-12L;
 
-/* Number k of H+'s row at place i of the view. */
+/* Number k of row i of the view's H+. */
 static double at(const matrix *m, const la_view *v, size_t i, size_t k) {
     size_t row = v->rows ? v->rows[i] : i;
     return k < m->rows.d ? m->value[row * m->rows.d + k] : v->bias;
@@ -23,10 +23,10 @@ static double weight_at(const la_view *v, const double *w, size_t i) {
     return w ? w[v->rows ? v->rows[i] : i] : 1;
 }
 
-/* ---- calls, each with a work of exactly its memory ---- */
+/* ---- calls, each with work space of exactly its size ---- */
 
 typedef enum kind { GRAM, SUMS, TIMES, KINDS } kind;
-enum { K = 3 }; /* columns of the b that la_times() is given */
+enum { K = 3 }; /* columns of b in la_times() */
 
 typedef struct call {
     kind kind;
@@ -51,7 +51,7 @@ static scant_status call_run(const call *c, double *out, la_work *work) {
     return la_times(c->v, c->b, K, out, work);
 }
 
-/* Twice with one work, the second over what the first left: both must agree. */
+/* Calls twice with the same work space, which the first call leaves dirty: both agree. */
 static double *result(const call *c, unsigned threads) {
     scant_ctx *ctx = ctx_threads(threads);
     scant__arena arena;
@@ -65,7 +65,7 @@ static double *result(const call *c, unsigned threads) {
     assert_int_equal(call_run(c, first, &work), SCANT_OK);
     assert_int_equal(call_run(c, out, &work), SCANT_OK);
     assert_memory_equal(first, out, size * sizeof *out);
-    assert_true(isnan(out[size])); /* nothing behind the end */
+    assert_true(isnan(out[size])); /* nothing is written past the end */
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
     free(first);
@@ -76,7 +76,7 @@ static double *result(const call *c, unsigned threads) {
 
 static void check_near(double got, long double want, long double magnitude) {
     if (fabsl((long double)got - want) <= NEAR * magnitude) return;
-    fail_msg("%.17g is not %.17Lg (of %.3Lg)", got, want, magnitude);
+    fail_msg("%.17g, expected %.17Lg (magnitude %.3Lg)", got, want, magnitude);
 }
 
 static void check_gram(const matrix *m, const call *c, const double *got) {
@@ -122,7 +122,7 @@ static void check_times(const matrix *m, const call *c, const double *got) {
 static void (*const checks[KINDS])(const matrix *, const call *, const double *) = {
     check_gram, check_sums, check_times};
 
-/* One row, one column, blocks that end early, several parts (5000), stripes of columns
+/* One row, one column, incomplete blocks, several parts (5000), stripes of columns
  * (300 wide), several rounds (140000). */
 static const struct {
     size_t n, d;
@@ -130,19 +130,18 @@ static const struct {
               {600, 9}, {70, 40}, {5000, 5}, {600, 299}, {140000, 1}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Weights 0, 1 and what lies between, and the rows of a list: runs, repeats, backwards.
- */
+/* Weights 0 and 1 (mask), or from 0 to 3. */
 static void weights_make(double *w, size_t n, bool mask) {
     for (size_t i = 0; i < n; i++) w[i] = mask ? (double)(i % 3 == 0) : 3 * unit_at(9, i);
 }
 
 static size_t list_make(size_t *rows, size_t n) {
     for (size_t i = 0; i < n; i++)
-        rows[i] = i % 100 < 60 ? i : (n - i) * 7 % n; /* sixty in a row, then others */
+        rows[i] = i % 100 < 60 ? i : (n - i) * 7 % n; /* runs of sixty, then others */
     return n > 1 ? n - n / 4 : 1;
 }
 
-static void each_result_is_the_plain_sum(void **state) {
+static void results_match_plain_sums(void **state) {
     (void)state;
     double b[301 * K];
     for (size_t i = 0; i < 301 * K; i++) b[i] = normal_at(3, i);
@@ -150,7 +149,7 @@ static void each_result_is_the_plain_sum(void **state) {
         size_t n = shapes[s].n;
         double *w = malloc(n * sizeof *w);
         size_t *list = malloc(n * sizeof *list), listed = list_make(list, n);
-        for (unsigned how = 0; how < 8; how++) { /* type, direct, and with it the rest */
+        for (unsigned how = 0; how < 8; how++) { /* bits: type, direct, bias */
             matrix m;
             matrix_make(&m, 7, n, shapes[s].d, how & 1 ? LA_F64 : LA_F32, how & 2);
             la_view v = {.h = &m.rows, .m = n, .bias = how & 4 ? 0.5 : 0};
@@ -170,7 +169,7 @@ static void each_result_is_the_plain_sum(void **state) {
     }
 }
 
-static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **state) {
+static void results_do_not_depend_on_threads_or_on_fetching(void **state) {
     (void)state;
     double b[301 * K];
     for (size_t i = 0; i < 301 * K; i++) b[i] = normal_at(3, i);
@@ -199,8 +198,8 @@ static void bits_depend_neither_on_threads_nor_on_how_rows_are_served(void **sta
     }
 }
 
-/* Two parts, a dozen stripes, two rounds; checked on some of the two million numbers. */
-static void a_gram_of_few_partial_sums_is_cut_into_stripes(void **state) {
+/* Two parts, a dozen stripes, two rounds; checks some of the two million numbers. */
+static void a_wide_gram_is_computed_in_stripes(void **state) {
     (void)state;
     enum { N = 600, D = 1499 };
     matrix m;
@@ -231,7 +230,7 @@ static void a_gram_of_few_partial_sums_is_cut_into_stripes(void **state) {
 
 /* ---- properties and anchors ---- */
 
-static void a_small_gram_by_hand(void **state) {
+static void a_small_gram_matches_values_by_hand(void **state) {
     (void)state;
     const double rows[3][2] = {{1, 2}, {3, -1}, {0, 4}}, w[] = {1, 4, 0};
     la_rows h = {.n = 3, .d = 2, .type = LA_F64};
@@ -239,14 +238,14 @@ static void a_small_gram_by_hand(void **state) {
     la_view v = {.h = &h, .bias = 1, .m = 3};
     double *g = result(&(call){.kind = GRAM, .v = &v, .w = w}, 1);
     const double want[] = {37, -10, 13, -10, 8, -2, 13, -2, 5};
-    for (size_t i = 0; i < 9; i++) assert_true(g[i] == want[i]); /* small whole numbers */
+    for (size_t i = 0; i < 9; i++) assert_true(g[i] == want[i]); /* small integers */
     double *sums = result(&(call){.kind = SUMS, .v = &v, .w = w}, 1);
     assert_true(sums[0] == 13 && sums[1] == -2 && sums[2] == 5);
     free(g);
     free(sums);
 }
 
-static void a_mask_is_a_list_of_rows(void **state) {
+static void weights_of_0_and_1_equal_a_list_of_rows(void **state) {
     (void)state;
     enum { N = 700, D = 6 };
     matrix m;
@@ -266,7 +265,7 @@ static void a_mask_is_a_list_of_rows(void **state) {
     matrix_end(&m);
 }
 
-static void rows_that_are_not_named_are_not_seen(void **state) {
+static void rows_outside_the_list_have_no_effect(void **state) {
     (void)state;
     matrix m;
     matrix_make(&m, 7, 50, 4, LA_F64, true);
@@ -286,11 +285,11 @@ static void rows_that_are_not_named_are_not_seen(void **state) {
     matrix_end(&m);
 }
 
-static void no_rows_sum_to_zero(void **state) {
+static void empty_views_give_zeros(void **state) {
     (void)state;
     matrix m;
     matrix_make(&m, 7, 5, 3, LA_F32, false);
-    la_view v = {.h = &m.rows, .bias = 1, .m = 0}; /* an empty list may well be NULL */
+    la_view v = {.h = &m.rows, .bias = 1, .m = 0}; /* an empty list may be NULL */
     for (kind what = 0; what < KINDS; what++) {
         call c = {what, &v, NULL, NULL};
         double *got = result(&c, 2);
@@ -302,7 +301,7 @@ static void no_rows_sum_to_zero(void **state) {
 
 /* ---- memory, cancel ---- */
 
-static void memory_is_what_was_planned_and_taken_once(void **state) {
+static void memory_is_as_planned_and_allocated_once(void **state) {
     (void)state;
     double b[301 * K] = {0};
     for (size_t s = 0; s < SHAPES; s++)
@@ -333,7 +332,7 @@ static void memory_is_what_was_planned_and_taken_once(void **state) {
         }
 }
 
-static void without_memory_nothing_leaks(void **state) {
+static void running_out_of_memory_leaks_nothing(void **state) {
     (void)state;
     matrix m;
     matrix_make(&m, 7, 300, 4, LA_F32, false);
@@ -344,7 +343,7 @@ static void without_memory_nothing_leaks(void **state) {
         scant__arena arena;
         la_work work;
         size_t before = count.live;
-        count.fail_at = count.calls; /* the only one there is */
+        count.fail_at = count.calls; /* the only allocation */
         scant__arena_init(&arena, ctx);
         size_t planned = call_memory(&(call){.kind = what, .v = &v}, 2);
         assert_int_equal(la_work_init(&work, &arena, planned), SCANT_ENOMEM);
@@ -357,8 +356,8 @@ static void without_memory_nothing_leaks(void **state) {
     matrix_end(&m);
 }
 
-/* d+^2 is more than can be addressed; the plan says so instead of wrapping. */
-static void absurd_sizes_are_planned_as_too_large(void **state) {
+/* d+^2 is more than can be addressed; the plan must not wrap around. */
+static void huge_sizes_are_planned_as_too_large(void **state) {
     (void)state;
     la_rows h = {.n = SIZE_MAX / 2, .d = SIZE_MAX / 64, .base = ""};
     la_view v = {.h = &h, .m = h.n};
@@ -374,7 +373,7 @@ static void absurd_sizes_are_planned_as_too_large(void **state) {
 typedef struct watch {
     unsigned polls, limit;
     double last;
-    bool back; /* progress went down */
+    bool back; /* progress decreased */
 } watch;
 
 static int stop(void *user) {
@@ -382,14 +381,14 @@ static int stop(void *user) {
     return w->polls++ >= w->limit;
 }
 
-static void told(void *user, const char *phase, double fraction) {
+static void on_progress(void *user, const char *phase, double fraction) {
     watch *w = user;
     assert_string_equal(phase, "summing");
     w->back = w->back || fraction < w->last;
     w->last = fraction;
 }
 
-static void long_sums_tell_progress_and_can_be_cancelled(void **state) {
+static void long_sums_report_progress_and_can_be_cancelled(void **state) {
     (void)state;
     enum { N = 300000 };
     matrix m;
@@ -398,7 +397,7 @@ static void long_sums_tell_progress_and_can_be_cancelled(void **state) {
     for (unsigned limit = 1; limit < 1000; limit += 998) {
         watch watched = {.limit = limit};
         scant_ctx_opts opts = {
-            .threads = 1, .user = &watched, .cancel = stop, .progress = told};
+            .threads = 1, .user = &watched, .cancel = stop, .progress = on_progress};
         scant_ctx *ctx;
         scant__arena arena;
         la_work work;
@@ -419,17 +418,17 @@ static void long_sums_tell_progress_and_can_be_cancelled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_result_is_the_plain_sum),
-        cmocka_unit_test(bits_depend_neither_on_threads_nor_on_how_rows_are_served),
-        cmocka_unit_test(a_gram_of_few_partial_sums_is_cut_into_stripes),
-        cmocka_unit_test(a_small_gram_by_hand),
-        cmocka_unit_test(a_mask_is_a_list_of_rows),
-        cmocka_unit_test(rows_that_are_not_named_are_not_seen),
-        cmocka_unit_test(no_rows_sum_to_zero),
-        cmocka_unit_test(memory_is_what_was_planned_and_taken_once),
-        cmocka_unit_test(without_memory_nothing_leaks),
-        cmocka_unit_test(absurd_sizes_are_planned_as_too_large),
-        cmocka_unit_test(long_sums_tell_progress_and_can_be_cancelled),
+        cmocka_unit_test(results_match_plain_sums),
+        cmocka_unit_test(results_do_not_depend_on_threads_or_on_fetching),
+        cmocka_unit_test(a_wide_gram_is_computed_in_stripes),
+        cmocka_unit_test(a_small_gram_matches_values_by_hand),
+        cmocka_unit_test(weights_of_0_and_1_equal_a_list_of_rows),
+        cmocka_unit_test(rows_outside_the_list_have_no_effect),
+        cmocka_unit_test(empty_views_give_zeros),
+        cmocka_unit_test(memory_is_as_planned_and_allocated_once),
+        cmocka_unit_test(running_out_of_memory_leaks_nothing),
+        cmocka_unit_test(huge_sizes_are_planned_as_too_large),
+        cmocka_unit_test(long_sums_report_progress_and_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rank by its cut, and coordinates that keep inner products.
+ * The rank by its threshold, and coordinates that keep inner products.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@ static void rows_make(rows *r, size_t n, size_t d, double bias) {
     r->view = (la_view){.h = &r->h, .bias = bias, .m = n};
 }
 
-/* The span, in exactly the memory that was named. */
+/* Finds the span, within the memory that la_span_memory() returns. */
 static la_span span_of(const rows *r, size_t above, scant_ctx *ctx, scant__arena *arena) {
     la_span span;
     size_t before = scant_ctx_memory_peak(ctx);
@@ -38,8 +38,8 @@ static size_t rank_of(const rows *r) {
     return rank;
 }
 
-/* Row k of n is a multiple of axis k: eigenvalues are the squares of the multiples. Both
- * with fewer rows than columns and with more. */
+/* Row k is a multiple of axis k, so the eigenvalues are the squares of the factors; with
+ * fewer rows than columns, and with more. */
 static void eigenvalues_below_the_cut_do_not_count(void **state) {
     (void)state;
     static const double square[] = {1, 1e-3, 0.99e-10, 1.01e-10, 0, 1e-12, 0.5};
@@ -53,7 +53,7 @@ static void eigenvalues_below_the_cut_do_not_count(void **state) {
         }
 }
 
-static void rank_is_what_rows_span(void **state) {
+static void rank_is_the_dimension_of_the_span(void **state) {
     (void)state;
     static const size_t sizes[][3] = {{50, 9, 9}, {5, 9, 5},  {50, 9, 4}, {9, 9, 9},
                                       {6, 9, 4},  {50, 9, 1}, {1, 1, 1},  {300, 40, 23}};
@@ -79,8 +79,9 @@ static double dot(const double *x, const double *y, size_t d) {
     return sum;
 }
 
-/* h . h' = z . z', by columns where some are dead, by a basis where rows depend, by
- * themselves where they span everything. 1e-12: sums of some ten numbers of size 1. */
+/* h . h' = z . z'. Coordinates are the row itself if the rows span everything, its
+ * nonzero columns if some columns are 0, its product with a basis if columns are
+ * dependent. 1e-12: sums of some ten numbers of order 1. */
 static void coordinates_keep_inner_products(void **state) {
     (void)state;
     enum { N = 20, D = 8 };
@@ -119,7 +120,7 @@ static void coordinates_keep_inner_products(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eigenvalues_below_the_cut_do_not_count),
-        cmocka_unit_test(rank_is_what_rows_span),
+        cmocka_unit_test(rank_is_the_dimension_of_the_span),
         cmocka_unit_test(coordinates_keep_inner_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The best b: sorted, ties to the lowest index, whatever order or cut the stream has.
+ * The best b: sorted, ties go to the lowest index, for any order and division of input.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@ static int better_first(const void *x, const void *y) {
     return a->index < b->index ? -1 : 1;
 }
 
-static void the_best_come_sorted_whatever_the_order(void **state) {
+static void the_best_are_sorted_for_any_input_order(void **state) {
     (void)state;
     la_scored all[N], heap[N], other[N];
     const size_t sizes[] = {1, 2, 7, 100, 499, 500};
@@ -41,7 +41,7 @@ static void the_best_come_sorted_whatever_the_order(void **state) {
         }
 }
 
-static void fewer_than_asked_for_are_all_there(void **state) {
+static void fewer_than_asked_for_are_all_returned(void **state) {
     (void)state;
     la_scored heap[10];
     la_topk top;
@@ -54,7 +54,7 @@ static void fewer_than_asked_for_are_all_there(void **state) {
     assert_int_equal(top.items[1].index, 5);
 }
 
-static void room_for_none_takes_none(void **state) {
+static void a_capacity_of_zero_keeps_nothing(void **state) {
     (void)state;
     la_topk top;
     la_topk_init(&top, NULL, 0);
@@ -65,9 +65,9 @@ static void room_for_none_takes_none(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_come_sorted_whatever_the_order),
-        cmocka_unit_test(fewer_than_asked_for_are_all_there),
-        cmocka_unit_test(room_for_none_takes_none),
+        cmocka_unit_test(the_best_are_sorted_for_any_input_order),
+        cmocka_unit_test(fewer_than_asked_for_are_all_returned),
+        cmocka_unit_test(a_capacity_of_zero_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

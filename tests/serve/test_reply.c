@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the library says, as it goes to pages.
+ * Messages of the library as they are shown on pages.
  */
 #include "support.h"
 
@@ -8,27 +8,28 @@
 
 #include "serve/server.h"
 
-static void told(const char *text, const char *expected) {
-    static server s; /* it is large */
+static void assert_public(const char *text, const char *expected) {
+    static server s; /* too large for the stack */
     char out_text[200];
     snprintf(s.dir, sizeof s.dir, "/home/ann b/birds");
     public_text(&s, text, out_text, sizeof out_text);
     assert_string_equal(out_text, expected);
 }
 
-static void pages_learn_of_files_but_not_where_they_are(void **state) {
+static void messages_name_files_without_their_folders(void **state) {
     (void)state;
-    told("", "");
-    told("there are 1/2 of them, or 3 / 4", "there are 1/2 of them, or 3 / 4");
-    told("/home/ann b/birds/project.db: the disk is full",
-         "project.db: the disk is full");
-    told("/home/ann b/birds: a model needs labels", "birds: a model needs labels");
-    told("'/srv/pictures/a.png' (/srv/x/y): cannot be read",
-         "'a.png' (y): cannot be read");
-    told("cannot be moved to /", "cannot be moved to /");
+    assert_public("", "");
+    assert_public("there are 1/2 of them, or 3 / 4", "there are 1/2 of them, or 3 / 4");
+    assert_public("/home/ann b/birds/project.db: the disk is full",
+                  "project.db: the disk is full");
+    assert_public("/home/ann b/birds: a model needs labels",
+                  "birds: a model needs labels");
+    assert_public("'/srv/pictures/a.png' (/srv/x/y): cannot be read",
+                  "'a.png' (y): cannot be read");
+    assert_public("cannot be moved to /", "cannot be moved to /");
 }
 
-static void a_sentence_is_cut_where_there_is_no_room(void **state) {
+static void a_message_is_cut_to_the_buffer(void **state) {
     (void)state;
     static server s;
     char small[5];
@@ -40,8 +41,8 @@ static void a_sentence_is_cut_where_there_is_no_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_learn_of_files_but_not_where_they_are),
-        cmocka_unit_test(a_sentence_is_cut_where_there_is_no_room),
+        cmocka_unit_test(messages_name_files_without_their_folders),
+        cmocka_unit_test(a_message_is_cut_to_the_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

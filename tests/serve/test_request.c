@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bodies, queries, paths and hosts: what is taken, and what is refused how.
+ * Bodies, queries, paths and hosts: what is accepted, and how the rest is refused.
  */
 #include "support.h"
 
@@ -10,7 +10,7 @@
 #include "scant/project.h"
 #include "serve/request.h"
 
-/* The status that a parser refuses body with, 0 where it takes it. */
+/* The HTTP status with which parser refuses body; 0: it accepts it. */
 static int parse(request_parser *parser, const char *body, request_args *args,
                  request_why *why) {
     *args = (request_args){0};
@@ -99,7 +99,7 @@ static const refusal refusals[] = {
      422, "'once'"},
 };
 
-static void what_is_wrong_is_refused_by_name(void **state) {
+static void refusals_name_the_wrong_field(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         request_args args;
@@ -111,7 +111,7 @@ static void what_is_wrong_is_refused_by_name(void **state) {
     }
 }
 
-static void answers_come_as_they_were_sent(void **state) {
+static void answers_are_parsed_as_sent(void **state) {
     (void)state;
     request_args args;
     request_why why;
@@ -141,7 +141,7 @@ static void answers_come_as_they_were_sent(void **state) {
     assert_null(args.answers);
 }
 
-/* n answers with different items and onces. */
+/* n answers, each with its own `item` and `once`. */
 static char *many_answers(size_t n) {
     scant__json o = {0};
     scant__json_open(&o, NULL, '{');
@@ -161,7 +161,7 @@ static char *many_answers(size_t n) {
     return o.text.data;
 }
 
-static void a_hundred_answers_are_taken_and_no_more(void **state) {
+static void at_most_a_hundred_answers_are_accepted(void **state) {
     (void)state;
     request_args args;
     request_why why;
@@ -174,7 +174,7 @@ static void a_hundred_answers_are_taken_and_no_more(void **state) {
     }
 }
 
-static void nesting_without_end_is_no_json(void **state) {
+static void very_deep_nesting_is_refused(void **state) {
     (void)state;
     enum { DEEP = 60000 };
     request_args args;
@@ -187,7 +187,7 @@ static void nesting_without_end_is_no_json(void **state) {
     free(text);
 }
 
-static void settings_may_be_numbers_and_truths(void **state) {
+static void settings_may_be_numbers_and_booleans(void **state) {
     (void)state;
     request_args args;
     request_why why;
@@ -289,7 +289,7 @@ static void a_path_has_one_number_and_nothing_else(void **state) {
     assert_false(request_path("/api/map", "/api/ma", &n));
 }
 
-static void a_host_comes_without_its_port(void **state) {
+static void the_port_is_removed_from_a_host(void **state) {
     (void)state;
     static const char *const right[][2] = {
         {"localhost", "localhost"},
@@ -316,14 +316,14 @@ static void a_host_comes_without_its_port(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_refused_by_name),
-        cmocka_unit_test(answers_come_as_they_were_sent),
-        cmocka_unit_test(a_hundred_answers_are_taken_and_no_more),
-        cmocka_unit_test(nesting_without_end_is_no_json),
-        cmocka_unit_test(settings_may_be_numbers_and_truths),
+        cmocka_unit_test(refusals_name_the_wrong_field),
+        cmocka_unit_test(answers_are_parsed_as_sent),
+        cmocka_unit_test(at_most_a_hundred_answers_are_accepted),
+        cmocka_unit_test(very_deep_nesting_is_refused),
+        cmocka_unit_test(settings_may_be_numbers_and_booleans),
         cmocka_unit_test(queries_have_defaults_and_bounds),
         cmocka_unit_test(a_path_has_one_number_and_nothing_else),
-        cmocka_unit_test(a_host_comes_without_its_port),
+        cmocka_unit_test(the_port_is_removed_from_a_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of routes, and that web/openapi.json says the same.
+ * The table of routes, and that web/openapi.json agrees with it.
  */
 #include "support.h"
 
@@ -18,8 +18,8 @@ static json_t *load_openapi(void) {
     return NULL;
 }
 
-/* "/api/items/{number}/why" of "/api/items/#/why" */
-static void described_path(const char *pattern, char *path, size_t size) {
+/* "/api/items/#/why" becomes "/api/items/{number}/why". */
+static void openapi_path(const char *pattern, char *path, size_t size) {
     const char *hash = strchr(pattern, '#');
     if (hash)
         snprintf(path, size, "%.*s{number}%s", (int)(hash - pattern), pattern, hash + 1);
@@ -37,7 +37,7 @@ static void every_route_is_described_and_no_other(void **state) {
     assert_int_equal(described, n_routes);
     for (size_t i = 0; i < n_routes; i++) {
         char name[100], method[8] = "";
-        described_path(routes[i].path, name, sizeof name);
+        openapi_path(routes[i].path, name, sizeof name);
         for (size_t j = 0; routes[i].method[j]; j++)
             method[j] = (char)(routes[i].method[j] + 32);
         json_t *one = json_object_get(json_object_get(paths, name), method);
@@ -49,7 +49,7 @@ static void every_route_is_described_and_no_other(void **state) {
     json_decref(root);
 }
 
-/* Whatever "$ref" names is there. */
+/* Every "$ref" resolves. */
 static void check_references(json_t *root, json_t *value) {
     const char *key;
     json_t *member;
@@ -62,13 +62,13 @@ static void check_references(json_t *root, json_t *value) {
             json_t *at = root;
             for (char *part = strtok(name + 2, "/"); part; part = strtok(NULL, "/"))
                 at = json_object_get(at, part);
-            if (!at) fail_msg("%s leads nowhere", json_string_value(member));
+            if (!at) fail_msg("%s does not resolve", json_string_value(member));
         }
         check_references(root, member);
     }
 }
 
-static void references_lead_somewhere(void **state) {
+static void references_resolve(void **state) {
     (void)state;
     json_t *root = load_openapi();
     check_references(root, root);
@@ -85,7 +85,7 @@ static void a_post_has_a_body_and_a_get_has_none(void **state) {
     }
 }
 
-static void a_path_is_found_or_its_methods_are_told(void **state) {
+static void find_returns_the_route_or_the_allowed_methods(void **state) {
     (void)state;
     size_t number = 0;
     char allow[40];
@@ -105,9 +105,9 @@ static void a_path_is_found_or_its_methods_are_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_route_is_described_and_no_other),
-        cmocka_unit_test(references_lead_somewhere),
+        cmocka_unit_test(references_resolve),
         cmocka_unit_test(a_post_has_a_body_and_a_get_has_none),
-        cmocka_unit_test(a_path_is_found_or_its_methods_are_told),
+        cmocka_unit_test(find_returns_the_route_or_the_allowed_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The whole server within a test, so that sanitizers see its threads: people who label
- * at once, pages that watch, reads beside them and training, and its end in the middle
- * of it all.
+ * The whole server inside a test, so that sanitizers see its threads: several people
+ * label and read, a page follows the events, a model is trained, and the server is
+ * stopped while people label.
  */
 #include "../folder.h"
 
@@ -23,13 +23,13 @@ enum { ITEMS = 400, WIDTH = 3, PEOPLE = 4, LABELS = 20, MOST = 1 << 20 };
 
 /* ---- a project --------------------------------------------------------------------- */
 
-static size_t truth(size_t item) { return item * 7 % 3; }
+static size_t true_label(size_t item) { return item * 7 % 3; }
 
 static void make_project(const char *name, char *path, size_t size) {
     scant_ctx *ctx = ctx_threads(1);
     float rows[ITEMS * WIDTH];
     for (size_t i = 0; i < ITEMS * WIDTH; i++)
-        rows[i] = (float)(normal_at(5, i) + (truth(i / WIDTH) == i % WIDTH ? 4 : 0));
+        rows[i] = (float)(normal_at(5, i) + (true_label(i / WIDTH) == i % WIDTH ? 4 : 0));
     char file[300];
     snprintf(file, sizeof file, "%s/%s.npy", dir, name);
     snprintf(path, size, "%s/%s", dir, name);
@@ -109,13 +109,13 @@ typedef struct person {
     const running *server;
     int number;
     char cookie[100], csrf[64];
-    char *room; /* MOST bytes */
+    char *reply; /* MOST bytes */
     size_t confirmed;
-    bool patient; /* labels so many, rather than until the server is gone */
+    bool limited; /* stops after LABELS answers; else labels until the server stops */
 } person;
 
-/* Sends a request on a connection of its own and reads all of the reply. False: the
- * server is gone. */
+/* Sends a request on a new connection and reads the whole reply. False: the server has
+ * stopped. */
 static bool exchange(person *p, const char *method, const char *path, const char *body) {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)p->server->port),
@@ -131,26 +131,26 @@ static bool exchange(person *p, const char *method, const char *path, const char
     bool sent = connect(wire, (struct sockaddr *)&to, sizeof to) == 0 &&
                 send(wire, head, (size_t)n, MSG_NOSIGNAL) == n;
     for (ssize_t got = 1; sent && got > 0 && size < MOST - 1;) {
-        got = recv(wire, p->room + size, MOST - 1 - size, 0);
+        got = recv(wire, p->reply + size, MOST - 1 - size, 0);
         if (got > 0) size += (size_t)got;
     }
     close(wire);
-    p->room[size] = '\0';
+    p->reply[size] = '\0';
     return sent && size > 12;
 }
 
-/* The JSON of a reply with that status; NULL: it was another one. */
+/* The JSON of the reply; NULL if its status is not `status`. */
 static json_t *ask(person *p, const char *method, const char *path, const char *body,
                    int status) {
     if (!exchange(p, method, path, body)) return NULL;
-    const char *text = strstr(p->room, "\r\n\r\n");
-    if (!text || strtol(p->room + 9, NULL, 10) != status) return NULL;
+    const char *text = strstr(p->reply, "\r\n\r\n");
+    if (!text || strtol(p->reply + 9, NULL, 10) != status) return NULL;
     return json_loads(text + 4, 0, NULL);
 }
 
-static bool enter(person *p) {
+static bool sign_in(person *p) {
     json_t *got = ask(p, "GET", "/api/session", "", 200);
-    const char *cookie = strstr(p->room, "Set-Cookie: ");
+    const char *cookie = strstr(p->reply, "Set-Cookie: ");
     if (!got || !cookie) return false;
     snprintf(p->cookie, sizeof p->cookie, "%.*s", (int)strcspn(cookie + 12, ";"),
              cookie + 12);
@@ -160,7 +160,7 @@ static bool enter(person *p) {
     char body[40];
     snprintf(body, sizeof body, "{\"name\": \"person %d\"}", p->number);
     got = ask(p, "POST", "/api/session", body, 200);
-    cookie = strstr(p->room, "Set-Cookie: ");
+    cookie = strstr(p->reply, "Set-Cookie: ");
     if (!got || !cookie) return false;
     snprintf(p->cookie, sizeof p->cookie, "%.*s", (int)strcspn(cookie + 12, ";"),
              cookie + 12);
@@ -179,7 +179,7 @@ static bool label(person *p) {
              "{\"answers\": [{\"item\": %zu, \"lease\": \"%s\", \"kind\": \"label\", "
              "\"label\": %zu, \"once\": \"%d-%zu\"}]}",
              number, item ? json_string_value(json_object_get(item, "lease")) : "",
-             truth(number), p->number, p->confirmed);
+             true_label(number), p->number, p->confirmed);
     json_decref(got);
     got = item ? ask(p, "POST", "/api/answers", body, 200) : NULL;
     bool stored = json_array_size(json_object_get(got, "receipts")) == 1;
@@ -190,8 +190,8 @@ static bool label(person *p) {
 
 static void *work(void *user) {
     person *p = user;
-    bool going = enter(p);
-    for (size_t i = 0; going && (!p->patient || i < LABELS); i++) {
+    bool going = sign_in(p);
+    for (size_t i = 0; going && (!p->limited || i < LABELS); i++) {
         going = label(p);
         static const char *const reads[] = {"/api/status", "/api/items/3", "/api/mine",
                                             "/api/map", "/api/export?format=csv"};
@@ -200,19 +200,19 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* Events until the server ends the stream; confirmed counts the bytes. */
+/* Reads events until the server ends the stream; confirmed is the number of bytes. */
 static void *watch(void *user) {
     person *p = user;
     exchange(p, "GET", "/api/events", "");
-    p->confirmed = strlen(p->room);
+    p->confirmed = strlen(p->reply);
     return NULL;
 }
 
-static void crowd(running *s, person *people, pthread_t *threads, bool patient) {
+static void start_people(running *s, person *people, pthread_t *threads, bool limited) {
     for (int i = 0; i <= PEOPLE; i++) {
         people[i] =
-            (person){.server = s, .number = i, .room = malloc(MOST), .patient = patient};
-        assert_non_null(people[i].room);
+            (person){.server = s, .number = i, .reply = malloc(MOST), .limited = limited};
+        assert_non_null(people[i].reply);
         assert_int_equal(
             pthread_create(&threads[i], NULL, i < PEOPLE ? work : watch, &people[i]), 0);
     }
@@ -227,51 +227,51 @@ static void people_label_read_and_watch_at_once(void **state) {
     pthread_t threads[PEOPLE + 1];
     make_project("busy", s.path, sizeof s.path);
     start(&s);
-    crowd(&s, people, threads, true);
+    start_people(&s, people, threads, true);
     for (int i = 0; i < PEOPLE; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < PEOPLE; i++) assert_int_equal(people[i].confirmed, LABELS);
-    person look = {.server = &s, .room = malloc(MOST)};
-    bool trained = false; /* by itself: there are enough labels */
+    person observer = {.server = &s, .reply = malloc(MOST)};
+    bool trained = false; /* in the background: there are enough labels */
     for (int i = 0; i < 3000 && !trained; i++) {
-        json_t *got = ask(&look, "GET", "/api/status", "", 200);
+        json_t *got = ask(&observer, "GET", "/api/status", "", 200);
         trained = json_integer_value(
                       json_object_get(json_object_get(got, "info"), "models")) > 0;
         json_decref(got);
         usleep(10000);
     }
     assert_true(trained);
-    free(look.room);
+    free(observer.reply);
     end(&s);
-    pthread_join(threads[PEOPLE], NULL); /* the stream has ended, too */
-    assert_non_null(strstr(people[PEOPLE].room, "event: status"));
-    for (int i = 0; i <= PEOPLE; i++) free(people[i].room);
+    pthread_join(threads[PEOPLE], NULL); /* the event stream has ended */
+    assert_non_null(strstr(people[PEOPLE].reply, "event: status"));
+    for (int i = 0; i <= PEOPLE; i++) free(people[i].reply);
     scant_project_info info = info_of(s.path);
     assert_int_equal(info.labelled, PEOPLE * LABELS);
     assert_int_equal(info.entries, PEOPLE * LABELS);
     assert_int_equal(info.people, PEOPLE);
 }
 
-static void an_end_in_the_middle_loses_nothing_confirmed(void **state) {
+static void stopping_the_server_loses_no_confirmed_answer(void **state) {
     (void)state;
     running s = {0};
     person people[PEOPLE + 1];
     pthread_t threads[PEOPLE + 1];
     make_project("ended", s.path, sizeof s.path);
     start(&s);
-    crowd(&s, people, threads, false);
+    start_people(&s, people, threads, false);
     usleep(300000);
     end(&s);
     size_t confirmed = 0;
     for (int i = 0; i <= PEOPLE; i++) {
         pthread_join(threads[i], NULL);
         if (i < PEOPLE) confirmed += people[i].confirmed;
-        free(people[i].room);
+        free(people[i].reply);
     }
     size_t stored = info_of(s.path).entries;
     assert_true(stored >= confirmed && stored <= confirmed + PEOPLE);
 }
 
-static void what_cannot_be_served_is_said(void **state) {
+static void startup_errors_are_reported(void **state) {
     (void)state;
     char message[300], path[300];
     serve_opts opts = {.dir = dir, .stop = stop};
@@ -289,8 +289,8 @@ static void what_cannot_be_served_is_said(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(people_label_read_and_watch_at_once),
-        cmocka_unit_test(an_end_in_the_middle_loses_nothing_confirmed),
-        cmocka_unit_test(what_cannot_be_served_is_said),
+        cmocka_unit_test(stopping_the_server_loses_no_confirmed_answer),
+        cmocka_unit_test(startup_errors_are_reported),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

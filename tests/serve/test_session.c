@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sessions: found by their id alone, of one person each, never more than there is room.
+ * Sessions: found only by their id, for one person each, limited in number.
  */
 #include "support.h"
 
@@ -22,7 +22,7 @@ static void a_session_is_found_by_its_id_alone(void **state) {
     assert_false(found.trusted || found.known);
     session in, left;
     assert_true(session_enter(all, two.id, 7, "ann", &in));
-    assert_false(session_find(all, two.id, 5, &found)); /* it may be known to others */
+    assert_false(session_find(all, two.id, 5, &found)); /* others may know it */
     assert_string_not_equal(in.csrf, two.csrf);
     assert_true(session_find(all, in.id, 5, &found));
     assert_string_equal(found.csrf, in.csrf);
@@ -45,19 +45,19 @@ static void a_session_is_found_by_its_id_alone(void **state) {
     sessions_destroy(all);
 }
 
-static void one_that_is_long_unused_ends(void **state) {
+static void an_unused_session_expires(void **state) {
     (void)state;
     const int64_t day = 24 * 3600 * 1000;
     sessions *all = sessions_create();
     session one, found;
     assert_true(session_begin(all, true, 0, &one));
-    assert_true(session_find(all, one.id, 6 * day, &found)); /* and is seen by that */
+    assert_true(session_find(all, one.id, 6 * day, &found)); /* which counts as use */
     assert_true(session_find(all, one.id, 12 * day, &found));
     assert_false(session_find(all, one.id, 20 * day, &found));
     sessions_destroy(all);
 }
 
-static void strangers_do_not_drive_people_out(void **state) {
+static void anonymous_sessions_do_not_evict_signed_in_people(void **state) {
     (void)state;
     sessions *all = sessions_create();
     session ann, found, other;
@@ -70,36 +70,36 @@ static void strangers_do_not_drive_people_out(void **state) {
     sessions_destroy(all);
 }
 
-typedef struct heard {
+typedef struct listed {
     size_t n, busy;
     char names[200];
-} heard;
+} listed;
 
-static void hear(void *user, const char *name, bool busy) {
-    heard *h = user;
+static void list_person(void *user, const char *name, bool busy) {
+    listed *h = user;
     h->n++;
     h->busy += busy;
     size_t used = strlen(h->names);
     snprintf(h->names + used, sizeof h->names - used, "%s ", name);
 }
 
-static void people_are_told_once(void **state) {
+static void people_are_listed_once(void **state) {
     (void)state;
     sessions *all = sessions_create();
     session s;
-    for (int i = 0; i < 3; i++) { /* three pages of one person */
+    for (int i = 0; i < 3; i++) { /* three browsers of one person */
         assert_true(session_begin(all, true, i * 50000, &s));
         assert_true(session_enter(all, s.id, 1, "ann", &s));
     }
     assert_true(session_begin(all, true, 0, &s));
     assert_true(session_enter(all, s.id, 2, "bob", &s));
-    assert_true(session_begin(all, true, 100000, &s)); /* nobody */
-    heard h = {0};
-    sessions_people(all, 110000, 1000000, hear, &h);
+    assert_true(session_begin(all, true, 100000, &s)); /* not signed in */
+    listed h = {0};
+    sessions_people(all, 110000, 1000000, list_person, &h);
     assert_int_equal(h.n, 2);
-    assert_int_equal(h.busy, 1); /* bob is not */
-    h = (heard){0};
-    sessions_people(all, 110000, 20000, hear, &h);
+    assert_int_equal(h.busy, 1); /* ann */
+    h = (listed){0};
+    sessions_people(all, 110000, 20000, list_person, &h);
     assert_string_equal(h.names, "ann ");
     sessions_destroy(all);
 }
@@ -117,9 +117,9 @@ static void secrets_are_compared_whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_is_found_by_its_id_alone),
-        cmocka_unit_test(one_that_is_long_unused_ends),
-        cmocka_unit_test(strangers_do_not_drive_people_out),
-        cmocka_unit_test(people_are_told_once),
+        cmocka_unit_test(an_unused_session_expires),
+        cmocka_unit_test(anonymous_sessions_do_not_evict_signed_in_people),
+        cmocka_unit_test(people_are_listed_once),
         cmocka_unit_test(secrets_are_compared_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
