@@ -60,7 +60,7 @@ static void sketch_of(const results *r, const float *g, size_t from, size_t to,
         out[r->places[j].bucket] += (double)(r->places[j].sign * g[j]);
 }
 
-/* Compares the results for parameters from to to-1 with plain_loss(). */
+/* Compares the results for parameters from <= j < to with plain_loss(). */
 static void check_all(fixture *f, const results *r, size_t from, size_t to) {
     size_t count = to - from;
     double *sum = calloc(count, sizeof *sum), sketch[SKETCH], sizes = 0;
@@ -329,7 +329,7 @@ static void sketches_are_unbiased_and_within_the_variance_bound(void **state) {
     assert_true(fabs(mean) < 4.5 * sqrt(bound / SEEDS));
     assert_true(fabs(norm) < 4.5 * sqrt(2 * xx * xx / K / SEEDS));
     assert_true(square < 1.5 * bound);
-    assert_true(square > 0.05 * bound); /* and the sketch does compress */
+    assert_true(square > 0.05 * bound); /* and the sketch is not exact */
     fixture_close(&f);
 }
 

@@ -91,7 +91,7 @@ static void steps_match_torch(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* In floats, 1 - 0.999 is 0.001 with a relative error of 1e-5 only. */
+/* In floats, 1 - 0.999 has a relative error of 1e-5. */
 static void adams_moments_have_float_precision(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     const nn_optim_opts o = {.kind = NN_ADAM, .momentum = 0.9};

@@ -127,7 +127,7 @@ static void check_model(const char *model, scant_net_opts opts, size_t n) {
     pair_end(&p);
 }
 
-#ifdef SCANT_SANITIZED /* only the reference is slow */
+#ifdef SCANT_SANITIZED /* fewer: they test the reference only */
 enum { SLOPES = 4 };
 #else
 enum { SLOPES = 25 };

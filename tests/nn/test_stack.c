@@ -646,7 +646,7 @@ static void gradients_of_large_nets_match_finite_differences(void **state) {
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------- */
 
 static void planes_beyond_memory_are_refused(void **state) {
     (void)state;

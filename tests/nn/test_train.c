@@ -117,13 +117,13 @@ static void all_optimisers_and_losses_learn_blobs(void **state) {
         assert_int_equal(s.stopped, SCANT_STOP_EPOCHS);
         assert_int_equal(s.epoch, 15);
         assert_int_equal(s.step,
-                         15 * 10); /* 300 samples: nine batches and a smaller one */
+                         15 * 10); /* 300 samples: nine mini-batches and a smaller one */
         if (!(accuracy(&b) > 0.97)) fail_msg("case %zu: %g", i, accuracy(&b));
         fixture_free(&b);
     }
 }
 
-/* ---- the end ---- */
+/* ---- when training ends ---- */
 
 static void training_ends_at_the_given_accuracy(void **state) {
     (void)state;

@@ -430,7 +430,7 @@ static void parent_folders_are_created(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* With one strategy there are no differences. Files of others stay. */
+/* With one strategy there are no differences. Other files stay. */
 static void charts_of_earlier_results_are_removed(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);

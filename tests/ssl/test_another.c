@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A checkpoint can be resumed only with the options it was written with: each option that
- * changes the steps makes another training, which refuses it.
+ * A checkpoint is refused if an option that affects the steps differs from the one it was
+ * written with.
  */
 #include <stddef.h>
 

@@ -22,7 +22,7 @@ typedef struct reference {
     bool begun;
     float stored[N * C], refined[N * C];
     size_t relabelled, added,
-        removed; /* samples whose label changes; that now pass the threshold; no longer */
+        removed; /* by DARP: other labels; now above the threshold; no longer */
 } reference;
 
 typedef struct history {

@@ -61,7 +61,7 @@ static void values_match_hand_computed_ones(void **state) {
     for (size_t i = 0; i < 6; i++) assert_true(fabs(k[i] - want[i]) < 1e-14);
 }
 
-/* The kernel of one array is symmetric to the bit, and that of two equal arrays. */
+/* The kernel of one array is symmetric to the bit and equals that of two equal arrays. */
 static void one_array_matches_two_equal_arrays(void **state) {
     (void)state;
     enum { N = 150, D = 7 };

@@ -108,7 +108,7 @@ static void small_cases_match_hand_computed_values(void **state) {
     assert_true(jitter == 0);
     assert_int_equal(study_bound(ctx, two, 2, one, 1, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(2.0 / 3), 1, 1e-15);
-    /* F - Y = (-0.5, 0.5), (0.25, -0.75): lengths 0.5 and 0.625, product -0.5. */
+    /* F - Y = (-0.5, 0.5), (0.25, -0.75): squared lengths 0.5 and 0.625, product -0.5. */
     const float f[] = {0.5f, 0.5f, 0.25f, 0.25f};
     near(study_training_dynamics(two, 2, apart, 2, f), 2 * 0.5 + 2 * 0.625 - 2 * 0.5, 1,
          1e-15);

@@ -304,7 +304,7 @@ static void agreement_matches_sets_computed_one_by_one(void **state) {
         near(got->dynamics[i], g[which], 1e-9);
         seen[which]++;
     }
-    assert_true(seen[0] > 8 && seen[1] > 8); /* 40 fair draws fail once in 1e5 */
+    assert_true(seen[0] > 8 && seen[1] > 8); /* 40 fair draws: fails once in 1e5 */
     near(fabs(got->tau), 1, 1e-12);
     assert_true((got->tau > 0) == ((a[1] > a[0]) == (g[1] > g[0])));
     assert_true(got->p < 1e-6);
