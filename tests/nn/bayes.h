@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests of draws and ensembles share: networks, samples, all that a network says.
+ * Shared by the tests of posterior draws and ensembles: networks, samples, predictions.
  */
 #ifndef SCANT_TESTS_NN_BAYES_H
 #define SCANT_TESTS_NN_BAYES_H
@@ -37,7 +37,7 @@ static inline scant_net *net_of(scant_ctx *ctx, const char *model, scant_net_opt
     return net;
 }
 
-/* n samples of that shape; numbers are drawn. */
+/* n random samples of side x side pixels, or of width numbers if side is 0. */
 static inline scant_data *data_of(scant_ctx *ctx, size_t n, size_t side, size_t width) {
     size_t all = n * (side ? side * side : width);
     float *x = malloc(all * sizeof *x);
@@ -63,22 +63,22 @@ static inline float *floats_of(size_t n) {
     return x;
 }
 
-/* Everything a network says of all samples. */
-typedef struct says {
+/* All outputs of a network for all samples. */
+typedef struct predictions {
     size_t m, n, c, d;
     float *features, *logits, *probs, *samples;
-} says;
+} predictions;
 
-static inline says ask(scant_net *net, const scant_data *data) {
+static inline predictions predict(scant_net *net, const scant_data *data) {
     scant_ctx *ctx = net->ctx;
-    says s = {scant_net_draws(net),
-              scant_data_count(data),
-              scant_net_classes(net),
-              scant_net_features(net),
-              0,
-              0,
-              0,
-              0};
+    predictions s = {scant_net_draws(net),
+                     scant_data_count(data),
+                     scant_net_classes(net),
+                     scant_net_features(net),
+                     0,
+                     0,
+                     0,
+                     0};
     s.features = floats_of(s.n * s.d);
     s.logits = floats_of(s.n * s.c);
     s.probs = floats_of(s.n * s.c);
@@ -91,7 +91,7 @@ static inline says ask(scant_net *net, const scant_data *data) {
     return s;
 }
 
-static inline void forget(says *s) {
+static inline void predictions_free(predictions *s) {
     free(s->features), free(s->logits), free(s->probs), free(s->samples);
 }
 

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks, batches and seeds for which scant and PyTorch are compared.
 
-Rectifiers and maxima have kinks. Where an activation lies within rounding of one, two right
-programs take different sides and their gradients differ by parts in a thousand. So a case's seed is
-the first for which nothing lies so near, measured by the rounding of PyTorch's own float32:
-`make_golden.py --seeds` looks for them.
-With training's statistics mobilenetv2 has no such seed, so that is compared with an activation
-that has no kink.
+Rectifiers and maxima have kinks. If an activation is within rounding error of a kink, two correct
+programs can take different sides, and their gradients differ by parts in a thousand. A case's seed
+is therefore the first for which no activation is so close, measured by the rounding of PyTorch's
+own float32 (`make_golden.py --seeds` finds it).
+mobilenetv2 with batch statistics has no such seed; it is compared with a smooth activation.
 """
 import torch_models
 
 
 class Case:
-    """A network, a batch's size and the options both sides get."""
+    """A network, a batch size and the options for both programs."""
 
     def __init__(self, name, model, channels, size, classes, batch, seed, only=None,
                  stored=True, gain=1, **options):
         self.name, self.model, self.channels, self.size = name, model, channels, size
         self.classes, self.batch, self.seed, self.options = classes, batch, seed, options
-        self.only = only  # a mode, where the other has a case of its own
-        self.gain = gain  # of normalised planes: so that relu6 has something to cut
-        self.stored = stored  # else parity.py alone looks at it: the tests are to be quick
+        self.only = only  # one mode; the other mode has a case of its own
+        self.gain = gain  # scale of normalised planes: > 1 makes relu6 clip
+        self.stored = stored  # False: only parity.py uses it, to keep the tests fast
 
     def shape(self):
         return (self.batch, self.channels, *self.size)

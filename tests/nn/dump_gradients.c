@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dump_gradients MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: loss, logits, embedding,
- * gradients and statistics of one batch, for parity.py, which says what is what.
+ * dump_gradients MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: writes the loss,
+ * logits, embedding, gradients and statistics of one batch. parity.py calls it and
+ * describes the arguments.
  */
 #include <stdio.h>
 
@@ -19,13 +20,14 @@ static int fail(const char *what) {
     return 1;
 }
 
-/* Every parameter and buffer from the file. False: one is missing or of another size. */
+/* Reads all parameters and buffers. False: one is missing or has another size. */
 static bool load(const nn_net *net, const scant__tensors *file, float *plain) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *param = &net->params[i];
         const scant__tensor *tensor = scant__tensors_find(file, param->name);
         if (!tensor || tensor->count != param->count) {
-            fprintf(stderr, "dump_gradients: the file has no such %s\n", param->name);
+            fprintf(stderr, "dump_gradients: %s is missing or has another size\n",
+                    param->name);
             return false;
         }
         scant__tensor_floats(tensor, plain + param->offset);
@@ -91,7 +93,7 @@ static scant_status write_out(const nn_net *net, const pass *p, bool stats,
     return status;
 }
 
-/* The batch: planes of float and classes. */
+/* False: the shapes do not match. */
 static bool read_batch(const scant_array *x, const scant_array *y, float *rows,
                        int32_t *labels) {
     for (size_t i = 0; i < y->count; i++) {

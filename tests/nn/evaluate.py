@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss and gradients of a case in PyTorch, and how far others are from them."""
+"""Loss and gradients of a case in PyTorch, and the distance of other results from them."""
 import numpy as np
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ import formula
 
 
 def modes(case):
-    """Without normalization training is no different from evaluation."""
+    """Without normalization, training and evaluation are the same."""
     if case.only:
         return [case.only]
     norm = any(isinstance(m, nn.BatchNorm2d) for m in case.build().modules())
@@ -17,12 +17,12 @@ def modes(case):
 
 
 def state_names(model):
-    """Names of parameters and buffers, without the counters scant has no use for."""
+    """Names of parameters and buffers, without the counters, which scant does not have."""
     return [name for name in model.state_dict() if not name.endswith("num_batches_tracked")]
 
 
 def weights_of(case):
-    """The formula's, float32, by name."""
+    """The weights of formula.py, float32, by name."""
     model = case.build()
     norms = {name for name, module in model.named_modules() if isinstance(module, nn.BatchNorm2d)}
     state = model.state_dict()
@@ -41,8 +41,8 @@ def batch_of(case):
 
 
 def evaluate(case, weights, x, y, mode, dtype=torch.float64):
-    """loss, logits, embedding, grad.NAME of every parameter and, of a step of training,
-    stat.NAME of every running statistic, as float64 arrays."""
+    """loss, logits, embedding, grad.NAME of every parameter and, in mode train, stat.NAME of every
+    running statistic, as float64 arrays."""
     model = case.build()
     state = {name: torch.from_numpy(array) for name, array in weights.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
@@ -67,9 +67,9 @@ def evaluate(case, weights, x, y, mode, dtype=torch.float64):
 
 
 def compare(ours, reference):
-    """{name: distance}: |a - b| in units of 1e-4 |b| + 1e-7, so that at most 1 will do. What is
-    missing or of another shape is infinitely far. A gradient that is zero but for rounding (that
-    of a bias in front of a normalization) is held against the largest one."""
+    """{name: distance}: |a - b| in units of 1e-4 |b| + 1e-7; at most 1 passes. Missing tensors and
+    other shapes are infinitely far. A gradient that is zero except for rounding (a bias before a
+    normalization) is compared relative to the largest gradient."""
     largest = max(np.linalg.norm(value) for name, value in reference.items()
                   if name.startswith("grad."))
     out = {}

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights, inputs and labels that C and Python make alike, so that none need be stored.
+"""Weights, inputs and labels that C and Python compute identically, so that none is stored.
 
-A number is a pure function of a seed, a name and an index: the unit of src/core/rng.h with the
-purpose that tests/support.h uses and the seed XOR the name's FNV-1a hash (64 bits); call it u.
-Everything below is computed in double and then rounded to float.
+Each number is a function of a seed, a name and an index. u is scant__rng_unit() of src/core/rng.h
+with the purpose of tests/support.h and the seed XOR the name's FNV-1a hash (64 bits). Everything
+below is computed in double and then rounded to float.
 
   input                            4 (u - 1/2)
   labels                           floor(u * classes)
   sign:NAME                        the signs of NAME's projection: bit i % 64 of the 64 random
                                    bits at index i / 64; 1 is minus
   out.weight (onehidden's)         -1 where u < 1/2, else 1
-  weights of two dimensions up     2 sqrt(6 / fan_in) (u - 1/2), fan_in: the product of all
+  weights of 2 or more dimensions  2 sqrt(6 / fan_in) (u - 1/2), fan_in: the product of all
                                    dimensions but the first
   a normalization's weight, and running_var    1 + (u - 1/2) / 2
   other vectors (biases, running_mean)         (u - 1/2) / 5
@@ -44,7 +44,7 @@ def philox(c0, c1, c2, c3, seed):
 
 
 def words(seed, name, count):
-    """64 random bits an index."""
+    """64 random bits per index."""
     out = np.empty(count, np.uint64)
     for first in range(0, count, CHUNK):
         index = np.arange(first, min(first + CHUNK, count), dtype=np.uint64)
@@ -66,7 +66,7 @@ def signs(seed, name, count):
 
 
 def tensor(seed, name, shape, norm):
-    """norm: whether the tensor is a normalization's."""
+    """norm: whether the tensor belongs to a normalization."""
     count = math.prod(shape)
     if name == "out.weight":
         values = np.where(units(seed, name, count) < 0.5, -1.0, 1.0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What formula.py and make_golden.py do, in C: numbers by seed, name and index, and
- * digests of tensors. Keep the two alike.
+ * formula.py and make_golden.py in C: numbers by seed, name and index, and digests of
+ * tensors. Both must compute the same.
  */
 #ifndef SCANT_TESTS_NN_GOLDEN_H
 #define SCANT_TESTS_NN_GOLDEN_H
@@ -14,7 +14,7 @@
 
 enum { DIGEST = 10, ENTRIES = 8 };
 
-/* FNV-1a of prefix and name together, with the seed: the seed of a name's numbers. */
+/* The seed XOR the FNV-1a hash of prefix and name. */
 static inline uint64_t named_seed(uint64_t seed, const char *prefix, const char *name) {
     const char *const parts[] = {prefix, name};
     uint64_t hash = 0xcbf29ce484222325u;
@@ -24,7 +24,7 @@ static inline uint64_t named_seed(uint64_t seed, const char *prefix, const char 
     return seed ^ hash;
 }
 
-/* Norm, signed sum, eight entries. */
+/* Norm, sum with random signs, eight entries. */
 static inline void digest(uint64_t seed, const char *name, const float *values,
                           size_t count, double out[DIGEST]) {
     const scant__rng rng = {named_seed(seed, "sign:", name), 1000};
@@ -42,7 +42,7 @@ static inline void digest(uint64_t seed, const char *name, const float *values,
         out[2 + i] = (double)values[i * (count - 1) / (ENTRIES - 1)];
 }
 
-/* A parameter's or buffer's numbers. */
+/* The numbers of a parameter or buffer; signs: -1 and 1 only. */
 static inline void formula_param(uint64_t seed, const nn_param *param, bool signs,
                                  float *out) {
     uint64_t named = named_seed(seed, "", param->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of gradients share: small networks with weights that are nowhere special
- * (normalisation too), samples in memory, and gradients the plain way: one backward pass
- * a sample, whose sums over a batch of one are that sample's gradient.
+ * Shared by the tests of gradients: small networks with perturbed weights and
+ * statistics, samples in memory, and reference gradients (plain_*()) from one backward
+ * pass per sample, with a batch of one.
  */
 #ifndef SCANT_TESTS_NN_GRADIENTS_H
 #define SCANT_TESTS_NN_GRADIENTS_H
@@ -18,7 +18,7 @@
 #include "scant/train.h"
 
 typedef struct fixture {
-    scant_ctx *ctx; /* the caller's */
+    scant_ctx *ctx; /* borrowed */
     scant_net *net;
     scant_data data;
     size_t n, classes, parameters;
@@ -31,9 +31,9 @@ typedef struct model_case {
     size_t n;
 } model_case;
 
-/* Every kind of layer, each way of computing it: convolutions of few and of many
- * positions, of more patches than are laid out at once, strides, single pixels,
- * depthwise, with and without bias. */
+/* Every kind of layer and every code path: convolutions with few and with many positions,
+ * with more patches than are unfolded at once, with strides, of 1x1, depthwise, with and
+ * without bias. */
 static const model_case model_cases[] = {
     {"mlp", {.shape = {1, 6, 6}, .classes = 4, .width = 9, .depth = 2}, 37},
     {"onehidden", {.shape = {1, 4, 4}, .classes = 3, .width = 32}, 5},
@@ -47,11 +47,11 @@ static const model_case model_cases[] = {
 };
 enum {
     MODEL_CASES = sizeof model_cases / sizeof *model_cases,
-    FEW_CASES = MODEL_CASES - 1 /* without the one that takes longest */
+    FEW_CASES = MODEL_CASES - 1 /* without the slowest */
 };
 
-/* Moves every number a little; variances stay positive. */
-static inline void unsettle(scant_net *net) {
+/* Changes every number a little; variances stay positive. */
+static inline void perturb_weights(scant_net *net) {
     const nn_net *shape = net->net;
     float *w = malloc(shape->n_floats * sizeof *w);
     assert_non_null(w);
@@ -77,7 +77,7 @@ static inline fixture fixture_open(scant_ctx *ctx, const model_case *m) {
     opts.seed = 5;
     if (scant_net_create(ctx, m->model, &opts, &f.net) != SCANT_OK)
         fail_msg("%s: %s", m->model, scant_ctx_errmsg(ctx));
-    unsettle(f.net);
+    perturb_weights(f.net);
     f.parameters = scant_net_parameters(f.net);
     size_t width = opts.shape[0] * opts.shape[1] * opts.shape[2];
     f.numbers = malloc(f.n * width * sizeof *f.numbers);
@@ -99,7 +99,7 @@ static inline void fixture_close(fixture *f) {
     free(f->numbers);
 }
 
-/* ---- the plain way ---- */
+/* ---- reference: one backward pass per sample ---- */
 
 typedef struct plain {
     nn_plan *plan;
@@ -136,7 +136,7 @@ static inline void plain_backward(fixture *f, plain *p, const double *d_logits) 
         SCANT_OK);
 }
 
-/* Of the cross-entropy at a label; -1: the largest logit's. */
+/* The gradient of the cross-entropy; label -1: the class with the largest logit. */
 static inline void plain_loss(fixture *f, plain *p, size_t sample, int label) {
     double d[16], sum = 0;
     plain_forward(f, p, sample);
@@ -151,7 +151,7 @@ static inline void plain_loss(fixture *f, plain *p, size_t sample, int label) {
     plain_backward(f, p, d);
 }
 
-/* Of output c. */
+/* The gradient of output c. */
 static inline void plain_output(fixture *f, plain *p, size_t sample, size_t c) {
     double d[16] = {0};
     d[c] = 1;
@@ -165,12 +165,12 @@ static inline double dot_of(const float *a, const float *b, size_t n) {
     return sum;
 }
 
-/* |got - want| <= tolerance * size. Float passes agree to a few millionths; batches of
- * another size may take other kernels. */
+/* |got - want| <= tolerance * size. Float passes agree to a few millionths; other batch
+ * sizes may use other kernels. */
 static inline void assert_close(double got, double want, double size, double tolerance,
                                 const char *what, size_t at) {
     if (!(fabs(got - want) <= tolerance * size))
-        fail_msg("%s %zu: %.9g should be %.9g (size %g)", what, at, got, want, size);
+        fail_msg("%s %zu: %.9g, expected %.9g (size %g)", what, at, got, want, size);
 }
 
 #endif

@@ -1,30 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_golden.py [--check | --seeds] [CASE]...: the figures tests/nn/golden/ holds.
+"""make_golden.py [--check | --seeds] [CASE]...: writes the reference values in tests/nn/golden/.
 
-A file a case, in the safetensors format, all float64. Its metadata: "scant golden" is the version
-of this layout, script this file, and what it takes to build the network again. The weights, the
-inputs and the labels are formula.py's:
+One safetensors file per case, all float64. Its metadata holds the version of this layout ("scant
+golden"), the path of this script, and everything needed to build the network again. The weights,
+inputs and labels come from formula.py:
 
-  weights                  [2]       sum of squares of all, sum of all tensors' signed sums
+  weights                  [2]       sum of all squares; sum over tensors of their signed sums
   input                    [10]      a digest, as below
   labels                   [n]
 
-For each mode (train; eval too where there is
-normalization), computed by PyTorch in float64:
+For each mode (train; with normalization also eval), computed by PyTorch in float64:
 
   MODE.loss                [1]       mean cross-entropy
   MODE.logits              [n, C]
-  MODE.embedding           [10]      the same digest as of
-  MODE.grad.NAME           [10]      the gradient by a parameter: its norm, its sum with formula.py's
-                                     signs of NAME, and eight entries, i(count - 1) / 7 rounded down
-  train.stat.NAME          [10]      the same of a running statistic after the batch
+  MODE.embedding           [10]      a digest, as below
+  MODE.grad.NAME           [10]      the gradient by a parameter: its norm, its sum with the signs
+                                     of formula.py for NAME, and eight entries, i(count - 1) / 7
+                                     rounded down
+  train.stat.NAME          [10]      a digest of a running statistic after the batch
 
-shapes.txt lists parameters and buffers of every network: a line "= MODEL C H W CLASSES OPTIONS",
-then a line "NAME DIMENSIONS" each.
+shapes.txt lists the parameters and buffers of every network: a line
+"= MODEL C H W CLASSES OPTIONS", then one line "NAME DIMENSIONS" for each.
 
-  --check   compares what is stored with what would be written
-  --seeds   looks for seeds that keep rectifiers from their kinks (see cases.py)
+  --check   compares the stored files with newly computed ones
+  --seeds   finds seeds that keep activations away from kinks (see cases.py)
 """
 import argparse
 import os
@@ -105,16 +105,16 @@ def shapes_text():
 def check(path, arrays, meta):
     stored, stored_meta = tensors.read(path)
     if stored_meta != meta or stored.keys() != arrays.keys():
-        return "other metadata or names"
+        return "metadata or names differ"
     for name, values in arrays.items():
-        # the projection of a gradient that is zero is all rounding
+        # the projection of a zero gradient is rounding only
         if not np.allclose(stored[name], values, rtol=1e-6, atol=1e-9 + 1e-7 * abs(values).max()):
             return f"{name} differs"
     return None
 
 
 class Kinks(TorchFunctionMode):
-    """Keeps what rectifiers see: [(values, where their kinks are)]."""
+    """Records the inputs of rectifiers: [(values, positions of the kinks)]."""
     PLACES = {F.relu: [0], F.leaky_relu: [0], F.relu6: [0, 6]}
 
     def __init__(self):
@@ -128,7 +128,7 @@ class Kinks(TorchFunctionMode):
 
 
 def margin(exact, single):
-    """The least distance of an activation from a kink, by the rounding of its layer."""
+    """The smallest distance of an activation from a kink, by the rounding error of its layer."""
     least = float("inf")
     for (values, places), (rounded, _) in zip(exact, single):
         error = (rounded - values).square().mean().sqrt()
@@ -142,7 +142,7 @@ def nudged(weights, key):
             for name, values in weights.items()}
 
 
-def is_calm(case):
+def is_away_from_kinks(case):
     weights, (x, y) = weights_of(case), batch_of(case)
     for mode in modes(case):
         with Kinks() as kinks:
@@ -151,7 +151,7 @@ def is_calm(case):
             single = evaluate(case, weights, x, y, mode, torch.float32)
         if margin(kinks.seen, single_kinks.seen) < MARGIN:
             return False
-        # the maxima of poolings have kinks, too
+        # max pooling has kinks, too
         tries = [single] + [evaluate(case, nudged(weights, key), x, y, mode) for key in range(2)]
         if any(worst(compare(values, exact))[1] >= 0.5 for values in tries):
             return False
@@ -161,7 +161,7 @@ def is_calm(case):
 def find_seed(case):
     stored = case.seed
     for case.seed in range(1, 200):
-        if is_calm(case):
+        if is_away_from_kinks(case):
             break
     else:
         case.seed = 0
@@ -171,8 +171,8 @@ def find_seed(case):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    parser.add_argument("--seeds", action="store_true", help="look for calm seeds")
+    parser.add_argument("--check", action="store_true", help="compare only, write nothing")
+    parser.add_argument("--seeds", action="store_true", help="find seeds away from kinks")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     given = parser.parse_args()
     chosen = [case for case in CASES if not given.cases or case.name in given.cases]

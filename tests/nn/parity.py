@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""parity.py [--program PROGRAM] [CASE]...: scant's gradients beside PyTorch's, whole and live.
+"""parity.py [--program PROGRAM] [CASE]...: compares scant's gradients with PyTorch's.
 
-For each case and mode the weights go to PROGRAM (build/tests/nn_dump_gradients) in a file, with
-inputs and labels; the loss, the logits, the embedding, each gradient and each running statistic
-come back, and are compared with PyTorch's in float64: |a - b| <= 1e-4 |b| + 1e-7 for each tensor.
-Beside scant's worst distance, in units of that, stands that of PyTorch's own float32. Without
-a PROGRAM only the latter is shown. The exit status tells whether all are near enough.
+For each case and mode, PROGRAM (build/tests/nn_dump_gradients) reads weights, inputs and labels
+from files and writes the loss, the logits, the embedding, each gradient and each running
+statistic. They are compared with PyTorch's in float64: |a - b| <= 1e-4 |b| + 1e-7 for each tensor.
+The table shows scant's largest distance in units of that bound, and that of PyTorch's own float32.
+Without a PROGRAM it shows only the latter. The exit status is 0 if all tensors are within the
+bound.
 
 PROGRAM is called with MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: OPTIONS as in
 "classes=10,norm=none", WEIGHTS and OUT in the safetensors format, INPUTS and LABELS as .npy.
-OUT has loss, logits, embedding, grad.NAME and, of training, stat.NAME.
+OUT has loss, logits, embedding, grad.NAME and, in mode train, stat.NAME.
 """
 import argparse
 import os
@@ -38,7 +39,7 @@ def run(program, folder, case, weights, x, y, mode):
     options = ",".join(filter(None, [f"classes={case.classes}", case.options_text()]))
     subprocess.run([program, case.model, options, mode, *paths], check=True)
     arrays, _ = tensors.read(paths[3])
-    # a scalar may come as a list of one
+    # a scalar may have shape (1,)
     if "loss" in arrays:
         arrays = {**arrays, "loss": arrays["loss"].reshape(())}
     return arrays
@@ -52,10 +53,10 @@ def main():
     given = parser.parse_args()
     unknown = set(given.cases) - set(names)
     if unknown:
-        parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        parser.error(f"no case {', '.join(sorted(unknown))}, expected one of {', '.join(names)}")
     with_program = os.path.exists(given.program)
     if not with_program:
-        print(f"no {given.program}: PyTorch's float32 alone is compared with its float64")
+        print(f"no {given.program}: only PyTorch's float32 is compared with its float64")
     print(f"{'case':20}{'mode':7}{'loss':>10}{'scant':>9}{'torch':>9}  scant's worst")
     failed = False
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +75,7 @@ def main():
                       f"{ours if with_program else float('nan'):9.3f}{theirs[1]:9.3f}  {name}",
                       flush=True)
                 failed |= not ours <= 1
-    sys.exit("some are too far from PyTorch's" if failed else 0)
+    sys.exit("some tensors differ from PyTorch's" if failed else 0)
 
 
 if __name__ == "__main__":

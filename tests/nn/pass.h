@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One pass of a network over a batch, forward and backward, with everything that comes of
- * it; and a network's options as text.
+ * A forward and backward pass of a network over a batch, with all its results; and the
+ * parser of a network's options.
  */
 #ifndef SCANT_TESTS_NN_PASS_H
 #define SCANT_TESTS_NN_PASS_H
@@ -14,7 +14,7 @@
 #include "nn/network.h"
 #include "scant/train.h"
 
-/* "KEY=VALUE,..." into opts, which point into text; text is cut up. */
+/* Parses "KEY=VALUE,...". opts points into text, which is modified. */
 static inline bool options_read(char *text, scant_net_opts *opts) {
     char *rest = text;
     for (char *word; (word = strtok_r(rest, ",", &rest));) {
@@ -42,7 +42,7 @@ static inline bool options_read(char *text, scant_net_opts *opts) {
 }
 
 typedef struct pass {
-    size_t rows, classes, width; /* width: of the embedding */
+    size_t rows, classes, width; /* width of the embedding */
     double loss;                 /* mean cross-entropy */
     float *logits, *embedding;
     float *grads; /* of trained parameters, in plain order */
@@ -59,8 +59,8 @@ static inline void pass_end(pass *p) {
 
 static inline float *floats(size_t count) { return malloc(count * sizeof(float)); }
 
-/* mode: NN_TRAIN, or NN_TRACE for a gradient with running statistics. pass_end() ends
- * *out. */
+/* mode: NN_TRAIN, or NN_TRACE for a gradient with running statistics. The caller frees
+ * *out by pass_end(), also after a failure. */
 static inline scant_status pass_run(scant_net *net, nn_mode mode, size_t rows,
                                     const float *x, const int32_t *y, pass *out) {
     nn_plan *plan;

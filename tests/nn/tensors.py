@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""safetensors files as dicts of NumPy arrays, for scripts that have nothing but NumPy."""
+"""safetensors files as dicts of NumPy arrays, for scripts without the safetensors package."""
 import json
 import struct
 

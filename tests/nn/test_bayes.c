@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ensembles, the file of what each draw says, and whether Bayesian networks learn.
+ * Ensembles, files of posterior draws, and whether Bayesian networks learn.
  */
 #include "bayes.h"
 #include "scant/train.h"
@@ -13,30 +13,29 @@ static void an_ensemble_is_the_mean_of_its_members(void **state) {
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 270, 28, 0);
     scant_net *nets[3];
-    says each[3];
+    predictions each[3];
     scant_net_opts o = {.shape = {1, 28, 28}, .classes = 4};
     nets[0] = net_of(ctx, "mlp", o);
     o.seed = 1, o.bayes = "variational", o.draws = 5;
     nets[1] = net_of(ctx, "lenet5", o);
     o.bayes = "dropout", o.draws = 3;
     nets[2] = net_of(ctx, "mlp", o);
-    /* each has its own scaling */
+    /* members differ in scaling */
     OK(scant_net_set_scaling(nets[1], &(float){0.5f}, &(float){0.25f}));
     OK(scant_net_set_scaling(nets[2], &(float){0.1f}, &(float){2}));
-    for (int i = 0; i < 3; i++) each[i] = ask(nets[i], data);
+    for (int i = 0; i < 3; i++) each[i] = predict(nets[i], data);
     for (int i = 1; i < 3; i++) OK(scant_net_join(nets[0], nets[i]));
     assert_int_equal(scant_net_members(nets[0]), 3);
     assert_int_equal(scant_net_draws(nets[0]), 1 + 5 + 3);
     assert_ptr_equal(scant_net_member(nets[0], 0), nets[0]);
     assert_ptr_equal(scant_net_member(nets[0], 2), nets[2]);
     assert_null(scant_net_member(nets[0], 3));
-    says all = ask(nets[0], data);
-    size_t plane = all.n * all.c, voice = 0;
+    predictions all = predict(nets[0], data);
+    size_t plane = all.n * all.c, draw = 0;
     assert_near(all.features, each[0].features, all.n * all.d, 1e-5);
     for (int i = 0; i < 3; i++) {
-        assert_near(all.samples + voice * plane, each[i].samples, each[i].m * plane,
-                    1e-6);
-        voice += each[i].m;
+        assert_near(all.samples + draw * plane, each[i].samples, each[i].m * plane, 1e-6);
+        draw += each[i].m;
     }
     for (size_t i = 0; i < plane; i++) {
         double mean = ((double)each[0].probs[i] + 5 * (double)each[1].probs[i] +
@@ -45,15 +44,15 @@ static void an_ensemble_is_the_mean_of_its_members(void **state) {
         assert_true(fabs(mean - (double)all.probs[i]) < 1e-6);
         assert_true(fabs(log(mean) - (double)all.logits[i]) < 1e-5);
     }
-    for (int i = 0; i < 3; i++) forget(&each[i]);
-    forget(&all);
+    for (int i = 0; i < 3; i++) predictions_free(&each[i]);
+    predictions_free(&all);
     scant_net_free(nets[0]);
     scant_data_free(data);
     scant_ctx_free(ctx);
 }
 
-/* Training, its watching and saving are of the first alone. */
-static void a_member_is_trained_by_itself(void **state) {
+/* Training and its validation use the first member only. */
+static void training_an_ensemble_trains_its_first_member(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data;
@@ -77,7 +76,7 @@ static void a_member_is_trained_by_itself(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void members_that_do_not_fit_are_refused_and_stay_the_callers(void **state) {
+static void unsuitable_members_are_refused_and_not_freed(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(1, 0), *elsewhere = ctx_of(1, 0);
     scant_net_opts o = {.shape = {6, 1, 1}, .classes = 2};
@@ -103,14 +102,14 @@ static void members_that_do_not_fit_are_refused_and_stay_the_callers(void **stat
     OK(scant_net_set_class_names(other, (const char *[]){"cat", "dog"}));
     OK(scant_net_join(net, other));
     scant_net *third = net_of(ctx, "mlp", o);
-    assert_int_equal(scant_net_join(third, net), SCANT_EUSAGE); /* an ensemble */
+    assert_int_equal(scant_net_join(third, net), SCANT_EUSAGE); /* net is an ensemble */
     scant_net_free(third);
     scant_net_free(net);
     scant_ctx_free(ctx);
     scant_ctx_free(elsewhere);
 }
 
-/* ---- the file ---- */
+/* ---- files of posterior draws ---- */
 
 static float *read_file(scant_ctx *ctx, const char *path, size_t shape[3]) {
     scant_array *array;
@@ -125,8 +124,8 @@ static float *read_file(scant_ctx *ctx, const char *path, size_t shape[3]) {
     return x;
 }
 
-/* So many draws that the rows come in several pieces. */
-static void the_file_has_what_each_draw_says(void **state) {
+/* So many draws that the rows are written in several blocks. */
+static void the_file_has_the_probabilities_of_each_draw(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 600, 0, 3);
@@ -138,7 +137,7 @@ static void the_file_has_what_each_draw_says(void **state) {
     scant_net *net = net_of(ctx, "mlp", o);
     const char *path = path_of("s.npy");
     size_t shape[3], rows[] = {5, 599, 5};
-    says s = ask(net, data);
+    predictions s = predict(net, data);
     OK(scant_net_samples(net, data, NULL, 0, path));
     float *file = read_file(ctx, path, shape);
     assert_int_equal(shape[0], 2000);
@@ -154,13 +153,13 @@ static void the_file_has_what_each_draw_says(void **state) {
             assert_near(file + (m * 3 + i) * 4, s.samples + (m * 600 + rows[i]) * 4, 4,
                         1e-6);
     free(file);
-    forget(&s);
+    predictions_free(&s);
     scant_net_free(net);
     scant_data_free(data);
     scant_ctx_free(ctx);
 }
 
-static void a_file_that_cannot_be_is_not_begun(void **state) {
+static void a_failed_call_keeps_the_old_file(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(1, 0);
     scant_data *data = data_of(ctx, 20, 0, 3);
@@ -194,8 +193,8 @@ static void a_file_that_cannot_be_is_not_begun(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Numbers of 32 MB do not fit under the cap; the file is written all the same. */
-static void the_file_may_be_larger_than_the_memory(void **state) {
+/* 32 MB of numbers are written under a cap of 24 MB. */
+static void the_file_may_be_larger_than_the_memory_cap(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, (size_t)24 << 20);
     scant_data *data = data_of(ctx, 20000, 0, 2);
@@ -211,7 +210,7 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     scant_net_free(net);
     scant_data_free(data);
     scant_ctx_free(ctx);
-    /* weights of all draws that do not fit are refused, and the text says how much */
+    /* the weights of all draws must fit; the message says how much they need */
     ctx = ctx_of(1, (size_t)8 << 20);
     data = data_of(ctx, 20, 0, 100);
     net = net_of(
@@ -227,7 +226,7 @@ static void the_file_may_be_larger_than_the_memory(void **state) {
     scant_ctx_free(ctx);
 }
 
-static scant_status whole_life(scant_ctx *ctx) {
+static scant_status create_train_and_predict(scant_ctx *ctx) {
     scant_data *data = NULL;
     scant_net *net = NULL, *other = NULL;
     scant_net_opts o = {
@@ -258,13 +257,14 @@ static void every_allocation_may_fail(void **state) {
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
     size_t before = m.calls;
-    OK(whole_life(ctx));
+    OK(create_train_and_predict(ctx));
     size_t calls = m.calls - before, failed = 0;
     ctx_end(ctx, &m);
     for (size_t i = 0; i < calls; i++) {
         ctx = ctx_counting(&m);
         m.fail_at = m.calls + i;
-        scant_status s = whole_life(ctx); /* a plan is tried twice */
+        scant_status s =
+            create_train_and_predict(ctx); /* may succeed: a plan is tried twice */
         assert_true(s == SCANT_ENOMEM || s == SCANT_OK);
         failed += s != SCANT_OK;
         ctx_end(ctx, &m);
@@ -272,7 +272,7 @@ static void every_allocation_may_fail(void **state) {
     assert_true(failed > calls / 2);
 }
 
-/* ---- what it is all for ---- */
+/* ---- training ---- */
 
 static double accuracy_of(const char *bayes, scant_evaluation *e) {
     scant_ctx *ctx = ctx_of(2, 0);
@@ -287,7 +287,7 @@ static double accuracy_of(const char *bayes, scant_evaluation *e) {
         TRAIN_OPTS(NULL, "adam", with.lr = 0.01, with.epochs = 60, with.valid = test);
     OK(scant_net_train(net, data, &o, &state));
     OK(scant_net_evaluate(net, test, NULL, 0, e));
-    assert_true(state.valid_accuracy == e->accuracy); /* judged by draws, too */
+    assert_true(state.valid_accuracy == e->accuracy); /* validation uses draws, too */
     scant_net_free(net);
     scant_data_free(data);
     scant_data_free(test);
@@ -302,8 +302,8 @@ static void bayesian_networks_learn_moons(void **state) {
     assert_true(accuracy_of("dropout", &e) > 0.95);
 }
 
-/* The whole of a data set, so only where there is time. */
-static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state) {
+/* Trains on a whole data set: only in soak runs. */
+static void variational_lenet5_is_within_a_point_of_the_plain_network(void **state) {
     (void)state;
     if (!soaking()) skip();
     static const char *const kinds[] = {"none", "variational"};
@@ -337,14 +337,14 @@ static void a_law_on_lenet5_is_within_a_point_of_the_plain_network(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ensemble_is_the_mean_of_its_members),
-        cmocka_unit_test(a_member_is_trained_by_itself),
-        cmocka_unit_test(members_that_do_not_fit_are_refused_and_stay_the_callers),
-        cmocka_unit_test(the_file_has_what_each_draw_says),
-        cmocka_unit_test(a_file_that_cannot_be_is_not_begun),
-        cmocka_unit_test(the_file_may_be_larger_than_the_memory),
+        cmocka_unit_test(training_an_ensemble_trains_its_first_member),
+        cmocka_unit_test(unsuitable_members_are_refused_and_not_freed),
+        cmocka_unit_test(the_file_has_the_probabilities_of_each_draw),
+        cmocka_unit_test(a_failed_call_keeps_the_old_file),
+        cmocka_unit_test(the_file_may_be_larger_than_the_memory_cap),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(bayesian_networks_learn_moons),
-        cmocka_unit_test(a_law_on_lenet5_is_within_a_point_of_the_plain_network),
+        cmocka_unit_test(variational_lenet5_is_within_a_point_of_the_plain_network),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

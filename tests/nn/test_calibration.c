@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reliability diagrams: which bin a confidence is in, what the error is by hand, and what
- * a temperature makes of it.
+ * Reliability diagrams: the bin of a confidence, the hand-computed error, and the effect
+ * of a temperature.
  */
 #include <math.h>
 
@@ -13,18 +13,19 @@
 enum { BINS = SCANT_CALIBRATION_BINS };
 
 static void assert_near(double got, double want) {
-    if (!(fabs(got - want) <= 1e-6)) fail_msg("%.9g, not %.9g", got, want);
+    if (!(fabs(got - want) <= 1e-6)) fail_msg("%.9g, expected %.9g", got, want);
 }
 
-/* Logits of a sample with two classes whose first has probability p. */
+/* Logits of two classes, the first with probability p. */
 static void put_pair(float *z, double p) {
     z[0] = (float)log(p);
     z[1] = (float)log(1 - p);
 }
 
-/* 0.6 twice (one right), 0.9 (right), 0.99 (wrong): of bins 9, 14 and 15 from 1. (0.6 is
- * the border of 9 and 10, but for the rounding of its logits.) */
-static void bins_and_error_are_those_by_hand(void **state) {
+/* Confidences 0.6 (once correct, once wrong), 0.9 (correct) and 0.99 (wrong) are in bins
+ * 9, 14 and 15, counted from 1. 0.6 is the edge of bins 9 and 10, up to the rounding of
+ * its logits. */
+static void bins_and_error_match_hand_computed_ones(void **state) {
     static const double p[] = {0.6, 0.9, 0.6, 0.99};
     static const int32_t labels[] = {0, 0, 1, 1};
     float z[8];
@@ -45,15 +46,16 @@ static void bins_and_error_are_those_by_hand(void **state) {
     assert_near(bins[14].confidence, 0.99);
     assert_near(bins[14].accuracy, 0);
     assert_near(error, (2 * 0.1 + 0.1 + 0.99) / 4);
-    /* at T = 2 the odds are the roots of what they were: 9/1 gives 3/1 */
+    /* T = 2 takes the square root of the odds: 9/1 becomes 3/1 */
     nn_calibration(z, labels, 4, 2, 2, bins);
     assert_int_equal(bins[11].count, 1);
     assert_near(bins[11].confidence, 0.75);
 }
 
-/* Equal logits of c classes have the confidence 1/c: for 3, 5 and 15 it is a border,
- * which the bin below has. Beyond it, however little, is the next. */
-static void a_border_belongs_to_the_bin_below(void **state) {
+/* Equal logits of c classes have confidence 1/c. For 3, 5 and 15 classes that is the edge
+ * of two bins and counts in the lower one; a slightly higher confidence is in the upper
+ * one. */
+static void an_edge_belongs_to_the_lower_bin(void **state) {
     static const size_t classes[] = {3, 5, 15}, bin[] = {4, 2, 0};
     static const int32_t label = 0;
     float z[15] = {0};
@@ -70,7 +72,7 @@ static void a_border_belongs_to_the_bin_below(void **state) {
     }
 }
 
-static void one_class_and_no_sample_have_no_error(void **state) {
+static void one_class_or_no_samples_give_no_error(void **state) {
     static const float z[] = {-3, 7};
     static const int32_t labels[] = {0, 0};
     scant_calibration_bin bins[BINS];
@@ -82,9 +84,9 @@ static void one_class_and_no_sample_have_no_error(void **state) {
     for (size_t b = 0; b < BINS; b++) assert_int_equal(bins[b].count, 0);
 }
 
-/* Logits that are three times those that the labels were drawn by: T = 3 undoes it. The
- * temperature is of the first half, the error of the second. */
-static void a_temperature_of_other_samples_calibrates(void **state) {
+/* The logits are three times those that the labels were drawn from, so T = 3 calibrates
+ * them. T is fitted on the first half; the error is measured on the second. */
+static void a_temperature_fitted_on_other_samples_calibrates(void **state) {
     enum { N = 4000, C = 3, HALF = N / 2 };
     static float z[N * C];
     static int32_t labels[N];
@@ -114,10 +116,10 @@ static void a_temperature_of_other_samples_calibrates(void **state) {
     assert_true(after < 0.04);
 }
 
-/* ---- of a network ---- */
+/* ---- networks ---- */
 
-/* The data's middle rows: what evaluation says is what its outputs make by hand. */
-static void a_network_is_judged_at_a_temperature(void **state) {
+/* Evaluates the middle rows and compares with nn_calibration() of their logits. */
+static void a_network_is_evaluated_at_a_temperature(void **state) {
     enum { N = 60, C = 3 };
     scant_ctx *ctx = ctx_threads(1);
     scant_data *data;
@@ -164,11 +166,11 @@ static void a_network_is_judged_at_a_temperature(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bins_and_error_are_those_by_hand),
-        cmocka_unit_test(a_border_belongs_to_the_bin_below),
-        cmocka_unit_test(one_class_and_no_sample_have_no_error),
-        cmocka_unit_test(a_temperature_of_other_samples_calibrates),
-        cmocka_unit_test(a_network_is_judged_at_a_temperature),
+        cmocka_unit_test(bins_and_error_match_hand_computed_ones),
+        cmocka_unit_test(an_edge_belongs_to_the_lower_bin),
+        cmocka_unit_test(one_class_or_no_samples_give_no_error),
+        cmocka_unit_test(a_temperature_fitted_on_other_samples_calibrates),
+        cmocka_unit_test(a_network_is_evaluated_at_a_temperature),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights' gradients strip by strip against plain loops. Most tests have small whole
- * numbers, whose sums floats hold exactly: there the order of adding is no excuse.
+ * Weight gradients of convolutions compared with plain loops. Most tests use small whole
+ * numbers: floats hold their sums exactly, whatever the order of the additions.
  */
 #include "support.h"
 
@@ -19,7 +19,7 @@ typedef struct shape {
 
 static const shape shapes[] = {
     {"3x3, odd planes", 5, 8, 16, 9, 11, {3, 3}, {1, 1}, {1, 1}},
-    {"stride 2, channels that leave a half group",
+    {"stride 2, half a group of channels left over",
      3,
      16,
      48,
@@ -28,23 +28,23 @@ static const shape shapes[] = {
      {3, 3},
      {2, 2},
      {1, 1}},
-    {"5x5, and a batch that slices do not divide",
-     37,
+    {"5x5, batch not divisible by slices", 37, 8, 32, 7, 6, {5, 5}, {1, 1}, {2, 2}},
+    {"no padding", 4, 24, 16, 9, 11, {3, 3}, {1, 1}, {0, 0}},
+    {"stride 2 without padding, columns left over",
+     2,
      8,
      32,
-     7,
-     6,
-     {5, 5},
-     {1, 1},
-     {2, 2}},
-    {"no padding", 4, 24, 16, 9, 11, {3, 3}, {1, 1}, {0, 0}},
-    {"stride 2 without padding, columns over", 2, 8, 32, 8, 10, {3, 3}, {2, 2}, {0, 0}},
-    {"taps in padding everywhere", 3, 8, 16, 1, 2, {5, 5}, {1, 1}, {2, 2}},
-    {"other sizes down than across", 2, 8, 64, 5, 13, {1, 3}, {1, 2}, {0, 1}},
-    {"strides beyond the kernel", 2, 8, 16, 10, 11, {2, 2}, {3, 3}, {1, 1}},
-    {"more padding than kernel", 2, 8, 16, 3, 4, {2, 2}, {1, 1}, {3, 4}},
-    {"several strips a plane", 2, 16, 32, 40, 33, {3, 3}, {1, 1}, {1, 1}},
-    {"rows wider than is near", 1, 8, 32, 3, 260, {3, 3}, {1, 1}, {1, 1}},
+     8,
+     10,
+     {3, 3},
+     {2, 2},
+     {0, 0}},
+    {"every position has taps in the padding", 3, 8, 16, 1, 2, {5, 5}, {1, 1}, {2, 2}},
+    {"different sizes in height and width", 2, 8, 64, 5, 13, {1, 3}, {1, 2}, {0, 1}},
+    {"stride larger than the kernel", 2, 8, 16, 10, 11, {2, 2}, {3, 3}, {1, 1}},
+    {"padding larger than the kernel", 2, 8, 16, 3, 4, {2, 2}, {1, 1}, {3, 4}},
+    {"several strips per plane", 2, 16, 32, 40, 33, {3, 3}, {1, 1}, {1, 1}},
+    {"very wide rows", 1, 8, 32, 3, 260, {3, 3}, {1, 1}, {1, 1}},
     {"1x1", 3, 8, 16, 6, 5, {1, 1}, {2, 2}, {0, 0}},
     {"many groups", 3, 8, 1088, 3, 3, {3, 3}, {1, 1}, {1, 1}},
 };
@@ -63,7 +63,7 @@ static float *floats(size_t n) {
     return p;
 }
 
-/* whole: numbers -4..4. */
+/* whole: whole numbers -4 to 4; else real numbers -1 to 1. */
 static void fill(float *to, size_t n, uint64_t seed, bool whole) {
     for (size_t i = 0; i < n; i++)
         to[i] =
@@ -103,7 +103,7 @@ static void end(problem *p) {
     free(p);
 }
 
-/* All memory that is written holds rubbish before, and one float more that is not. */
+/* Outputs and scratch are NaN before the call; one more float after each must stay 7. */
 static void compute(problem *p, unsigned threads, bool bias) {
     scant_ctx *ctx = ctx_threads(threads);
     size_t bytes = nn_strips_scratch(&p->node);
@@ -121,14 +121,15 @@ static void compute(problem *p, unsigned threads, bool bias) {
     scant_ctx_free(ctx);
 }
 
-/* Planes in blocks of eight: channel c, row r, column k of sample n. */
+/* Channel c, row r, column k of sample n; channels are in blocks of eight. */
 static double planes_at(const float *x, size_t n, size_t c, size_t channels, size_t r,
                         size_t high, size_t k, size_t wide) {
     return (double)x[(((n * (channels / 8) + c / 8) * high + r) * wide + k) * 8 + c % 8];
 }
 
-/* By o, i and tap (ky, kx), the convolution's own definition turned round. */
-static double by_weight(const problem *p, size_t o, size_t i, size_t ky, size_t kx) {
+/* The gradient by the weight of output channel o, input channel i and tap (ky, kx), from
+ * the definition of a convolution. */
+static double gradient_by(const problem *p, size_t o, size_t i, size_t ky, size_t kx) {
     const shape *s = &p->s;
     double sum = 0;
     for (size_t n = 0; n < s->n; n++)
@@ -155,22 +156,23 @@ static void whole_numbers_give_exact_sums(void **state) {
         problem *p = problem_of(&shapes[k], true);
         const shape *s = &p->s;
         compute(p, 2, false);
-        /* channels far apart one from the other, for time; all that a tile has */
+        /* of many channels every 37th, to save time: covers all positions in a tile */
         size_t step = s->oc > 64 ? 37 : 1;
         for (size_t o = 0; o < s->oc; o += step)
             for (size_t i = 0; i < s->ic; i++)
                 for (size_t t = 0; t < s->kernel[0] * s->kernel[1]; t++) {
                     double is = (double)weight_at(p, o, i, t);
-                    double want = by_weight(p, o, i, t / s->kernel[1], t % s->kernel[1]);
+                    double want =
+                        gradient_by(p, o, i, t / s->kernel[1], t % s->kernel[1]);
                     if (is != want)
-                        fail_msg("%s: weight %zu, %zu, %zu: %g, not %g", s->name, o, i, t,
-                                 is, want);
+                        fail_msg("%s: weight %zu, %zu, %zu: %g, expected %g", s->name, o,
+                                 i, t, is, want);
                 }
         end(p);
     }
 }
 
-static void the_bias_has_the_sum_of_its_plane(void **state) {
+static void bias_gradient_is_the_sum_over_its_plane(void **state) {
     (void)state;
     for (size_t k = 0; k < SHAPES; k++) {
         problem *p = problem_of(&shapes[k], true);
@@ -186,7 +188,7 @@ static void the_bias_has_the_sum_of_its_plane(void **state) {
     }
 }
 
-static void threads_do_not_change_a_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     for (size_t k = 0; k < SHAPES; k++) {
         problem *p = problem_of(&shapes[k], false);
@@ -205,8 +207,8 @@ static void threads_do_not_change_a_bit(void **state) {
     }
 }
 
-/* 640 products of numbers up to 1 each: rounding is far below 1e-4. */
-static void real_numbers_are_near(void **state) {
+/* A sum of some 500 products of at most 1: its rounding error is below 2e-5. */
+static void real_numbers_give_sums_within_rounding(void **state) {
     (void)state;
     problem *p = problem_of(&shapes[0], false);
     compute(p, 2, false);
@@ -214,12 +216,12 @@ static void real_numbers_are_near(void **state) {
         for (size_t i = 0; i < p->s.ic; i++)
             for (size_t t = 0; t < 9; t++)
                 assert_true(fabs((double)weight_at(p, o, i, t) -
-                                 by_weight(p, o, i, t / 3, t % 3)) < 2e-5);
+                                 gradient_by(p, o, i, t / 3, t % 3)) < 2e-5);
     end(p);
 }
 
-/* The kernel itself, of both sets: 3 x 5 pixels, gaps between rows and blocks. */
-static void every_machines_kernel_adds_the_same(void **state) {
+/* Both kernels on 3 x 5 pixels with gaps between rows and blocks. */
+static void vector_and_plain_kernels_match(void **state) {
     (void)state;
     enum { ROWS = 3, COLS = 5, X_ROW = 100, X_COL = 16, D_ROW = 48, D_BLOCK = 200 };
     float x[ROWS * X_ROW], d[4 * D_BLOCK], dw[4 * 100];
@@ -251,13 +253,13 @@ static void every_machines_kernel_adds_the_same(void **state) {
         }
 }
 
-static void it_is_taken_for_blocks_of_channels_on_planes(void **state) {
+static void strips_are_used_for_blocks_of_channels_on_large_planes(void **state) {
     (void)state;
     bool can = nn_kernels_best() != nn_kernels_plain();
     problem *p = problem_of(&shapes[0], true);
     nn_node *v = &p->node;
     assert_int_equal(nn_strips_pay(v), can);
-    v->shape.c = 24; /* half a pair of vectors */
+    v->shape.c = 24; /* not a multiple of 16 */
     assert_false(nn_strips_pay(v));
     v->shape.c = 16;
     p->node.in_shape.c = 12;
@@ -277,11 +279,11 @@ static void it_is_taken_for_blocks_of_channels_on_planes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_give_exact_sums),
-        cmocka_unit_test(the_bias_has_the_sum_of_its_plane),
-        cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(real_numbers_are_near),
-        cmocka_unit_test(every_machines_kernel_adds_the_same),
-        cmocka_unit_test(it_is_taken_for_blocks_of_channels_on_planes),
+        cmocka_unit_test(bias_gradient_is_the_sum_over_its_plane),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(real_numbers_give_sums_within_rounding),
+        cmocka_unit_test(vector_and_plain_kernels_match),
+        cmocka_unit_test(strips_are_used_for_blocks_of_channels_on_large_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

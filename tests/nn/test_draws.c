@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Draws of a Bayesian network's last layer: their law, that they are the same for all
- * samples, and what is predicted by them.
+ * Posterior draws of a Bayesian network's last layer: their distribution, that they are
+ * the same for all samples, and their predictions.
  */
 #include "bayes.h"
 
@@ -19,7 +19,8 @@ static void set_param(scant_net *net, const char *name, float value) {
     free(all);
 }
 
-static const scant_net_opts law = {.classes = 4, .bayes = "variational", .draws = 30};
+static const scant_net_opts variational = {
+    .classes = 4, .bayes = "variational", .draws = 30};
 
 /* ---- the kernel ---- */
 
@@ -47,14 +48,14 @@ static void check_kernel(const nn_kernels *kernels, size_t c, size_t draws, size
             if (s >= live) p = 0;
             expected[k] += p;
             if (!(fabs(got - p) <= tolerance * p + 1e-37))
-                fail_msg("%.9g, not %.9g", got, p);
+                fail_msg("%.9g, expected %.9g", got, p);
         }
     }
     for (size_t k = 0; k < c; k++) assert_true(fabs(sums[k] - expected[k]) < 1e-4);
     free(z), free(was), free(bias), free(sums), free(expected);
 }
 
-static void softmax_of_draws_is_the_softmax_of_each(void **state) {
+static void kernel_computes_the_softmax_of_each_draw(void **state) {
     (void)state;
     const nn_kernels *kernels[] = {nn_kernels_best(), nn_kernels_plain()};
     for (int i = 0; i < 2; i++) {
@@ -71,8 +72,7 @@ static void softmax_of_draws_is_the_softmax_of_each(void **state) {
     }
 }
 
-static void
-products_of_panels_are_products_and_do_not_depend_on_neighbours(void **state) {
+static void panel_products_do_not_depend_on_other_rows(void **state) {
     (void)state;
     enum { N = 11, D = 37 };
     const nn_kernels *kernels[] = {nn_kernels_best(), nn_kernels_plain()};
@@ -98,9 +98,9 @@ products_of_panels_are_products_and_do_not_depend_on_neighbours(void **state) {
         }
 }
 
-/* ---- the law of draws ---- */
+/* ---- the distribution of draws ---- */
 
-static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
+static void drawn_weights_have_the_posteriors_mean_and_variance(void **state) {
     (void)state;
     enum { WIDTH = 6, CLASSES = 5, M = 30000 };
     scant_ctx *ctx = ctx_of(2, 0);
@@ -140,7 +140,7 @@ static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
             }
             double e = (z - mu) / sqrt(v);
             first += e, second += e * e;
-            shared += (z - mu) * (y - nu) / both; /* one W for both samples */
+            shared += (z - mu) * (y - nu) / both; /* both samples share W */
             crossed += e * before;
             before = e;
         }
@@ -154,8 +154,8 @@ static void drawn_weights_have_the_laws_mean_and_variance(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* From features, weights and the keys of draws, in double. */
-static void dropout_draws_are_those_of_a_slow_reference(void **state) {
+/* The reference uses features, weights and the keys of draws, in double. */
+static void dropout_draws_match_a_slow_reference(void **state) {
     (void)state;
     enum { N = 41, WIDTH = 19, HIDDEN = 33, M = 21, C = 4 };
     scant_ctx *ctx = ctx_of(2, 0);
@@ -172,7 +172,7 @@ static void dropout_draws_are_those_of_a_slow_reference(void **state) {
     set_param(net, "fc2.bias", 0.25f);
     assert_int_equal(nn_weights_get(net->weights, all), SCANT_OK);
     const float *w = all + nn_net_find(net->net, "fc2.weight")->offset;
-    says s = ask(net, data);
+    predictions s = predict(net, data);
     size_t dropped = 0;
     for (size_t draw = 0; draw < M; draw++) {
         scant__rng keys = {8, SCANT__RNG_POSTERIOR};
@@ -195,7 +195,7 @@ static void dropout_draws_are_those_of_a_slow_reference(void **state) {
     }
     double share = (double)dropped / (M * HIDDEN);
     assert_true(share > 0.2 && share < 0.4);
-    forget(&s);
+    predictions_free(&s);
     free(all);
     scant_net_free(net);
     scant_data_free(data);
@@ -208,11 +208,11 @@ static void predictions_are_the_mean_over_draws(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 300, 0, 12);
-    scant_net_opts o = law;
+    scant_net_opts o = variational;
     o.shape[0] = 12, o.shape[1] = o.shape[2] = 1;
     scant_net *net = net_of(ctx, "mlp", o);
-    set_param(net, "fc2.weight_rho", 0.5f); /* far apart */
-    says s = ask(net, data);
+    set_param(net, "fc2.weight_rho", 0.5f); /* draws far apart */
+    predictions s = predict(net, data);
     double disagree = 0;
     for (size_t i = 0; i < s.n; i++) {
         double sum = 0, norm = 0;
@@ -231,19 +231,19 @@ static void predictions_are_the_mean_over_draws(void **state) {
                              (double)s.probs[i * s.c + k]) < 1e-6);
     }
     assert_true(disagree / (double)s.n > 0.1);
-    /* what is asked for beside it changes nothing */
+    /* other outputs of the same call change nothing */
     float *probs = floats_of(s.n * s.c);
     OK(scant_net_predict(net, data, NULL, 0, &(scant_outputs){.probs = probs}));
     assert_memory_equal(probs, s.probs, s.n * s.c * sizeof *probs);
     free(probs);
-    forget(&s);
+    predictions_free(&s);
     scant_net_free(net);
     scant_data_free(data);
     scant_ctx_free(ctx);
 }
 
-/* BALD: the mean's entropy without the mean of entropies. */
-static double bald(const says *s) {
+/* The largest BALD score: entropy of the mean minus mean of the entropies. */
+static double bald(const predictions *s) {
     double most = 0;
     for (size_t i = 0; i < s->n; i++) {
         double whole = 0, each = 0;
@@ -260,11 +260,11 @@ static double bald(const says *s) {
     return most;
 }
 
-static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) {
+static void a_narrow_posterior_is_the_plain_network_and_has_no_bald_score(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 70, 0, 12);
-    scant_net_opts o = law;
+    scant_net_opts o = variational;
     o.shape[0] = 12, o.shape[1] = o.shape[2] = 1;
     scant_net *net = net_of(ctx, "mlp", o);
     o.bayes = NULL, o.draws = 0;
@@ -272,17 +272,18 @@ static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) 
     float *all = floats_of(net->net->n_floats);
     assert_int_equal(nn_weights_get(net->weights, all), SCANT_OK);
     assert_int_equal(nn_weights_set(plain->weights, all), SCANT_OK);
-    says wide = ask(net, data), narrow, one = ask(plain, data);
+    predictions wide = predict(net, data), narrow, one = predict(plain, data);
     set_param(net, "fc2.weight_rho", -40);
-    narrow = ask(net, data);
+    narrow = predict(net, data);
     assert_near(narrow.probs, one.probs, one.n * one.c, 1e-6);
     assert_near(narrow.features, one.features, one.n * one.d, 0);
     for (size_t m = 0; m < narrow.m; m++)
         assert_near(narrow.samples + m * one.n * one.c, one.probs, one.n * one.c, 1e-6);
     assert_true(fabs(bald(&narrow)) < 1e-5);
     assert_true(bald(&wide) > 1e-5);
-    assert_near(one.samples, one.probs, one.n * one.c, 0); /* one draw: itself */
-    forget(&wide), forget(&narrow), forget(&one);
+    assert_near(one.samples, one.probs, one.n * one.c,
+                0); /* a plain network has one draw: its prediction */
+    predictions_free(&wide), predictions_free(&narrow), predictions_free(&one);
     free(all);
     scant_net_free(net);
     scant_net_free(plain);
@@ -290,8 +291,7 @@ static void a_narrow_law_is_the_plain_network_and_never_disagrees(void **state) 
     scant_ctx_free(ctx);
 }
 
-/* Samples that are the same one, wherever they stand in a batch, say the same to the bit
- * under every draw. */
+/* Equal samples get the same bits in every draw, wherever they are in a batch. */
 static void duplicates_have_identical_rows(void **state) {
     (void)state;
     static const char *const kinds[] = {"variational", "dropout"};
@@ -308,12 +308,12 @@ static void duplicates_have_identical_rows(void **state) {
         OK(scant_net_predict(net, data, rows, N,
                              &(scant_outputs){.probs = probs, .samples = samples}));
         for (size_t i = 40; i < N; i++) {
-            size_t twin = i % 40;
-            assert_int_equal(rows[i], rows[twin]);
-            assert_memory_equal(probs + i * c, probs + twin * c, c * sizeof *probs);
+            size_t first = i % 40;
+            assert_int_equal(rows[i], rows[first]);
+            assert_memory_equal(probs + i * c, probs + first * c, c * sizeof *probs);
             for (size_t s = 0; s < m; s++)
                 assert_memory_equal(samples + (s * N + i) * c,
-                                    samples + (s * N + twin) * c, c * sizeof *samples);
+                                    samples + (s * N + first) * c, c * sizeof *samples);
         }
         free(samples), free(probs);
         scant_net_free(net);
@@ -322,44 +322,45 @@ static void duplicates_have_identical_rows(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void draws_follow_the_weights_and_the_seed(void **state) {
+static void draws_depend_on_the_weights_and_the_seed(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(2, 0);
     scant_data *data = data_of(ctx, 9, 0, 12);
-    scant_net_opts o = law;
+    scant_net_opts o = variational;
     o.shape[0] = 12, o.shape[1] = o.shape[2] = 1;
     scant_net *net = net_of(ctx, "mlp", o);
-    says a = ask(net, data), b = ask(net, data);
+    predictions a = predict(net, data), b = predict(net, data);
     assert_near(a.samples, b.samples, a.m * a.n * a.c, 0);
     const char *const names[] = {"fc2.weight_rho", "fc2.weight", "fc2.bias"};
     for (int i = 0; i < 3; i++) {
         set_param(net, names[i], 0.75f);
-        forget(&b);
-        b = ask(net, data);
+        predictions_free(&b);
+        b = predict(net, data);
         assert_true(memcmp(a.samples, b.samples, a.m * a.n * a.c * sizeof(float)) != 0 ||
-                    i == 2); /* a bias that is the same for all classes */
-        forget(&a);
-        a = ask(net, data);
+                    i == 2); /* a bias that is equal for all classes changes nothing */
+        predictions_free(&a);
+        a = predict(net, data);
     }
-    /* a saved network says the same, and with another seed of draws something else */
+    /* a saved network has the same draws; another draw_seed gives others */
     OK(scant_net_save(net, path_of("w.safetensors")));
     scant_net *back;
     OK(scant_net_open(ctx, path_of("w.safetensors"), NULL, NULL, &back));
-    says c = ask(back, data);
+    predictions c = predict(back, data);
     assert_near(a.samples, c.samples, a.m * a.n * a.c, 0);
     scant_net_free(back);
     OK(scant_net_open(ctx, path_of("w.safetensors"), NULL,
                       &(scant_net_opts){.draw_seed = 1}, &back));
-    says d = ask(back, data);
+    predictions d = predict(back, data);
     assert_true(memcmp(a.samples, d.samples, a.m * a.n * a.c * sizeof(float)) != 0);
     scant_net_free(back);
-    forget(&a), forget(&b), forget(&c), forget(&d);
+    predictions_free(&a), predictions_free(&b), predictions_free(&c),
+        predictions_free(&d);
     scant_net_free(net);
     scant_data_free(data);
     scant_ctx_free(ctx);
 }
 
-static void any_number_of_threads_gives_the_same_rows(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     enum { N = 75, WIDTH = 20, C = 7, M = 300 };
     float *h = floats_of(N * WIDTH), *samples[2];
@@ -388,8 +389,8 @@ static void any_number_of_threads_gives_the_same_rows(void **state) {
     free(h);
 }
 
-/* Of numbers to predict what is averaged is the output. */
-static void one_output_is_averaged_as_it_is(void **state) {
+/* Regression. */
+static void a_single_output_is_averaged_without_softmax(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_of(1, 0);
     scant_data *data = data_of(ctx, 33, 0, 5);
@@ -399,18 +400,18 @@ static void one_output_is_averaged_as_it_is(void **state) {
             .shape = {5, 1, 1}, .classes = 1, .bayes = "variational", .draws = 40});
     set_param(net, "fc.bias", 2);
     set_param(net, "fc.weight", 0.5f);
-    says s = ask(net, data);
+    predictions s = predict(net, data);
     for (size_t i = 0; i < s.n; i++) {
         double mean = 0, plain = 2;
         for (size_t m = 0; m < s.m; m++) mean += (double)s.samples[m * s.n + i] / 40;
         for (size_t j = 0; j < 5; j++) plain += 0.5 * (double)s.features[i * 5 + j];
         assert_true(fabs(mean - (double)s.logits[i]) < 1e-5);
-        assert_true(fabs(mean - plain) < 0.1); /* deviations of 0.02 */
+        assert_true(fabs(mean - plain) < 0.1); /* standard deviations are about 0.02 */
     }
     assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("s.npy")),
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "one output"));
-    forget(&s);
+    predictions_free(&s);
     scant_net_free(net);
     scant_data_free(data);
     scant_ctx_free(ctx);
@@ -418,16 +419,16 @@ static void one_output_is_averaged_as_it_is(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_of_draws_is_the_softmax_of_each),
-        cmocka_unit_test(products_of_panels_are_products_and_do_not_depend_on_neighbours),
-        cmocka_unit_test(drawn_weights_have_the_laws_mean_and_variance),
-        cmocka_unit_test(dropout_draws_are_those_of_a_slow_reference),
+        cmocka_unit_test(kernel_computes_the_softmax_of_each_draw),
+        cmocka_unit_test(panel_products_do_not_depend_on_other_rows),
+        cmocka_unit_test(drawn_weights_have_the_posteriors_mean_and_variance),
+        cmocka_unit_test(dropout_draws_match_a_slow_reference),
         cmocka_unit_test(predictions_are_the_mean_over_draws),
-        cmocka_unit_test(a_narrow_law_is_the_plain_network_and_never_disagrees),
+        cmocka_unit_test(a_narrow_posterior_is_the_plain_network_and_has_no_bald_score),
         cmocka_unit_test(duplicates_have_identical_rows),
-        cmocka_unit_test(draws_follow_the_weights_and_the_seed),
-        cmocka_unit_test(any_number_of_threads_gives_the_same_rows),
-        cmocka_unit_test(one_output_is_averaged_as_it_is),
+        cmocka_unit_test(draws_depend_on_the_weights_and_the_seed),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(a_single_output_is_averaged_without_softmax),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

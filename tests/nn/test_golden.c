@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Networks give PyTorch's losses, logits, gradients and running statistics. The files are
- * make_golden.py's, which says what they hold; tensors agree to parts in ten thousand,
- * as float32 can where no rectifier is at its kink (see cases.py).
+ * Networks give PyTorch's losses, logits, gradients and running statistics.
+ * make_golden.py writes the files and describes them. Tensors agree to 1e-4, which is
+ * what float32 allows if no activation is at a kink (see cases.py).
  */
 #include <stdio.h>
 
@@ -11,12 +11,12 @@
 #include "pass.h"
 #include "scant/train.h"
 
-#define CTX_THREADS 1 /* two that wait for each other only slow a busy machine */
+#define CTX_THREADS 1 /* more would slow a busy machine */
 #include "context.h"
 
 enum { TEXT = 200 };
 
-/* A case: its file and what it says. */
+/* A case: its file, network and numbers. */
 typedef struct golden {
     scant__tensors *file;
     char options[TEXT];
@@ -38,7 +38,7 @@ static size_t number(const golden *g, const char *key) {
     return strtoul(meta(g, key), NULL, 10);
 }
 
-/* What the file has under "MODE.NAME", or under name alone; count numbers. */
+/* The file's tensor "MODE.NAME" (mode "": "NAME"), which has count numbers. */
 static const double *wanted(const golden *g, const char *mode, const char *name,
                             size_t count) {
     static double out[4096];
@@ -53,7 +53,7 @@ static const double *wanted(const golden *g, const char *mode, const char *name,
     return out;
 }
 
-/* scale: what the error is measured by, if the tensor is zero but for rounding. */
+/* scale: a tensor that is zero except for rounding is compared relative to it. */
 static void check_digest(const golden *g, const char *mode, const char *kind,
                          const char *name, const float *values, size_t count,
                          double scale) {
@@ -65,10 +65,10 @@ static void check_digest(const golden *g, const char *mode, const char *kind,
     double norm = theirs[0] < 1e-10 * scale ? 1e-2 * scale : theirs[0];
     double limit = 1e-4 * norm + 1e-7;
     for (size_t i = 0; i < DIGEST; i++) {
-        /* an error of any direction has a signed sum of about its norm */
+        /* the signed sum of an error is about its norm, so allow three times that */
         double error = fabs(ours[i] - theirs[i]) / (i == 1 ? 3 * limit : limit);
         if (!(error <= 1))
-            fail_msg("%s%s[%zu]: %.9g is not %.9g (norm %.3g)", mode, key, i, ours[i],
+            fail_msg("%s%s[%zu]: %.9g, expected %.9g (norm %.3g)", mode, key, i, ours[i],
                      theirs[i], theirs[0]);
     }
 }
@@ -107,7 +107,7 @@ static void check_pass(const golden *g, const char *mode, const pass *p) {
     }
 }
 
-/* Weights, inputs and labels are the same numbers as Python's. */
+/* Weights, inputs and labels are the numbers of formula.py. */
 static void check_formula(const golden *g, size_t input) {
     const nn_net *net = g->net->net;
     double squares = 0, sum = 0, d[DIGEST];
@@ -158,7 +158,7 @@ static golden golden_open(const char *name) {
     return g;
 }
 
-static void agrees(const char *name) {
+static void check_case(const char *name) {
     static const char *const modes[] = {"train.", "eval."};
     golden g = golden_open(name);
     size_t passes = 0;
@@ -171,7 +171,7 @@ static void agrees(const char *name) {
         pass p;
         snprintf(key, sizeof key, "%sloss", modes[i]);
         if (!scant__tensors_find(g.file, key)) continue;
-        must(nn_weights_set(g.net->weights, g.weights)); /* training moved statistics */
+        must(nn_weights_set(g.net->weights, g.weights)); /* training changed statistics */
         must(pass_run(g.net, i == 0 ? NN_TRAIN : NN_TRACE, g.batch, g.x, g.y, &p));
         check_pass(&g, modes[i], &p);
         pass_end(&p);
@@ -185,41 +185,41 @@ static void agrees(const char *name) {
     scant__tensors_close(g.file);
 }
 
-#define AGREES(function, name)                                                           \
+#define MATCHES_PYTORCH(function, name)                                                  \
     static void function(void **state) {                                                 \
         (void)state;                                                                     \
-        agrees(name);                                                                    \
+        check_case(name);                                                                \
     }
 
-AGREES(linear_agrees, "linear")
-AGREES(mlp_agrees, "mlp")
-AGREES(deep_mlp_agrees, "mlp-deep")
-AGREES(onehidden_agrees, "onehidden")
-AGREES(lenet5_agrees, "lenet5")
-AGREES(cnn_agrees, "cnn")
-AGREES(gapcnn_agrees, "gapcnn")
-AGREES(vgg11_agrees, "vgg11")
-AGREES(resnet18_agrees, "resnet18")
-AGREES(wrn_agrees, "wrn-28-2")
-AGREES(mobilenetv2_agrees, "mobilenetv2")
-AGREES(smooth_mobilenetv2_agrees, "mobilenetv2-tanh")
-AGREES(folded_mobilenetv2_agrees, "mobilenetv2-folded")
+MATCHES_PYTORCH(linear_matches_pytorch, "linear")
+MATCHES_PYTORCH(mlp_matches_pytorch, "mlp")
+MATCHES_PYTORCH(deep_mlp_matches_pytorch, "mlp-deep")
+MATCHES_PYTORCH(onehidden_matches_pytorch, "onehidden")
+MATCHES_PYTORCH(lenet5_matches_pytorch, "lenet5")
+MATCHES_PYTORCH(cnn_matches_pytorch, "cnn")
+MATCHES_PYTORCH(gapcnn_matches_pytorch, "gapcnn")
+MATCHES_PYTORCH(vgg11_matches_pytorch, "vgg11")
+MATCHES_PYTORCH(resnet18_matches_pytorch, "resnet18")
+MATCHES_PYTORCH(wrn_28_2_matches_pytorch, "wrn-28-2")
+MATCHES_PYTORCH(mobilenetv2_matches_pytorch, "mobilenetv2")
+MATCHES_PYTORCH(mobilenetv2_with_tanh_matches_pytorch, "mobilenetv2-tanh")
+MATCHES_PYTORCH(folded_mobilenetv2_matches_pytorch, "mobilenetv2-folded")
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_agrees),
-        cmocka_unit_test(mlp_agrees),
-        cmocka_unit_test(deep_mlp_agrees),
-        cmocka_unit_test(onehidden_agrees),
-        cmocka_unit_test(lenet5_agrees),
-        cmocka_unit_test(cnn_agrees),
-        cmocka_unit_test(gapcnn_agrees),
-        cmocka_unit_test(vgg11_agrees),
-        cmocka_unit_test(resnet18_agrees),
-        cmocka_unit_test(wrn_agrees),
-        cmocka_unit_test(mobilenetv2_agrees),
-        cmocka_unit_test(smooth_mobilenetv2_agrees),
-        cmocka_unit_test(folded_mobilenetv2_agrees),
+        cmocka_unit_test(linear_matches_pytorch),
+        cmocka_unit_test(mlp_matches_pytorch),
+        cmocka_unit_test(deep_mlp_matches_pytorch),
+        cmocka_unit_test(onehidden_matches_pytorch),
+        cmocka_unit_test(lenet5_matches_pytorch),
+        cmocka_unit_test(cnn_matches_pytorch),
+        cmocka_unit_test(gapcnn_matches_pytorch),
+        cmocka_unit_test(vgg11_matches_pytorch),
+        cmocka_unit_test(resnet18_matches_pytorch),
+        cmocka_unit_test(wrn_28_2_matches_pytorch),
+        cmocka_unit_test(mobilenetv2_matches_pytorch),
+        cmocka_unit_test(mobilenetv2_with_tanh_matches_pytorch),
+        cmocka_unit_test(folded_mobilenetv2_matches_pytorch),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Per-sample gradients against one backward pass a sample, and those against differences
- * of the loss.
+ * Per-sample gradients compared with one backward pass per sample, and those with finite
+ * differences of the loss.
  */
 #include "gradients.h"
 #include "scant/train.h"
 
-#define CTX_THREADS 1 /* small work: see below for more threads */
+#define CTX_THREADS 1 /* small networks; one test below uses more */
 #include "context.h"
 
 enum { SKETCH = 64 };
 
-/* What the calls under test fill. */
+/* Inputs and outputs of scant_net_gradients(). */
 typedef struct results {
     double *norms, *products;
     float *sketches, *sum, *direction;
@@ -19,7 +19,7 @@ typedef struct results {
     struct place {
         uint32_t bucket;
         float sign;
-    } * places; /* where a sketch has each number: by the description, not by the code */
+    } * places; /* of each parameter in a sketch, from the documentation */
     scant_gradients all;
     scant_gradient_opts opts;
 } results;
@@ -60,7 +60,7 @@ static void sketch_of(const results *r, const float *g, size_t from, size_t to,
         out[r->places[j].bucket] += (double)(r->places[j].sign * g[j]);
 }
 
-/* Compares all results of parameters from..to-1 with the plain way. */
+/* Compares the results for parameters from <= j < to with plain_loss(). */
 static void check_all(fixture *f, const results *r, size_t from, size_t to) {
     size_t count = to - from;
     double *sum = calloc(count, sizeof *sum), sketch[SKETCH], sizes = 0;
@@ -72,7 +72,7 @@ static void check_all(fixture *f, const results *r, size_t from, size_t to) {
         double v = sqrt(dot_of(r->direction, r->direction, count));
         assert_true(square > 0);
         assert_close(r->norms[i], square, square, 1e-4, "norm", i);
-        /* relative to what a product of random vectors of these sizes comes to */
+        /* relative to the typical product of random vectors of these lengths */
         assert_close(r->products[i], dot_of(g, r->direction, count),
                      size * v / sqrt((double)count) + 1e-3 * size, 1e-3, "product", i);
         sketch_of(r, p.gradient, from, to, sketch);
@@ -88,7 +88,7 @@ static void check_all(fixture *f, const results *r, size_t from, size_t to) {
     plain_close(&p);
 }
 
-static void gradients_are_those_of_single_backward_passes(void **state) {
+static void gradients_match_single_backward_passes(void **state) {
     (void)state;
     for (size_t m = 0; m < MODEL_CASES; m++) {
         fixture f = fixture_open(ctx, &model_cases[m]);
@@ -100,8 +100,8 @@ static void gradients_are_those_of_single_backward_passes(void **state) {
     }
 }
 
-/* Each result alone takes other ways through the code than all at once. */
-static void asked_for_alone_results_are_the_same(void **state) {
+/* A single result uses other code than all together. */
+static void each_result_alone_matches_all_together(void **state) {
     (void)state;
     for (size_t m = 0; m < FEW_CASES; m++) {
         fixture f = fixture_open(ctx, &model_cases[m]);
@@ -123,7 +123,7 @@ static void asked_for_alone_results_are_the_same(void **state) {
     }
 }
 
-static void without_labels_the_predicted_class_is_taken(void **state) {
+static void without_labels_the_predicted_class_is_used(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &model_cases[0]);
     results r = results_make(&f);
@@ -134,9 +134,10 @@ static void without_labels_the_predicted_class_is_taken(void **state) {
     fixture_close(&f);
 }
 
-static void the_last_layer_alone_is_its_part_of_all(void **state) {
+static void last_layer_gradients_match_their_part_of_all(void **state) {
     (void)state;
-    for (size_t m = 0; m < FEW_CASES; m += 2) { /* onehidden's is not trained */
+    for (size_t m = 0; m < FEW_CASES;
+         m += 2) { /* not onehidden: its last layer is fixed */
         fixture f = fixture_open(ctx, &model_cases[m]);
         results r = results_make(&f);
         const nn_net *shape = f.net->net;
@@ -149,7 +150,7 @@ static void the_last_layer_alone_is_its_part_of_all(void **state) {
     }
 }
 
-static void outputs_are_sketched_class_by_class(void **state) {
+static void gradients_of_outputs_are_sketched_per_class(void **state) {
     (void)state;
     for (size_t m = 0; m < FEW_CASES; m++) {
         fixture f = fixture_open(ctx, &model_cases[m]);
@@ -157,7 +158,7 @@ static void outputs_are_sketched_class_by_class(void **state) {
         double sketch[SKETCH];
         plain p = plain_open(&f);
         r.opts.outputs = 1;
-        /* the loss's own beside it: the passes do not disturb each other */
+        /* and norms of the loss gradients in the same call */
         must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
         for (size_t i = 0; i < f.n; i += 2) {
             for (size_t c = 0; c < f.classes; c++) {
@@ -178,9 +179,9 @@ static void outputs_are_sketched_class_by_class(void **state) {
     }
 }
 
-/* Of all parameters, and of the last layer's: each class's gradient built by a pass of
- * its own. */
-static void lengths_are_expected_over_all_classes(void **state) {
+/* For all parameters and for the last layer's, compared with one backward pass per
+ * class. */
+static void lengths_are_expectations_over_all_classes(void **state) {
     (void)state;
     for (size_t m = 0; m < FEW_CASES; m++) {
         fixture f = fixture_open(ctx, &model_cases[m]);
@@ -191,11 +192,11 @@ static void lengths_are_expected_over_all_classes(void **state) {
         plain p = plain_open(&f);
         r.all.lengths = lengths;
         for (int part = 0; part <= (m % 2 == 0);
-             part++) { /* onehidden's is not trained */
+             part++) { /* odd m include onehidden, whose last layer is fixed */
             size_t from = part ? shape->params[last->weight].offset : 0;
             size_t count = f.parameters - from;
             r.opts.last_layer = part;
-            /* beside all else: the passes do not disturb each other */
+            /* and all other results in the same call */
             must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
             for (size_t i = 0; i < f.n; i += 2) {
                 double want = 0, sum = 0, square = 0;
@@ -218,7 +219,7 @@ static void lengths_are_expected_over_all_classes(void **state) {
     }
 }
 
-static void rows_are_taken_in_their_order(void **state) {
+static void results_are_in_the_order_of_rows(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &model_cases[3]);
     results r = results_make(&f);
@@ -244,13 +245,12 @@ static double loss_at(fixture *f, plain *p, const float *weights, int label) {
     return log(sum) - (double)p->logits[label];
 }
 
-/* Along the unit vector v = g_t / |g_t| of a tensor's gradient the loss must rise by
- * |g_t|: an error e of g_t, in any direction, spoils that. With steps of +-h the float
- * passes' noise (a few 1e-7 of a loss near 2) is divided by 2h, and the next term of the
- * series is h^2/6 times a third derivative of some units of size |g|; a kink (rectifiers,
- * pooling) within the step is an error of some percent in itself, hence smooth
- * activations and the tolerance. */
-static void gradients_are_slopes_of_the_loss(void **state) {
+/* The slope of the loss along the unit vector g_t / |g_t| of a tensor's gradient is
+ * |g_t|; an error of g_t in any direction changes that. Errors of the central difference
+ * with steps +-h: the rounding of float passes (a few 1e-7 of a loss near 2) divided by
+ * 2h, and h^2/6 times the third derivative, a few |g|. A kink (rectifier, pooling) within
+ * the step adds some percent, hence smooth activations and the tolerance. */
+static void gradients_match_finite_differences_of_the_loss(void **state) {
     (void)state;
     static const model_case cases[] = {
         {"mlp", {.shape = {1, 5, 5}, .classes = 3, .width = 8, .activation = "tanh"}, 1},
@@ -271,10 +271,10 @@ static void gradients_are_slopes_of_the_loss(void **state) {
         double whole = sqrt(dot_of(p.gradient, p.gradient, f.parameters));
         for (size_t t = 0; t < shape->n_params; t++) {
             const nn_param *param = &shape->params[t];
-            if (!param->trained || (t > 9 && t % 5)) continue; /* some of many */
+            if (!param->trained || (t > 9 && t % 5)) continue; /* every fifth of many */
             const float *g = p.gradient + param->offset;
             double size = sqrt(dot_of(g, g, param->count)), loss[2], h = 0.01;
-            if (size < 0.02 * whole) continue; /* would drown in noise */
+            if (size < 0.02 * whole) continue; /* too small compared with rounding */
             float *moved = malloc(shape->n_floats * sizeof *moved);
             for (int side = 0; side < 2; side++) {
                 double by = (side ? -h : h) / size;
@@ -286,7 +286,7 @@ static void gradients_are_slopes_of_the_loss(void **state) {
             free(moved);
             double slope = (loss[0] - loss[1]) / (2 * h);
             if (fabs(slope - size) > 0.01 * size + 2e-4)
-                fail_msg("%s %s: the slope is %g, the gradient's size %g", cases[m].model,
+                fail_msg("%s %s: the slope is %g, the gradient's norm %g", cases[m].model,
                          param->name, slope, size);
         }
         free(w);
@@ -295,12 +295,12 @@ static void gradients_are_slopes_of_the_loss(void **state) {
     }
 }
 
-/* ---- the sketch's law ---- */
+/* ---- the distribution of sketches ---- */
 
-/* Over many seeds <Sx, Sy> has the mean <x, y> and a variance of at most 2 |x|^2 |y|^2 /
- * k: the mean of 400 is off by more than 4.5 deviations once in 150,000 times, and their
- * mean square by more than 1.5 times even less often. */
-static void sketches_are_unbiased_and_as_close_as_promised(void **state) {
+/* Over seeds, <Sx, Sy> has mean <x, y> and a variance of at most 2 |x|^2 |y|^2 / k. The
+ * mean of 400 is off by more than 4.5 standard deviations once in 150,000 times; the mean
+ * square exceeds 1.5 times the bound even less often. */
+static void sketches_are_unbiased_and_within_the_variance_bound(void **state) {
     (void)state;
     enum { SEEDS = 400, K = 32 };
     static const model_case small = {
@@ -329,14 +329,13 @@ static void sketches_are_unbiased_and_as_close_as_promised(void **state) {
     assert_true(fabs(mean) < 4.5 * sqrt(bound / SEEDS));
     assert_true(fabs(norm) < 4.5 * sqrt(2 * xx * xx / K / SEEDS));
     assert_true(square < 1.5 * bound);
-    assert_true(square > 0.05 * bound); /* and it is no copy */
+    assert_true(square > 0.05 * bound); /* and the sketch is not exact */
     fixture_close(&f);
 }
 
-/* ---- promises ---- */
+/* ---- threads, errors, memory ---- */
 
-/* oneDNN's passes may differ in the last bits with the thread count, hence a tolerance.
- */
+/* oneDNN's results may depend on the thread count in the last bits, hence a tolerance. */
 static void thread_counts_do_not_change_results(void **state) {
     (void)state;
     double norms[2][5], products[2][5];
@@ -364,56 +363,56 @@ static void thread_counts_do_not_change_results(void **state) {
     }
 }
 
-static void says(scant_status got, scant_status want, const char *words) {
+static void assert_error(scant_status got, scant_status want, const char *words) {
     assert_int_equal(got, want);
     if (!strstr(scant_ctx_errmsg(ctx), words))
-        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), words);
+        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx), words);
 }
 
-static void wrong_wishes_are_refused_with_a_reason(void **state) {
+static void wrong_options_are_refused_with_a_message(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &model_cases[0]);
     results r = results_make(&f);
     scant_gradient_opts o = r.opts;
     o.sketch = 0;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
-         "expected 1 to");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
+                 "expected 1 to");
     o = r.opts, o.direction = NULL;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
-         "products need a direction");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &o, &r.all), SCANT_EUSAGE,
+                 "products need a direction");
     r.labels[2] = 4;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "label 2 is 4, expected a class of the network, 0 to 3");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
+                 SCANT_EINPUT, "label 2 is 4, expected a class of the network, 0 to 3");
     r.labels[2] = -1;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "label 2 is -1");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
+                 SCANT_EINPUT, "label 2 is -1");
     r.labels[2] = 0;
     size_t rows[] = {0, 37};
-    says(scant_net_gradients(f.net, &f.data, rows, 2, &r.opts, &r.all), SCANT_EINPUT,
-         "there is no sample 37");
+    assert_error(scant_net_gradients(f.net, &f.data, rows, 2, &r.opts, &r.all),
+                 SCANT_EINPUT, "there is no sample 37");
     f.data.shape[2] = 7;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "samples of 1x6x7");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
+                 SCANT_EINPUT, "samples of 1x6x7");
     f.data.shape[2] = 6;
     f.numbers[3 * 36 + 5] = INFINITY;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "outputs for sample 3 are not finite");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
+                 SCANT_EINPUT, "outputs for sample 3 are not finite");
     results_free(&r);
     fixture_close(&f);
     f = fixture_open(ctx, &model_cases[1]);
     r = results_make(&f);
     r.opts.last_layer = 1;
-    says(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_EINPUT,
-         "last layer is not trained");
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
+                 SCANT_EINPUT, "last layer is not trained");
     results_free(&r);
     fixture_close(&f);
 }
 
-/* A call that failed leaves no more than one that went well does. */
-static void torture(const model_case *small) {
+/* A failed call keeps no more memory than a successful one. */
+static void fail_every_allocation(const model_case *small) {
     bool done = false;
     size_t usual = 0;
-    for (size_t at = SIZE_MAX; !done && at != 2000; at++) { /* in the first none fails */
+    for (size_t at = SIZE_MAX; !done && at != 2000; at++) { /* at SIZE_MAX none fails */
         memory m;
         scant_ctx *other = ctx_counting(&m);
         fixture f = fixture_open(other, small);
@@ -431,7 +430,7 @@ static void torture(const model_case *small) {
                 scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all), SCANT_OK);
         if (!usual) usual = m.live;
         assert_int_equal(m.live, usual);
-        if (at != SIZE_MAX && at > 50) at += 7; /* plans take many */
+        if (at != SIZE_MAX && at > 50) at += 7; /* every eighth: plans allocate much */
         results_free(&r);
         fixture_close(&f);
         scant_ctx_free(other);
@@ -440,26 +439,28 @@ static void torture(const model_case *small) {
     assert_true(done);
 }
 
-static void no_allocation_that_fails_leaves_anything(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
-    torture(&(model_case){"gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, 3});
-    torture(&(model_case){"cnn", {.shape = {1, 16, 16}, .classes = 2}, 3}); /* a front */
+    fail_every_allocation(
+        &(model_case){"gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, 3});
+    fail_every_allocation(
+        &(model_case){"cnn", {.shape = {1, 16, 16}, .classes = 2}, 3}); /* has a front */
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_those_of_single_backward_passes),
-        cmocka_unit_test(asked_for_alone_results_are_the_same),
-        cmocka_unit_test(without_labels_the_predicted_class_is_taken),
-        cmocka_unit_test(the_last_layer_alone_is_its_part_of_all),
-        cmocka_unit_test(outputs_are_sketched_class_by_class),
-        cmocka_unit_test(lengths_are_expected_over_all_classes),
-        cmocka_unit_test(rows_are_taken_in_their_order),
-        cmocka_unit_test(gradients_are_slopes_of_the_loss),
-        cmocka_unit_test(sketches_are_unbiased_and_as_close_as_promised),
+        cmocka_unit_test(gradients_match_single_backward_passes),
+        cmocka_unit_test(each_result_alone_matches_all_together),
+        cmocka_unit_test(without_labels_the_predicted_class_is_used),
+        cmocka_unit_test(last_layer_gradients_match_their_part_of_all),
+        cmocka_unit_test(gradients_of_outputs_are_sketched_per_class),
+        cmocka_unit_test(lengths_are_expectations_over_all_classes),
+        cmocka_unit_test(results_are_in_the_order_of_rows),
+        cmocka_unit_test(gradients_match_finite_differences_of_the_loss),
+        cmocka_unit_test(sketches_are_unbiased_and_within_the_variance_bound),
         cmocka_unit_test(thread_counts_do_not_change_results),
-        cmocka_unit_test(wrong_wishes_are_refused_with_a_reason),
-        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+        cmocka_unit_test(wrong_options_are_refused_with_a_message),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weights through files: scaling goes with them, what does not fit is refused before
- * anything is taken, and messages say what is wrong without repeating what a terminal
- * could take as a command.
+ * Weight files: they include the scaling, files that do not fit leave the network
+ * unchanged, and messages say what is wrong without control characters from the file.
  */
 #include "../data/support.h"
 
@@ -28,10 +27,10 @@ static void must(scant_status s) {
     if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
 }
 
-static void says(scant_status got, scant_status want, const char *words) {
+static void assert_error(scant_status got, scant_status want, const char *words) {
     assert_int_equal(got, want);
     if (!strstr(scant_ctx_errmsg(ctx), words))
-        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), words);
+        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx), words);
 }
 
 static scant_net *create(const char *model, scant_net_opts opts) {
@@ -40,8 +39,8 @@ static scant_net *create(const char *model, scant_net_opts opts) {
     return net;
 }
 
-/* A file of a linear network with `features` inputs and two classes: weights all
- * `weight`, and more where more is not NULL. */
+/* Writes a linear network with `features` inputs and two classes, all weights `weight`.
+ * more: the name of an additional tensor; NULL: none. */
 static const char *linear_file(const char *name, size_t features, float weight,
                                const scant_setting *meta, size_t n_meta,
                                const char *more) {
@@ -101,7 +100,7 @@ static void scaling_of_any_number_of_channels_is_saved(void **state) {
     }
 }
 
-/* Files go from a program with one locale to one with another. */
+/* The programs that write and read a file may have different locales. */
 static void scaling_is_saved_alike_in_any_locale(void **state) {
     (void)state;
     float mean[] = {0.25f, -1.5f}, deviation[] = {0.1f, 3.5f};
@@ -126,7 +125,7 @@ static void scaling_is_saved_alike_in_any_locale(void **state) {
     scant_net_free(net);
 }
 
-static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
+static void scaling_too_long_for_the_header_is_refused(void **state) {
     (void)state;
     enum { MANY = 200000 };
     float *numbers = malloc(MANY * sizeof *numbers);
@@ -134,13 +133,13 @@ static void scaling_that_a_header_cannot_hold_is_refused(void **state) {
     scant_net *net =
         create("linear", (scant_net_opts){.shape = {MANY, 1, 1}, .classes = 1});
     must(scant_net_set_scaling(net, numbers, numbers));
-    says(scant_net_save(net, path_of("large")), SCANT_EINPUT, "header");
+    assert_error(scant_net_save(net, path_of("large")), SCANT_EINPUT, "header");
     scant_net_free(net);
     free(numbers);
 }
 
-/* Three features are no photograph. */
-static void photographs_alone_get_the_usual_scaling(void **state) {
+/* Files of other programs: three planes get ImageNet's scaling, three features none. */
+static void only_images_get_the_default_scaling(void **state) {
     (void)state;
     scant_net *net;
     const char *path = linear_file("foreign", 3, 1, NULL, 0, NULL);
@@ -155,7 +154,7 @@ static void photographs_alone_get_the_usual_scaling(void **state) {
     scant_net_free(net);
 }
 
-static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
+static void malformed_scaling_is_refused(void **state) {
     (void)state;
     static const scant_setting wrong[][3] = {
         {{"scant.model", "linear"}, {"scant.mean", "1,2"}, {"scant.deviation", "1,1,1"}},
@@ -175,13 +174,13 @@ static void scaling_that_is_not_a_number_a_channel_is_refused(void **state) {
         scant_net *net;
         scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
         const char *words = i == 4 ? "a positive deviation" : "not 3 numbers each";
-        says(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, words);
+        assert_error(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, words);
         assert_null(net);
         net = create("linear", o);
         float mean[] = {9, 9, 9}, before = first_weight(net);
         must(scant_net_set_scaling(net, mean, mean));
-        says(scant_net_load(net, path, 0), SCANT_EINPUT, words);
-        assert_true(first_weight(net) == before); /* nothing was taken */
+        assert_error(scant_net_load(net, path, 0), SCANT_EINPUT, words);
+        assert_true(first_weight(net) == before); /* unchanged */
         assert_true(net->mean[0] == 9);
         scant_net_free(net);
     }
@@ -204,18 +203,19 @@ static void options_out_of_range_are_refused(void **state) {
         const char *path = linear_file("range", 3, 7, meta, 3, NULL);
         scant_net_opts o = {.shape = {3, 1, 1}, .classes = 2};
         scant_net *net;
-        says(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT, wrong[i].words);
+        assert_error(scant_net_open(ctx, path, NULL, &o, &net), SCANT_EINPUT,
+                     wrong[i].words);
         assert_null(net);
     }
 }
 
-static void loading_brings_the_files_scaling_or_none(void **state) {
+static void loading_takes_the_scaling_of_our_files(void **state) {
     (void)state;
     const scant_setting ours = {"scant.model", "linear"};
     float nine[] = {9, 9, 9};
     scant_net *net = create("linear", (scant_net_opts){.shape = {3, 1, 1}, .classes = 2});
     must(scant_net_set_scaling(net, nine, nine));
-    /* another program's file says nothing of features: they stay scaled */
+    /* another program's file has no scaling: the network's stays */
     must(scant_net_load(net, linear_file("f", 3, 5, NULL, 0, NULL), 0));
     assert_true(net->scaled && net->mean[0] == 9);
     assert_true(first_weight(net) == 5);
@@ -225,9 +225,9 @@ static void loading_brings_the_files_scaling_or_none(void **state) {
     scant_net_free(net);
 }
 
-/* ---- what does not fit ---- */
+/* ---- files that do not fit ---- */
 
-static void too_many_classes_are_told_as_such(void **state) {
+static void too_many_classes_are_refused(void **state) {
     (void)state;
     scant_net *net;
     scant__tensor item = {.name = "fc.weight",
@@ -236,45 +236,47 @@ static void too_many_classes_are_told_as_such(void **state) {
                           .shape = {2000000, 0},
                           .bytes = (const unsigned char *)""};
     must(scant__tensors_write(ctx, path_of("many"), &item, 1, NULL, 0));
-    says(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EINPUT,
-         "2000000 classes, expected 1 to 1048576");
+    assert_error(scant_net_open(ctx, path_of("many"), "linear", NULL, &net), SCANT_EINPUT,
+                 "2000000 classes, expected 1 to 1048576");
     assert_says(ctx, path_of("many"), "linear");
 }
 
-static void another_head_is_only_what_is_called_so(void **state) {
+static void another_head_allows_only_tensors_of_the_last_layer_to_differ(void **state) {
     (void)state;
     scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 5});
     must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, NULL), 1));
     must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc.more"), 1));
-    says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), 1),
-         SCANT_EINPUT, "fc1.weight is not in the network");
-    says(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1), SCANT_EINPUT,
-         "fc is not in the network");
+    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), 1),
+                 SCANT_EINPUT, "fc1.weight is not in the network");
+    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1),
+                 SCANT_EINPUT, "fc is not in the network");
     scant_net_free(net);
 }
 
-static void words_of_a_file_cannot_command_a_terminal(void **state) {
+static void messages_replace_control_characters_of_a_file(void **state) {
     (void)state;
     scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 2});
-    says(scant_net_load(net, linear_file("e", 4, 1, NULL, 0, "\033[2Jx"), 0),
-         SCANT_EINPUT, "?[2Jx is not");
+    assert_error(scant_net_load(net, linear_file("e", 4, 1, NULL, 0, "\033[2Jx"), 0),
+                 SCANT_EINPUT, "?[2Jx is not");
     scant_net_free(net);
     scant_setting meta[] = {{"scant.model", "linear"}, {"scant.activation", "\033c"}};
-    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
-         SCANT_EINPUT, "activation is ?c, expected one of relu|");
+    assert_error(
+        scant_net_open(ctx, linear_file("e", 4, 1, meta, 2, NULL), NULL, NULL, &net),
+        SCANT_EINPUT, "activation is ?c, expected one of relu|");
     assert_says(ctx, path_of("e"), "activation");
     meta[0].value = "\033d";
-    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL, NULL, &net),
-         SCANT_EINPUT, "no model '?d'");
+    assert_error(
+        scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL, NULL, &net),
+        SCANT_EINPUT, "no model '?d'");
     assert_says(ctx, path_of("e"), "there is no model");
-    /* what the caller asks for is the caller's fault */
+    /* a wrong option of the caller is a usage error */
     meta[0].value = "linear";
-    says(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL,
-                        &(scant_net_opts){.width = 3}, &net),
-         SCANT_EUSAGE, "linear has no option width");
+    assert_error(scant_net_open(ctx, linear_file("e", 4, 1, meta, 1, NULL), NULL,
+                                &(scant_net_opts){.width = 3}, &net),
+                 SCANT_EUSAGE, "linear has no option width");
 }
 
-static void whole_numbers_are_no_weights(void **state) {
+static void integer_weights_are_refused(void **state) {
     (void)state;
     static int64_t w[8] = {1, 2, 3, 4}, b[2];
     scant__tensor items[] = {
@@ -294,10 +296,11 @@ static void whole_numbers_are_no_weights(void **state) {
     items[1].dtype = SCANT_F32;
     must(scant__tensors_write(ctx, path_of("int"), items, 3, NULL, 0));
     float before = first_weight(net);
-    says(scant_net_load(net, path_of("int"), 0), SCANT_EINPUT,
-         "fc.weight has I64, not floats");
+    assert_error(scant_net_load(net, path_of("int"), 0), SCANT_EINPUT,
+                 "fc.weight has I64, not floats");
     assert_true(first_weight(net) == before);
-    must(scant_net_load(net, path_of("int"), 1)); /* the head may differ: it is left */
+    must(scant_net_load(net, path_of("int"),
+                        1)); /* a differing head is allowed and not read */
     assert_true(first_weight(net) == before);
     for (size_t i = 0; i < 4; i++) {
         items[0].dtype = floats[i];
@@ -307,9 +310,9 @@ static void whole_numbers_are_no_weights(void **state) {
     scant_net_free(net);
 }
 
-/* ---- names of classes ---- */
+/* ---- class names ---- */
 
-static void names_of_classes_come_back_as_they_were(void **state) {
+static void class_names_survive_a_file(void **state) {
     (void)state;
     static const char *const names[] = {"cat", NULL,        "a,b%2C",     "line\nbreak",
                                         " ",   "\xff\xfe.", "caf\xc3\xa9"};
@@ -327,7 +330,7 @@ static void names_of_classes_come_back_as_they_were(void **state) {
     }
     assert_null(scant_net_class_name(again, 7));
     scant_net_free(again);
-    /* of another head they say nothing */
+    /* a new head does not get them */
     must(scant_net_start(ctx, path_of("named"), "linear",
                          &(scant_net_opts){.shape = {3, 1, 1}, .classes = 2}, &again));
     assert_null(scant_net_class_name(again, 0));
@@ -335,7 +338,7 @@ static void names_of_classes_come_back_as_they_were(void **state) {
     scant_net_free(net);
 }
 
-static void lists_of_names_that_are_none_are_refused(void **state) {
+static void malformed_lists_of_class_names_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"",       "cat",       "cat,dog,eel", "cat,d g",
                                         "cat,%4", "cat,%zz",   "cat,%00",     "cat,%c3",
@@ -344,18 +347,19 @@ static void lists_of_names_that_are_none_are_refused(void **state) {
     float before = first_weight(net);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const scant_setting meta = {"scant.class_names", wrong[i]};
-        says(scant_net_load(net, linear_file("n", 3, 7, &meta, 1, NULL), 0), SCANT_EINPUT,
-             "list of 2 names");
+        assert_error(scant_net_load(net, linear_file("n", 3, 7, &meta, 1, NULL), 0),
+                     SCANT_EINPUT, "list of 2 names");
         assert_true(first_weight(net) == before);
     }
-    const scant_setting right = {"scant.class_names", "%2c,x"}; /* digits are capitals */
-    says(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), 0), SCANT_EINPUT,
-         "list of 2 names");
+    const scant_setting right = {"scant.class_names",
+                                 "%2c,x"}; /* hexadecimal digits must be capitals */
+    assert_error(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), 0),
+                 SCANT_EINPUT, "list of 2 names");
     scant_net_free(net);
 }
 
-/* A megabyte of them does not stand in the way of the weights. */
-static void names_that_no_header_holds_are_left_out(void **state) {
+/* A megabyte of names; the weights are saved. */
+static void class_names_too_long_for_the_header_are_left_out(void **state) {
     (void)state;
     enum { MANY = 20000 };
     const char **names = malloc(MANY * sizeof *names);
@@ -374,7 +378,7 @@ static void names_that_no_header_holds_are_left_out(void **state) {
 
 /* ---- memory ---- */
 
-static void every_failed_allocation_leaves_the_network_as_it_was(void **state) {
+static void a_failed_allocation_leaves_the_network_unchanged(void **state) {
     (void)state;
     const scant_setting meta[] = {{"scant.model", "linear"},
                                   {"scant.mean", "1,2,3"},
@@ -412,19 +416,19 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scaling_of_any_number_of_channels_is_saved),
         cmocka_unit_test(scaling_is_saved_alike_in_any_locale),
-        cmocka_unit_test(scaling_that_a_header_cannot_hold_is_refused),
-        cmocka_unit_test(photographs_alone_get_the_usual_scaling),
-        cmocka_unit_test(scaling_that_is_not_a_number_a_channel_is_refused),
+        cmocka_unit_test(scaling_too_long_for_the_header_is_refused),
+        cmocka_unit_test(only_images_get_the_default_scaling),
+        cmocka_unit_test(malformed_scaling_is_refused),
         cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(loading_brings_the_files_scaling_or_none),
-        cmocka_unit_test(too_many_classes_are_told_as_such),
-        cmocka_unit_test(another_head_is_only_what_is_called_so),
-        cmocka_unit_test(words_of_a_file_cannot_command_a_terminal),
-        cmocka_unit_test(whole_numbers_are_no_weights),
-        cmocka_unit_test(names_of_classes_come_back_as_they_were),
-        cmocka_unit_test(lists_of_names_that_are_none_are_refused),
-        cmocka_unit_test(names_that_no_header_holds_are_left_out),
-        cmocka_unit_test(every_failed_allocation_leaves_the_network_as_it_was),
+        cmocka_unit_test(loading_takes_the_scaling_of_our_files),
+        cmocka_unit_test(too_many_classes_are_refused),
+        cmocka_unit_test(another_head_allows_only_tensors_of_the_last_layer_to_differ),
+        cmocka_unit_test(messages_replace_control_characters_of_a_file),
+        cmocka_unit_test(integer_weights_are_refused),
+        cmocka_unit_test(class_names_survive_a_file),
+        cmocka_unit_test(malformed_lists_of_class_names_are_refused),
+        cmocka_unit_test(class_names_too_long_for_the_header_are_left_out),
+        cmocka_unit_test(a_failed_allocation_leaves_the_network_unchanged),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Variational last layers in training: the noise's law, its gradients and the divergence
- * from the prior; what such a network is made of, and that it learns.
+ * Variational last layers in training: the noise and its gradients, the divergence from
+ * the prior, the layers of Bayesian networks, and that they train.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@ static scant_net *net_of(scant_ctx *ctx, const char *model, scant_net_opts o) {
     return net;
 }
 
-/* Sets all numbers of one parameter, plan or no plan. */
+/* Sets all numbers of one parameter, whether weights are packed or not. */
 static void set_param(scant_net *net, const char *name, float value) {
     const nn_param *p = nn_net_find(net->net, name);
     float *all = malloc(net->net->n_floats * sizeof *all);
@@ -46,7 +46,7 @@ static scant_net *packed_net(scant_ctx *ctx, double prior) {
     return net;
 }
 
-static void divergence_is_zero_at_the_prior_alone(void **state) {
+static void divergence_is_zero_only_at_the_prior(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     for (double prior = 0.25; prior < 5; prior *= 4) {
@@ -70,7 +70,7 @@ static void divergence_is_zero_at_the_prior_alone(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void divergence_has_the_gradient_of_differences(void **state) {
+static void divergence_gradient_matches_finite_differences(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     scant_net *net = packed_net(ctx, 0.5);
@@ -97,8 +97,8 @@ static void divergence_has_the_gradient_of_differences(void **state) {
         }
         for (size_t i = 0; i < room; i++) total -= fabs((double)nn_grads_at(w, at)[i]);
     }
-    assert_true(fabs(total) < 1e-5); /* nothing else has any */
-    /* where softplus is 0, even in double, the gradient still says "wider" */
+    assert_true(fabs(total) < 1e-5); /* other parameters have no gradient */
+    /* where softplus underflows to 0, even in double, the gradient is still -1: wider */
     set_param(net, "fc2.weight_rho", -800);
     memset(w->grads, 0, w->n_trained * sizeof *w->grads);
     nn_kl_add(w, 1);
@@ -112,7 +112,7 @@ static void divergence_has_the_gradient_of_differences(void **state) {
 
 enum { ROWS = 20000, WIDTH = 6, CLASSES = 5 };
 
-/* All samples are the same one: what differs is noise. */
+/* All samples are equal, so outputs differ by noise only. */
 static void logits_have_the_mean_and_variance_of_the_formula(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -157,14 +157,14 @@ static void logits_have_the_mean_and_variance_of_the_formula(void **state) {
     double n = 4.0 * ROWS * CLASSES;
     assert_true(fabs(pooled_mean / n) < 0.01);
     assert_true(fabs(pooled_square / n - 1) < 0.01);
-    assert_true(fabs(pairs / n) < 0.01); /* from sample to sample it is drawn anew */
-    assert_true(first != second);        /* and from step to step */
+    assert_true(fabs(pairs / n) < 0.01); /* each sample has its own noise */
+    assert_true(first != second);        /* and each step */
     free(x);
     scant_net_free(net);
     scant_ctx_free(ctx);
 }
 
-static void noise_is_there_in_training_alone(void **state) {
+static void noise_is_added_only_in_training(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     scant_net *net =
@@ -172,7 +172,7 @@ static void noise_is_there_in_training_alone(void **state) {
     scant_net *plain = net_of(ctx, "lenet5", (scant_net_opts){.seed = 4});
     float *all = malloc(net->net->n_floats * sizeof *all);
     assert_int_equal(nn_weights_get(net->weights, all), SCANT_OK);
-    /* rho is last: what is before it is the plain network's */
+    /* rho is the last parameter; the others are those of the plain network */
     assert_int_equal(nn_net_find(net->net, "fc3.weight_rho")->offset,
                      plain->net->n_floats);
     assert_int_equal(nn_weights_set(plain->weights, all), SCANT_OK);
@@ -190,9 +190,9 @@ static void noise_is_there_in_training_alone(void **state) {
     for (size_t i = 0; i < N * 84; i++)
         assert_true(fabsf(c.embedding[i] - b.embedding[i]) < 1e-4f);
     for (size_t i = 0; i < N * 10; i++) assert_true(c.logits[i] != b.logits[i]);
-    /* what training leaves of rho's gradient is not a trace's */
+    /* NN_TRACE does not keep training's gradient of rho */
     assert_int_equal(pass_run(net, NN_TRACE, N, x, y, &d), SCANT_OK);
-    double moved = 0; /* rectifiers that are shut have none */
+    double moved = 0; /* inactive rectifiers have no gradient */
     for (size_t i = plain->net->n_trained; i < net->net->n_trained; i++) {
         moved += c.grads[i] != 0;
         assert_true(d.grads[i] == 0);
@@ -205,9 +205,9 @@ static void noise_is_there_in_training_alone(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Weights are moved one by one under the same noise. Outputs are floats: the tolerance is
- * what they leave of a difference. */
-static void training_has_the_gradient_of_differences(void **state) {
+/* Weights change one by one under the same noise. The tolerance is the rounding of float
+ * outputs, divided by the step. */
+static void training_gradient_matches_finite_differences(void **state) {
     (void)state;
     enum { N = 9, IN = 2, WIDE = 4, OUT = 3 };
     scant_ctx *ctx = ctx_threads(2);
@@ -248,7 +248,7 @@ static void training_has_the_gradient_of_differences(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void any_number_of_threads_gives_the_same_noise_and_gradients(void **state) {
+static void noise_and_gradients_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     enum { N = 70, IN = 5, WIDE = 130, OUT = 4 };
     float *h = malloc(N * WIDE * sizeof *h), *out[2], *d_h[2], d_rho[2][OUT * WIDE];
@@ -274,13 +274,13 @@ static void any_number_of_threads_gives_the_same_noise_and_gradients(void **stat
     free(h), free(scratch);
 }
 
-/* ---- what such networks are made of ---- */
+/* ---- layers and options ---- */
 
-static void models_get_a_hidden_layer_where_features_come_from_planes(void **state) {
+static void models_with_features_from_planes_get_a_hidden_layer(void **state) {
     (void)state;
     static const struct {
         const char *model;
-        size_t side, features, plain; /* of variational networks, and of others */
+        size_t side, features, plain; /* width of features: variational, and plain */
     } cases[] = {{"lenet5", 28, 84, 84},     {"gapcnn", 32, 256, 128},
                  {"resnet18", 32, 256, 512}, {"wrn-28-2", 32, 256, 128},
                  {"vgg11", 32, 256, 512},    {"mlp", 28, 256, 256},
@@ -289,22 +289,25 @@ static void models_get_a_hidden_layer_where_features_come_from_planes(void **sta
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t c = cases[i].side == 32 || cases[i].side == 64 ? 3 : 1;
         scant_net_opts o = {.shape = {c, cases[i].side, cases[i].side}, .classes = 10};
-        size_t plain, law;
+        size_t plain, variational;
         assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &plain),
                          SCANT_OK);
         o.bayes = "variational";
-        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &law), SCANT_OK);
+        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &variational),
+                         SCANT_OK);
         size_t extra = cases[i].features * 10; /* rho */
         if (cases[i].features != cases[i].plain)
             extra += (cases[i].plain + 1) * 256 + (256 * 10) - cases[i].plain * 10;
-        assert_int_equal(law - plain, extra);
+        assert_int_equal(variational - plain, extra);
         o.no_hidden = 1;
-        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &law), SCANT_OK);
-        assert_int_equal(law - plain, cases[i].plain * 10);
+        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &variational),
+                         SCANT_OK);
+        assert_int_equal(variational - plain, cases[i].plain * 10);
         o = (scant_net_opts){
             .shape = {c, cases[i].side, cases[i].side}, .classes = 10, .hidden = 32};
-        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &law), SCANT_OK);
-        assert_int_equal(law + cases[i].plain * 10,
+        assert_int_equal(scant_model_parameters(ctx, cases[i].model, &o, &variational),
+                         SCANT_OK);
+        assert_int_equal(variational + cases[i].plain * 10,
                          plain + (cases[i].plain + 1) * 32 + 320);
     }
     scant_ctx_free(ctx);
@@ -369,14 +372,14 @@ static void wrong_options_are_refused(void **state) {
 
 /* ---- training ---- */
 
-typedef struct bed {
+typedef struct fixture {
     scant_ctx *ctx;
     scant_data *data;
     scant_net *net;
-} bed;
+} fixture;
 
-static bed bed_of(scant_net_opts o, unsigned threads) {
-    bed b = {.ctx = ctx_threads(threads)};
+static fixture fixture_of(scant_net_opts o, unsigned threads) {
+    fixture b = {.ctx = ctx_threads(threads)};
     scant_data_opts d = {.count = 300, .seed = 3};
     assert_int_equal(scant_data_open(b.ctx, "moons", &d, &b.data), SCANT_OK);
     scant_data_shape(b.data, o.shape);
@@ -386,19 +389,19 @@ static bed bed_of(scant_net_opts o, unsigned threads) {
     return b;
 }
 
-static void bed_end(bed *b) {
+static void fixture_free(fixture *b) {
     scant_net_free(b->net);
     scant_data_free(b->data);
     scant_ctx_free(b->ctx);
 }
 
-static void train(bed *b, scant_train_opts o) {
+static void train(fixture *b, scant_train_opts o) {
     scant_train_state state;
     if (scant_net_train(b->net, b->data, &o, &state) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(b->ctx));
 }
 
-static float *param_of(bed *b, const char *name) {
+static float *param_of(fixture *b, const char *name) {
     float *all = malloc(b->net->net->n_floats * sizeof *all);
     const nn_param *p = nn_net_find(b->net->net, name);
     assert_int_equal(nn_weights_get(b->net->weights, all), SCANT_OK);
@@ -406,7 +409,7 @@ static float *param_of(bed *b, const char *name) {
     return all;
 }
 
-static double mean_rho(bed *b) {
+static double mean_rho(fixture *b) {
     float *rho = param_of(b, "fc2.weight_rho");
     double sum = 0;
     for (size_t i = 0; i < 64; i++) sum += (double)rho[i];
@@ -414,11 +417,11 @@ static double mean_rho(bed *b) {
     return sum / 64;
 }
 
-/* The prior's pull is a 1/N-th of the divergence's gradient: with a huge batch of steps
- * and a loss of weight 0 the law goes to the prior. */
-static void without_data_the_law_goes_to_the_prior(void **state) {
+/* Samples have a weight of almost 0, so the divergence dominates: after many steps the
+ * posterior is the prior. */
+static void without_data_the_posterior_converges_to_the_prior(void **state) {
     (void)state;
-    bed b = bed_of((scant_net_opts){.bayes = "variational", .prior = 0.25}, 2);
+    fixture b = fixture_of((scant_net_opts){.bayes = "variational", .prior = 0.25}, 2);
     size_t rows[] = {0, 1};
     float weights[] = {1e-12f, 1e-12f};
     train(&b, TRAIN_OPTS(NULL, "adam", with.rows = rows, with.n_rows = 2,
@@ -427,12 +430,12 @@ static void without_data_the_law_goes_to_the_prior(void **state) {
     for (size_t i = 0; i < 64; i++) assert_true(fabsf(mean[i]) < 0.02f);
     free(mean);
     assert_true(fabs(softplus_of(mean_rho(&b)) - 0.5) < 0.01);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void the_prior_pulls_by_one_part_in_as_many_as_there_are_samples(void **state) {
+static void divergence_is_divided_by_the_number_of_samples(void **state) {
     (void)state;
-    bed b = bed_of((scant_net_opts){.bayes = "variational", .prior = 0.5}, 2);
+    fixture b = fixture_of((scant_net_opts){.bayes = "variational", .prior = 0.5}, 2);
     size_t rows[] = {0, 1, 2, 3};
     float weights[] = {1e-12f, 1e-12f, 1e-12f, 1e-12f};
     float *before = param_of(&b, "fc2.weight");
@@ -443,31 +446,31 @@ static void the_prior_pulls_by_one_part_in_as_many_as_there_are_samples(void **s
     for (size_t i = 0; i < 64; i++)
         assert_true(fabsf(after[i] - 0.5f * before[i]) < 1e-6f);
     free(before), free(after);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void decay_leaves_rho_alone(void **state) {
+static void weight_decay_does_not_change_rho(void **state) {
     (void)state;
     double rho[2], before = 0;
     for (int k = 0; k < 2; k++) {
-        bed b = bed_of((scant_net_opts){.bayes = "variational"}, 1);
+        fixture b = fixture_of((scant_net_opts){.bayes = "variational"}, 1);
         before = mean_rho(&b);
-        /* a step so large in decay that rho would be a tenth of what it was */
+        /* lr * decay = 0.9 would reduce rho to a tenth */
         train(&b, TRAIN_OPTS(NULL, NULL, with.lr = 1e-3, with.momentum = 0,
                              with.weight_decay = k ? 900 : 0, with.batch = 300,
                              with.steps = 1));
         rho[k] = mean_rho(&b);
-        bed_end(&b);
+        fixture_free(&b);
     }
     assert_true(rho[0] != before);
     assert_true(rho[0] == rho[1]);
 }
 
-static void a_stopped_training_goes_on_to_the_same_bits(void **state) {
+static void a_resumed_training_ends_with_the_same_bits(void **state) {
     (void)state;
-    const char *path = path_of("law.safetensors");
+    const char *path = path_of("variational.safetensors");
     scant_net_opts o = {.bayes = "variational"};
-    bed whole = bed_of(o, 2), half = bed_of(o, 2), rest = bed_of(o, 2);
+    fixture whole = fixture_of(o, 2), half = fixture_of(o, 2), rest = fixture_of(o, 2);
     scant_train_opts t =
         TRAIN_OPTS(NULL, NULL, with.batch = 64, with.epochs = 4, with.seed = 2);
     train(&whole, t);
@@ -480,33 +483,33 @@ static void a_stopped_training_goes_on_to_the_same_bits(void **state) {
     float *a = param_of(&whole, "fc2.weight_rho"), *b = param_of(&rest, "fc2.weight_rho");
     assert_memory_equal(a, b, 64 * sizeof *a);
     free(a), free(b);
-    /* with another prior it is another training */
+    /* a checkpoint of another prior is refused */
     o.prior = 2;
-    bed other = bed_of(o, 2);
+    fixture other = fixture_of(o, 2);
     assert_int_equal(scant_net_train(other.net, other.data, &t, NULL), SCANT_EINPUT);
     remove(path);
-    bed_end(&whole), bed_end(&half), bed_end(&rest), bed_end(&other);
+    fixture_free(&whole), fixture_free(&half), fixture_free(&rest), fixture_free(&other);
 }
 
-static void methods_with_unlabelled_samples_train_it(void **state) {
+static void semi_supervised_methods_train_rho(void **state) {
     (void)state;
     static const char *const methods[] = {"fixmatch", "mean-teacher", "pi",
                                           "pseudo-label"};
     for (int k = 0; k < 4; k++) {
-        bed b = bed_of((scant_net_opts){.bayes = "variational"}, 2);
+        fixture b = fixture_of((scant_net_opts){.bayes = "variational"}, 2);
         size_t rows[40];
         for (size_t i = 0; i < 40; i++) rows[i] = i;
         double before = mean_rho(&b);
         train(&b, TRAIN_OPTS(methods[k], NULL, with.rows = rows, with.n_rows = 40,
                              with.batch = 16, with.steps = 20));
         assert_true(mean_rho(&b) != before);
-        bed_end(&b);
+        fixture_free(&b);
     }
 }
 
 static void weights_and_options_survive_a_file(void **state) {
     (void)state;
-    const char *path = path_of("law.safetensors");
+    const char *path = path_of("variational.safetensors");
     scant_ctx *ctx = ctx_threads(1);
     static const struct {
         const char *model;
@@ -544,14 +547,14 @@ static void weights_and_options_survive_a_file(void **state) {
         scant_net_free(net);
         scant_net_free(back);
     }
-    /* draws may be others than the file says */
+    /* the caller can change the number of draws */
     scant_net *net = net_of(ctx, "mlp", (scant_net_opts){.bayes = "dropout"}), *back;
     assert_int_equal(scant_net_save(net, path), SCANT_OK);
     assert_int_equal(
         scant_net_open(ctx, path, NULL, &(scant_net_opts){.draws = 9}, &back), SCANT_OK);
     assert_int_equal(back->net->draws, 9);
     scant_net_free(back);
-    /* and it may be read as what it is without them */
+    /* and open the file as a plain network */
     assert_int_equal(
         scant_net_open(ctx, path, NULL, &(scant_net_opts){.bayes = "none"}, &back),
         SCANT_OK);
@@ -562,32 +565,32 @@ static void weights_and_options_survive_a_file(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* From features that others learned: the head may be new, with a layer of its own. */
-static void a_law_starts_from_a_plain_networks_weights(void **state) {
+/* The head may be new and have a hidden layer. */
+static void variational_and_plain_networks_start_from_each_other(void **state) {
     (void)state;
-    const char *path = path_of("law.safetensors");
+    const char *path = path_of("variational.safetensors");
     scant_ctx *ctx = ctx_threads(1);
     scant_net *plain = net_of(ctx, "gapcnn", (scant_net_opts){.width = 8, .seed = 1});
-    scant_net *law, *back;
+    scant_net *variational, *back;
     assert_int_equal(scant_net_save(plain, path), SCANT_OK);
     scant_net_opts o = {.bayes = "variational", .classes = 10, .seed = 2};
-    if (scant_net_start(ctx, path, NULL, &o, &law) != SCANT_OK)
+    if (scant_net_start(ctx, path, NULL, &o, &variational) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(ctx));
-    assert_int_equal(scant_net_features(law), 256);
+    assert_int_equal(scant_net_features(variational), 256);
     float *a = malloc(plain->net->n_floats * sizeof *a);
-    float *b = malloc(law->net->n_floats * sizeof *b);
+    float *b = malloc(variational->net->n_floats * sizeof *b);
     assert_int_equal(nn_weights_get(plain->weights, a), SCANT_OK);
-    assert_int_equal(nn_weights_get(law->weights, b), SCANT_OK);
+    assert_int_equal(nn_weights_get(variational->weights, b), SCANT_OK);
     size_t conv = nn_net_find(plain->net, "conv3.bias")->offset;
     assert_memory_equal(a, b, (conv + 16) * sizeof *a);
-    /* not the other way as it is: a law needs its deviations */
+    /* scant_net_open() needs rho, which the file lacks */
     assert_int_equal(
         scant_net_open(ctx, path, NULL,
                        &(scant_net_opts){.bayes = "variational", .no_hidden = 1}, &back),
         SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "fc.weight_rho is missing"));
-    /* and back: a plain network from the means of a law */
-    assert_int_equal(scant_net_save(law, path), SCANT_OK);
+    /* a plain network starts from the means of a variational one */
+    assert_int_equal(scant_net_save(variational, path), SCANT_OK);
     o = (scant_net_opts){.bayes = "none", .classes = 10};
     assert_int_equal(scant_net_start(ctx, path, NULL, &o, &back), SCANT_OK);
     assert_int_equal(scant_net_features(back), 256);
@@ -596,7 +599,7 @@ static void a_law_starts_from_a_plain_networks_weights(void **state) {
     assert_memory_equal(b, c, back->net->n_floats * sizeof *c);
     free(a), free(b), free(c);
     scant_net_free(plain);
-    scant_net_free(law);
+    scant_net_free(variational);
     scant_net_free(back);
     remove(path);
     scant_ctx_free(ctx);
@@ -604,22 +607,22 @@ static void a_law_starts_from_a_plain_networks_weights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(divergence_is_zero_at_the_prior_alone),
-        cmocka_unit_test(divergence_has_the_gradient_of_differences),
+        cmocka_unit_test(divergence_is_zero_only_at_the_prior),
+        cmocka_unit_test(divergence_gradient_matches_finite_differences),
         cmocka_unit_test(logits_have_the_mean_and_variance_of_the_formula),
-        cmocka_unit_test(noise_is_there_in_training_alone),
-        cmocka_unit_test(training_has_the_gradient_of_differences),
-        cmocka_unit_test(any_number_of_threads_gives_the_same_noise_and_gradients),
-        cmocka_unit_test(models_get_a_hidden_layer_where_features_come_from_planes),
+        cmocka_unit_test(noise_is_added_only_in_training),
+        cmocka_unit_test(training_gradient_matches_finite_differences),
+        cmocka_unit_test(noise_and_gradients_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(models_with_features_from_planes_get_a_hidden_layer),
         cmocka_unit_test(dropout_is_before_the_last_layer_of_every_model),
         cmocka_unit_test(wrong_options_are_refused),
-        cmocka_unit_test(without_data_the_law_goes_to_the_prior),
-        cmocka_unit_test(the_prior_pulls_by_one_part_in_as_many_as_there_are_samples),
-        cmocka_unit_test(decay_leaves_rho_alone),
-        cmocka_unit_test(a_stopped_training_goes_on_to_the_same_bits),
-        cmocka_unit_test(methods_with_unlabelled_samples_train_it),
+        cmocka_unit_test(without_data_the_posterior_converges_to_the_prior),
+        cmocka_unit_test(divergence_is_divided_by_the_number_of_samples),
+        cmocka_unit_test(weight_decay_does_not_change_rho),
+        cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
+        cmocka_unit_test(semi_supervised_methods_train_rho),
         cmocka_unit_test(weights_and_options_survive_a_file),
-        cmocka_unit_test(a_law_starts_from_a_plain_networks_weights),
+        cmocka_unit_test(variational_and_plain_networks_start_from_each_other),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

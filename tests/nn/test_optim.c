@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Optimisers against torch's, and schedules and averages by hand.
+ * Optimisers compared with torch's; schedules and averages with hand-computed values.
  */
 #include "support.h"
 
@@ -17,11 +17,11 @@ static const float gradients[STEPS][N] = {{0.1f, -0.2f, 0.3f, -0.4f, 0.5f, 1},
 
 static void near(double got, double want, double tolerance) {
     if (!(fabs(got - want) <= tolerance))
-        fail_msg("%.9g is not %.9g within %g", got, want, tolerance);
+        fail_msg("%.9g, expected %.9g within %g", got, want, tolerance);
 }
 
-/* As torch 1.13 has the six weights after the three steps, when the first four are in a
- * group with weight decay and the last two in one without. */
+/* The six weights of torch 1.13 after three steps. The first four are in a parameter
+ * group with weight decay, the last two in one without. */
 typedef struct reference {
     const char *name;
     nn_optim_opts o;
@@ -58,7 +58,7 @@ static const reference table[] = {
      {.kind = NN_ADAM, .momentum = 0.9, .weight_decay = 0.05},
      0.01,
      {0.485662639, -1.24352145, 1.99364436, 0.0715563521, -3.02104616, 0.730470896}},
-    {"adam of other numbers",
+    {"adam with other options",
      {.kind = NN_ADAM,
       .momentum = 0.8,
       .beta2 = 0.95,
@@ -68,30 +68,31 @@ static const reference table[] = {
      {0.486553818, -1.24491179, 1.99433243, 0.0703948438, -3.02045155, 0.731645942}},
 };
 
-static void steps_are_those_of_torch(void **state) {
+static void steps_match_torch(void **state) {
     scant_ctx *ctx = ctx_threads(2);
     (void)state;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const reference *r = &table[i];
         float w[N], m[N] = {0}, v[N] = {0};
         bool keeps = r->o.momentum > 0;
-        /* two spans that touch are as one */
+        /* two adjacent spans, equal to one */
         const nn_span decays[] = {{0, 1}, {1, 4}};
         memcpy(w, start, sizeof w);
         for (size_t step = 0; step < STEPS; step++)
             nn_optim_step(ctx, &r->o, step + 1, r->lr, N, w, gradients[step],
                           keeps ? m : NULL, v, decays, 2);
         for (size_t k = 0; k < N; k++)
-            /* a unit or two in the last place; torch adds 1e-6 to the norm it clips by */
+            /* one or two units in the last place; torch adds 1e-6 to the norm when
+             * clipping */
             if (!(fabs((double)w[k] - r->want[k]) <= 5e-7))
-                fail_msg("%s: weight %zu is %.9g and not %.9g", r->name, k, (double)w[k],
-                         r->want[k]);
+                fail_msg("%s: weight %zu is %.9g, expected %.9g", r->name, k,
+                         (double)w[k], r->want[k]);
     }
     scant_ctx_free(ctx);
 }
 
-/* 1 - 0.999 is 0.001, which floats do not give. */
-static void adams_moments_are_as_exact_as_floats(void **state) {
+/* In floats, 1 - 0.999 has a relative error of 1e-5. */
+static void adams_moments_have_float_precision(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     const nn_optim_opts o = {.kind = NN_ADAM, .momentum = 0.9};
     float w = 1, g = 2, m = 0, v = 0;
@@ -99,13 +100,13 @@ static void adams_moments_are_as_exact_as_floats(void **state) {
     nn_optim_step(ctx, &o, 1, 0.5, 1, &w, &g, &m, &v, NULL, 0);
     near((double)m, 0.2, 2e-8);
     near((double)v, 0.004, 4e-10);
-    near((double)w, 0.5, 1e-6); /* the first step has the size of lr */
+    near((double)w, 0.5, 1e-6); /* the first step has length lr */
     scant_ctx_free(ctx);
 }
 
 enum { LONG = 200000 };
 
-/* The whole of `out` after two steps over LONG weights. */
+/* Sets out to LONG weights after two steps. */
 static void long_run(const nn_optim_opts *o, unsigned threads, const nn_span *decays,
                      size_t n_decays, float *out) {
     scant_ctx *ctx = ctx_threads(threads);
@@ -123,7 +124,7 @@ static void long_run(const nn_optim_opts *o, unsigned threads, const nn_span *de
     scant_ctx_free(ctx);
 }
 
-static void threads_do_not_change_a_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     const nn_optim_opts kinds[] = {
         {.kind = NN_SGD, .momentum = 0.9, .weight_decay = 0.1, .clip = 1},
         {.kind = NN_ADAM, .momentum = 0.9, .weight_decay = 0.1, .clip = 1}};
@@ -139,8 +140,8 @@ static void threads_do_not_change_a_bit(void **state) {
     free(three);
 }
 
-/* Spans that begin and end inside blocks, at their edges, and over several. */
-static void weights_decay_where_spans_say(void **state) {
+/* Spans begin and end inside blocks and at their edges, and cover several blocks. */
+static void only_weights_in_spans_decay(void **state) {
     const nn_span decays[] = {
         {0, 1}, {5, 16384}, {16385, 16386}, {40000, 90000}, {199999, LONG}};
     const nn_optim_opts o = {.kind = NN_SGD, .weight_decay = 0.5};
@@ -159,8 +160,8 @@ static void weights_decay_where_spans_say(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* All gradients 1: the norm of 200,000 of them is its root, and is cut to 2. */
-static void clipping_is_by_the_norm_of_all(void **state) {
+/* All gradients are 1, so their norm sqrt(200000) is clipped to 2. */
+static void clipping_uses_the_norm_of_all_gradients(void **state) {
     const nn_optim_opts o = {.kind = NN_SGD, .clip = 2};
     scant_ctx *ctx = ctx_threads(2);
     float *w = calloc(LONG, sizeof *w), *g = malloc(LONG * sizeof *g);
@@ -172,7 +173,7 @@ static void clipping_is_by_the_norm_of_all(void **state) {
     near(sqrt(sum), 2, 1e-6);
     for (size_t i = 0; i < LONG; i++) assert_true(w[i] == w[0]);
     w[0] = 0;
-    g[0] = 1.5f; /* a norm below the limit is left alone */
+    g[0] = 1.5f; /* a norm below the limit stays */
     nn_optim_step(ctx, &o, 1, 1, 1, w, g, NULL, NULL, NULL, 0);
     assert_true(w[0] == -1.5f);
     free(w);
@@ -180,7 +181,7 @@ static void clipping_is_by_the_norm_of_all(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void averages_follow_the_weights(void **state) {
+static void averages_converge_to_the_weights(void **state) {
     scant_ctx *ctx = ctx_threads(2);
     float w[] = {1, -2}, average[] = {0, 10};
     (void)state;
@@ -205,7 +206,7 @@ static void vectors_of_several_blocks_are_swapped(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void schedules_go_where_they_should(void **state) {
+static void schedules_match_hand_computed_values(void **state) {
     (void)state;
     near(nn_schedule("constant", 999, 1000, 0), 1, 0);
     near(nn_schedule("cosine", 0, 1000, 0), 1, 0);
@@ -219,21 +220,21 @@ static void schedules_go_where_they_should(void **state) {
     near(nn_schedule("constant", 0, 1000, 4), 0.25, 0);
     near(nn_schedule("constant", 3, 1000, 4), 1, 0);
     near(nn_schedule("constant", 4, 1000, 4), 1, 0);
-    near(nn_schedule("cosine", 0, 0, 0), 1, 0); /* no steps at all */
+    near(nn_schedule("cosine", 0, 0, 0), 1, 0); /* no steps */
     near(nn_schedule("late", 799, 1000, 0), 1, 0);
     near(nn_schedule("late", 800, 1000, 0), 0.2, 1e-15);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_those_of_torch),
-        cmocka_unit_test(adams_moments_are_as_exact_as_floats),
-        cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(weights_decay_where_spans_say),
-        cmocka_unit_test(clipping_is_by_the_norm_of_all),
-        cmocka_unit_test(averages_follow_the_weights),
+        cmocka_unit_test(steps_match_torch),
+        cmocka_unit_test(adams_moments_have_float_precision),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(only_weights_in_spans_decay),
+        cmocka_unit_test(clipping_uses_the_norm_of_all_gradients),
+        cmocka_unit_test(averages_converge_to_the_weights),
         cmocka_unit_test(vectors_of_several_blocks_are_swapped),
-        cmocka_unit_test(schedules_go_where_they_should),
+        cmocka_unit_test(schedules_match_hand_computed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

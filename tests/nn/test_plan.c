@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans against the oracle: every layer, forward and backward, in every mode; and the
- * oracle against central differences, which need no derivative at all.
+ * Plans compared with the reference: every layer, forward and backward, in every mode;
+ * and the reference compared with central differences.
  *
- * Tolerance: kernels sum some thousand float products, each rounded to 6e-8; through a
- * network of a few layers that stays below 1e-4 of a tensor's norm, and below 5e-4 for
- * fifty layers normalised by the statistics of eight samples. A relu whose input
- * is within rounding of zero may fall to the other side, and of the 100,000 of a deep
- * network one now and then does: it moves gradients by up to some percent. So deep
- * networks are held to 5e-4 with smooth activations, and to a tenth with their own.
+ * Tolerances: kernels sum some thousand float products, each rounded to 6e-8. The error
+ * stays below 1e-4 of a tensor's norm for a few layers, and below 5e-4 for fifty layers
+ * normalised by the statistics of eight samples. A relu whose input is within rounding
+ * error of zero may switch. In a deep network with 100,000 of them one sometimes does and
+ * changes gradients by up to some percent. Deep networks therefore have a tolerance of
+ * 5e-4 with smooth activations, and of 0.1 with their own.
  */
-#include "oracle.h"
+#include "reference.h"
 
 #include "nn/network.h"
 #include "scant/train.h"
 
 #include "context.h"
 
-/* A network and its oracle with the same random weights, input and output gradient. */
+/* A network and its reference, with the same weights, input and output gradient. */
 typedef struct pair {
     scant_net *net;
-    oracle o;
+    reference o;
     nn_plan *plan;
 } pair;
 
-/* The plan of a mode, fed, and the oracle in the same mode. */
+/* Sets plan and reference to a mode, and their inputs. */
 static void pair_mode(pair *p, nn_mode mode) {
     p->o.train = mode == NN_TRAIN;
     if (nn_network_plan(p->net, p->o.n, mode, &p->plan) != SCANT_OK)
         fail_msg("%s: %s", p->o.net->model, scant_ctx_errmsg(ctx));
-    for (size_t k = 0; k < oracle_size(&p->o, 0); k++) {
+    for (size_t k = 0; k < reference_size(&p->o, 0); k++) {
         nn_plan_input(p->plan)[k] = (float)(2 * unit_at(8, k) - 1);
         p->o.value[0][k] = (double)nn_plan_input(p->plan)[k];
     }
@@ -41,12 +41,12 @@ static pair pair_of(const char *model, scant_net_opts opts, size_t n, nn_mode mo
         fail_msg("%s: %s", model, scant_ctx_errmsg(ctx));
     const nn_net *net = p.net->net;
     float *plain = malloc(net->n_floats * sizeof *plain);
-    p.o = oracle_new(net, n, mode == NN_TRAIN);
+    p.o = reference_new(net, n, mode == NN_TRAIN);
     assert_int_equal(nn_weights_get(p.net->weights, plain), SCANT_OK);
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *w = &net->params[i];
         for (size_t k = w->offset; k < w->offset + w->count; k++) {
-            /* biases, shifts and statistics that do something */
+            /* so that biases, shifts and statistics are not 0 or 1 */
             if (w->role != NN_WEIGHT) plain[k] += (float)(0.4 * (unit_at(7, k) - 0.5));
             p.o.params[k] = (double)plain[k];
         }
@@ -58,14 +58,14 @@ static pair pair_of(const char *model, scant_net_opts opts, size_t n, nn_mode mo
 }
 
 static void pair_end(pair *p) {
-    oracle_free(&p->o);
+    reference_free(&p->o);
     scant_net_free(p->net);
 }
 
 static double tolerance = 1e-4;
 
-/* least: what rounding leaves of a sum whose terms cancel (the shift before a layer that
- * is normalised again has no effect, and no gradient). */
+/* least: the rounding error of sums whose terms cancel (a shift before a normalisation
+ * has no effect, so its gradient is 0). */
 static void expect_near(const char *what, const float *got, const double *want, size_t n,
                         double least) {
     double off = 0, size = 0;
@@ -79,24 +79,24 @@ static void expect_near(const char *what, const float *got, const double *want, 
 }
 
 static void forward_both(pair *p) {
-    size_t last = p->o.net->n_nodes - 1, n = oracle_size(&p->o, (int)last);
+    size_t last = p->o.net->n_nodes - 1, n = reference_size(&p->o, (int)last);
     assert_int_equal(nn_plan_forward(p->plan, 1, 1), SCANT_OK);
-    oracle_forward(&p->o);
+    reference_forward(&p->o);
     expect_near("logits", nn_plan_logits(p->plan), p->o.value[last], n, 1e-6);
     int features = p->o.net->features;
     expect_near("features", nn_plan_features(p->plan), p->o.value[features],
-                oracle_size(&p->o, features), 1e-6);
+                reference_size(&p->o, features), 1e-6);
 }
 
 static void backward_both(pair *p) {
     const nn_net *net = p->o.net;
-    size_t last = net->n_nodes - 1, n = oracle_size(&p->o, (int)last);
+    size_t last = net->n_nodes - 1, n = reference_size(&p->o, (int)last);
     for (size_t k = 0; k < n; k++) {
         p->o.grad[last][k] = 2 * unit_at(9, k) - 1;
         nn_plan_d_logits(p->plan)[k] = (float)p->o.grad[last][k];
     }
     assert_int_equal(nn_plan_backward(p->plan), SCANT_OK);
-    oracle_backward(&p->o);
+    reference_backward(&p->o);
     float *plain = calloc(net->n_floats, sizeof *plain);
     nn_weights *w = p->net->weights;
     assert_int_equal(nn_weights_unpack(w, w->grads, true, plain), SCANT_OK);
@@ -111,7 +111,7 @@ static void backward_both(pair *p) {
     free(plain);
 }
 
-static void agree(const char *model, scant_net_opts opts, size_t n) {
+static void check_model(const char *model, scant_net_opts opts, size_t n) {
     pair p = pair_of(model, opts, n, NN_TRAIN);
     forward_both(&p);
     backward_both(&p);
@@ -120,22 +120,23 @@ static void agree(const char *model, scant_net_opts opts, size_t n) {
     backward_both(&p);
     pair_mode(&p, NN_PREDICT);
     assert_int_equal(nn_plan_forward(p.plan, 1, 1), SCANT_OK);
-    size_t last = p.o.net->n_nodes - 1; /* the oracle's are those of the trace */
+    size_t last =
+        p.o.net->n_nodes - 1; /* the reference has the same logits as for NN_TRACE */
     expect_near("logits", nn_plan_logits(p.plan), p.o.value[last],
-                oracle_size(&p.o, (int)last), 1e-6);
+                reference_size(&p.o, (int)last), 1e-6);
     pair_end(&p);
 }
 
-#ifdef SCANT_SANITIZED /* of the reference, not of what is tested */
+#ifdef SCANT_SANITIZED /* fewer: they test the reference only */
 enum { SLOPES = 4 };
 #else
 enum { SLOPES = 25 };
 #endif
 
-static void the_oracle_agrees_with_central_differences(void **state) {
+static void the_reference_matches_central_differences(void **state) {
     (void)state;
-    /* every kind of layer: normalisation, leaky, residual sums and their shortcuts; the
-     * rest is in gapcnn (max pooling, average, swish) */
+    /* every kind of layer: wrn-28-2 has normalisation, residual sums and shortcuts;
+     * gapcnn has max pooling, averages and swish */
     const char *models[] = {"wrn-28-2", "gapcnn"};
     for (int m = 0; m < 2; m++) {
         scant_net_opts opts = {.shape = {2, 4, 4},
@@ -143,11 +144,11 @@ static void the_oracle_agrees_with_central_differences(void **state) {
                                .width = m ? 3 : 0,
                                .activation = m ? "swish" : "tanh"};
         pair p = pair_of(models[m], opts, 3, NN_TRAIN);
-        oracle *o = &p.o;
-        size_t last = o->net->n_nodes - 1, n = oracle_size(o, (int)last);
-        oracle_forward(o);
+        reference *o = &p.o;
+        size_t last = o->net->n_nodes - 1, n = reference_size(o, (int)last);
+        reference_forward(o);
         for (size_t k = 0; k < n; k++) o->grad[last][k] = unit_at(3, k) - 0.5;
-        oracle_backward(o);
+        reference_backward(o);
         double *grads = malloc(o->net->n_trained * sizeof *grads);
         memcpy(grads, o->grads, o->net->n_trained * sizeof *grads);
         for (int t = 0; t < SLOPES; t++) {
@@ -155,12 +156,12 @@ static void the_oracle_agrees_with_central_differences(void **state) {
             double keep = o->params[k], h = 1e-5, loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
                 o->params[k] = keep + (side ? h : -h);
-                oracle_forward(o);
+                reference_forward(o);
                 for (size_t j = 0; j < n; j++)
                     loss[side] += o->value[last][j] * (unit_at(3, j) - 0.5);
             }
             o->params[k] = keep;
-            /* the difference's own error is of order h^2 and 1e-16/h */
+            /* errors of the difference are of order h^2 and 1e-16/h */
             assert_true(fabs((loss[1] - loss[0]) / (2 * h) - grads[k]) <
                         1e-6 * (1 + fabs(grads[k])));
         }
@@ -169,50 +170,53 @@ static void the_oracle_agrees_with_central_differences(void **state) {
     }
 }
 
-static void small_networks_agree(void **state) {
+static void small_networks_match_the_reference(void **state) {
     (void)state;
-    agree("linear", (scant_net_opts){.shape = {5, 1, 1}, .classes = 3}, 4);
-    agree("mlp",
-          (scant_net_opts){.shape = {7, 1, 1}, .classes = 3, .width = 5, .depth = 3}, 9);
-    agree("mlp", (scant_net_opts){.shape = {2, 3, 3}, .classes = 2, .width = 9}, 1);
-    agree("onehidden", (scant_net_opts){.shape = {6, 1, 1}, .classes = 2, .width = 10},
-          5);
-    agree("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 1);
-    agree("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 9);
-    agree("lenet5", (scant_net_opts){.shape = {3, 20, 23}, .classes = 4}, 3);
-    agree("cnn", (scant_net_opts){.shape = {3, 32, 32}, .classes = 10}, 5);
-    agree("gapcnn", (scant_net_opts){.shape = {3, 8, 8}, .classes = 10, .width = 8}, 3);
-    /* channels that fill no vector */
-    agree("gapcnn", (scant_net_opts){.shape = {1, 9, 7}, .classes = 3, .width = 5}, 3);
-    agree("gapcnn", (scant_net_opts){.shape = {2, 4, 4}, .classes = 1000, .width = 20},
-          2);
+    check_model("linear", (scant_net_opts){.shape = {5, 1, 1}, .classes = 3}, 4);
+    check_model(
+        "mlp", (scant_net_opts){.shape = {7, 1, 1}, .classes = 3, .width = 5, .depth = 3},
+        9);
+    check_model("mlp", (scant_net_opts){.shape = {2, 3, 3}, .classes = 2, .width = 9}, 1);
+    check_model("onehidden",
+                (scant_net_opts){.shape = {6, 1, 1}, .classes = 2, .width = 10}, 5);
+    check_model("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 1);
+    check_model("lenet5", (scant_net_opts){.shape = {1, 28, 28}, .classes = 10}, 9);
+    check_model("lenet5", (scant_net_opts){.shape = {3, 20, 23}, .classes = 4}, 3);
+    check_model("cnn", (scant_net_opts){.shape = {3, 32, 32}, .classes = 10}, 5);
+    check_model("gapcnn", (scant_net_opts){.shape = {3, 8, 8}, .classes = 10, .width = 8},
+                3);
+    /* too few channels for a vector */
+    check_model("gapcnn", (scant_net_opts){.shape = {1, 9, 7}, .classes = 3, .width = 5},
+                3);
+    check_model("gapcnn",
+                (scant_net_opts){.shape = {2, 4, 4}, .classes = 1000, .width = 20}, 2);
 }
 
-static void every_activation_agrees(void **state) {
+static void every_activation_matches_the_reference(void **state) {
     (void)state;
     const char *acts[] = {"relu", "leaky", "tanh", "sigmoid", "swish", "relu6"};
     for (int a = 0; a < 6; a++) {
         scant_net_opts o = {.shape = {1, 8, 8}, .classes = 3, .activation = acts[a]};
         o.width = 5;
-        agree("gapcnn", o, 3);
-        agree("mlp", o, 3);
+        check_model("gapcnn", o, 3);
+        check_model("mlp", o, 3);
         o.width = 0;
         o.shape[1] = o.shape[2] = 16;
-        agree("lenet5", o, 2);
-        if (o.activation[0] == 'r') continue; /* below, with the deep ones */
-#ifdef SCANT_SANITIZED /* normalised, with shortcuts: its own activation */
+        check_model("lenet5", o, 2);
+        if (o.activation[0] == 'r') continue; /* in deep_networks_match_the_reference */
+#ifdef SCANT_SANITIZED /* only leaky, the network's own activation */
         if (o.activation[0] != 'l') continue;
 #endif
         o.shape[1] = o.shape[2] = 4;
-        agree("wrn-28-2", o, 8);
+        check_model("wrn-28-2", o, 8);
     }
 }
 
-/* Eight samples: normalisation by the statistics of two or three values multiplies
- * rounding by a thousand, in any arithmetic. */
-static void deep_networks_agree(void **state) {
+/* Eight samples, because normalisation by the statistics of two or three values
+ * multiplies rounding errors by a thousand. */
+static void deep_networks_match_the_reference(void **state) {
     (void)state;
-#ifdef SCANT_SANITIZED /* minutes for references; small networks run the same code */
+#ifdef SCANT_SANITIZED /* takes minutes; small networks use the same code */
     skip();
 #endif
     scant_net_opts resnet = {.shape = {3, 4, 4}, .classes = 4};
@@ -222,18 +226,18 @@ static void deep_networks_agree(void **state) {
     resnet.activation = original.activation = folded.activation = "tanh";
     mobile.activation = "swish";
     tolerance = 5e-4;
-    agree("resnet18", resnet, 8);
-    agree("resnet18", original, 8);
-    agree("resnet18", folded, 2);
-    agree("mobilenetv2", mobile, 8);
+    check_model("resnet18", resnet, 8);
+    check_model("resnet18", original, 8);
+    check_model("resnet18", folded, 2);
+    check_model("mobilenetv2", mobile, 8);
     mobile.norm = "folded";
-    agree("mobilenetv2", mobile, 2);
-    /* their own activations, whose kinks a rounding may cross; figures of PyTorch's with
-     * those are in test_golden */
+    check_model("mobilenetv2", mobile, 2);
+    /* their own activations, whose kinks rounding may cross; test_golden compares those
+     * with PyTorch */
     mobile.activation = mobile.norm = NULL;
     tolerance = 0.1;
-    agree("mobilenetv2", mobile, 8);
-    agree("wrn-28-2", (scant_net_opts){.shape = {3, 4, 4}, .classes = 10}, 8);
+    check_model("mobilenetv2", mobile, 8);
+    check_model("wrn-28-2", (scant_net_opts){.shape = {3, 4, 4}, .classes = 10}, 8);
     tolerance = 1e-4;
 }
 
@@ -261,7 +265,7 @@ static void a_step_allocates_nothing(void **state) {
     }
 }
 
-static void running_statistics_move_as_torchs_do(void **state) {
+static void running_statistics_are_updated_as_in_torch(void **state) {
     (void)state;
     pair p = pair_of("resnet18", (scant_net_opts){.shape = {1, 4, 4}, .classes = 2}, 8,
                      NN_TRAIN);
@@ -275,9 +279,9 @@ static void running_statistics_move_as_torchs_do(void **state) {
         double m = (double)(p.o.n * v->shape.h * v->shape.w);
         for (size_t c = 0; c < v->shape.c; c += 7) {
             double mean, var;
-            oracle_moments(&p.o, (int)i, c, &mean, &var);
-            double was_mean = oracle_param(&p.o, p.o.params, v->mean)[c];
-            double was_var = oracle_param(&p.o, p.o.params, v->var)[c];
+            reference_moments(&p.o, (int)i, c, &mean, &var);
+            double was_mean = reference_param(&p.o, p.o.params, v->mean)[c];
+            double was_var = reference_param(&p.o, p.o.params, v->var)[c];
             double got_mean = (double)plain[p.o.net->params[v->mean].offset + c];
             double got_var = (double)plain[p.o.net->params[v->var].offset + c];
             assert_true(fabs(got_mean - (0.75 * was_mean + 0.25 * mean)) < 1e-4);
@@ -289,13 +293,13 @@ static void running_statistics_move_as_torchs_do(void **state) {
     pair_end(&p);
 }
 
-static void dropout_keeps_the_mean_and_follows_its_seed(void **state) {
+static void dropout_keeps_the_mean_and_depends_on_seed_and_step(void **state) {
     (void)state;
     scant_net *net;
     scant_net_opts o = {.shape = {1, 1, 1}, .classes = 1, .width = 4000, .dropout = 0.3};
     assert_int_equal(scant_net_create(ctx, "mlp", &o, &net), SCANT_OK);
     float *plain = calloc(net->net->n_floats, sizeof *plain);
-    for (size_t i = 0; i < net->net->n_floats; i++) plain[i] = 1; /* hidden units: 2 */
+    for (size_t i = 0; i < net->net->n_floats; i++) plain[i] = 1; /* hidden units are 2 */
     assert_int_equal(nn_weights_set(net->weights, plain), SCANT_OK);
     nn_plan *plan;
     assert_int_equal(nn_network_plan(net, 1, NN_TRAIN, &plan), SCANT_OK);
@@ -309,12 +313,12 @@ static void dropout_keeps_the_mean_and_follows_its_seed(void **state) {
             assert_true(h[i] == 0 || fabs((double)h[i] - 2 / 0.7) < 1e-5);
             kept += h[i] != 0;
         }
-        /* binomial: six deviations of sqrt(4000 * .21) */
+        /* binomial: six standard deviations of sqrt(4000 * .21) = 29 */
         assert_true(fabs((double)kept - 2800) < 6 * 29);
         if (step == 0) first = (double)nn_plan_logits(plan)[0];
         if (step == 1) assert_true((double)nn_plan_logits(plan)[0] != first);
         sum += (double)nn_plan_logits(plan)[0] - 1;
-        /* what was dropped gets no gradient: that of the hidden biases is the mask */
+        /* dropped units get no gradient: the biases' gradient is the mask */
         nn_plan_d_logits(plan)[0] = 1;
         float mask[4000];
         memcpy(mask, h, sizeof mask);
@@ -336,8 +340,8 @@ static void dropout_keeps_the_mean_and_follows_its_seed(void **state) {
     scant_net_free(net);
 }
 
-/* After a failure the same network goes on, and has lost nothing. */
-static void every_failed_allocation_is_told(void **state) {
+/* After a failure the network still works. */
+static void every_failed_allocation_is_reported(void **state) {
     (void)state;
     for (size_t at = 0; at < 10000; at++) {
         memory mem;
@@ -361,14 +365,14 @@ static void every_failed_allocation_is_told(void **state) {
         assert_int_equal(mem.live, 0);
         if (!failed) return;
     }
-    fail_msg("it never succeeds");
+    fail_msg("more than 10000 allocations");
 }
 
-static void plans_of_before_make_room_where_memory_is_short(void **state) {
+static void old_plans_are_freed_if_memory_is_short(void **state) {
     (void)state;
     scant_net_opts o = {.shape = {3, 32, 32}, .classes = 2, .width = 16};
     size_t cap = 0;
-    for (int round = 0; round < 2; round++) { /* first to find out what one plan needs */
+    for (int round = 0; round < 2; round++) { /* the first measures what a plan needs */
         scant_ctx *capped;
         scant_net *net;
         nn_plan *plan;
@@ -383,16 +387,15 @@ static void plans_of_before_make_room_where_memory_is_short(void **state) {
             assert_int_equal(nn_plan_batch(plan), batch);
             assert_int_equal(nn_plan_forward(plan, 0, 0), SCANT_OK);
         }
-        if (round) /* what does not fit at all is still told */
+        if (round) /* a plan that cannot fit is refused */
             assert_int_equal(nn_network_plan(net, 64, NN_PREDICT, &plan), SCANT_ENOMEM);
         scant_net_free(net);
         scant_ctx_free(capped);
     }
 }
 
-/* Convolution, dropout, dense: in training alone the dropout stands between the other
- * two. */
-static nn_net *dropped_front(void) {
+/* Convolution, dropout, dense. The dropout exists in training only. */
+static nn_net *net_with_dropout(void) {
     nn_builder b = {.status = SCANT_OK};
     assert_int_equal(nn_net_create(ctx, "made up", (nn_shape){1, 8, 8}, &b.net),
                      SCANT_OK);
@@ -403,11 +406,11 @@ static nn_net *dropped_front(void) {
     return b.net;
 }
 
-static void modes_agree_on_how_weights_lie(void **state) {
+static void modes_share_the_layout_of_weights(void **state) {
     (void)state;
     float logits[2][4 * 3];
     for (int first = 0; first < 2; first++) {
-        nn_net *net = dropped_front();
+        nn_net *net = net_with_dropout();
         nn_backend *backend;
         nn_weights *weights;
         nn_plan *train = NULL, *predict;
@@ -430,7 +433,7 @@ static void modes_agree_on_how_weights_lie(void **state) {
         assert_true(fabs((double)logits[0][i] - (double)logits[1][i]) < 1e-4);
 }
 
-static void the_larger_side_decides_on_the_stem(void **state) {
+static void the_larger_side_decides_the_stem(void **state) {
     (void)state;
     const struct {
         size_t h, w, kernel;
@@ -444,7 +447,7 @@ static void the_larger_side_decides_on_the_stem(void **state) {
     }
 }
 
-static void what_a_model_cannot_take_is_refused(void **state) {
+static void unsuitable_options_and_shapes_are_refused(void **state) {
     (void)state;
     const struct {
         const char *model;
@@ -474,26 +477,27 @@ static void what_a_model_cannot_take_is_refused(void **state) {
         assert_true(s == SCANT_EUSAGE || s == SCANT_EINPUT);
         assert_null(net);
         if (!strstr(scant_ctx_errmsg(ctx), cases[i].says))
-            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(ctx), cases[i].says);
-        if (strstr(cases[i].says, "address")) /* what is too large has no such hint */
+            fail_msg("message '%s' does not contain '%s'", scant_ctx_errmsg(ctx),
+                     cases[i].says);
+        if (strstr(cases[i].says, "address")) /* no hint for shapes that are too large */
             assert_null(strstr(scant_ctx_errmsg(ctx), "would work"));
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_oracle_agrees_with_central_differences),
-        cmocka_unit_test(small_networks_agree),
-        cmocka_unit_test(every_activation_agrees),
-        cmocka_unit_test(deep_networks_agree),
+        cmocka_unit_test(the_reference_matches_central_differences),
+        cmocka_unit_test(small_networks_match_the_reference),
+        cmocka_unit_test(every_activation_matches_the_reference),
+        cmocka_unit_test(deep_networks_match_the_reference),
         cmocka_unit_test(a_step_allocates_nothing),
-        cmocka_unit_test(running_statistics_move_as_torchs_do),
-        cmocka_unit_test(dropout_keeps_the_mean_and_follows_its_seed),
-        cmocka_unit_test(every_failed_allocation_is_told),
-        cmocka_unit_test(plans_of_before_make_room_where_memory_is_short),
-        cmocka_unit_test(modes_agree_on_how_weights_lie),
-        cmocka_unit_test(the_larger_side_decides_on_the_stem),
-        cmocka_unit_test(what_a_model_cannot_take_is_refused),
+        cmocka_unit_test(running_statistics_are_updated_as_in_torch),
+        cmocka_unit_test(dropout_keeps_the_mean_and_depends_on_seed_and_step),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(old_plans_are_freed_if_memory_is_short),
+        cmocka_unit_test(modes_share_the_layout_of_weights),
+        cmocka_unit_test(the_larger_side_decides_the_stem),
+        cmocka_unit_test(unsuitable_options_and_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

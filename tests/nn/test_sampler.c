@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples drawn by weight, and samples whose loss is weighted: on average over draws a
- * step is the same (theorem 4.2 of "Sample complexity of deep active learning").
+ * Drawing samples by weight and weighting their loss give the same step on average
+ * (theorem 4.2 of "Sample complexity of deep active learning").
  */
 #include <math.h>
 
@@ -13,15 +13,15 @@
 
 enum { N = 20, WIDTH = 4, D = 8, FLOATS = WIDTH * D + WIDTH };
 
-typedef struct bed {
+typedef struct fixture {
     scant_ctx *ctx;
     scant_data *data;
     scant_net *net;
     size_t rows[N];
     float weights[N], start[FLOATS];
-} bed;
+} fixture;
 
-static void begin(bed *b) {
+static void begin(fixture *b) {
     const scant_ctx_opts opts = {.threads = 1};
     const scant_net_opts net = {
         .shape = {D, 1, 1}, .classes = 1, .width = WIDTH, .activation = "swish"};
@@ -33,18 +33,18 @@ static void begin(bed *b) {
     assert_int_equal(nn_weights_get(b->net->weights, b->start), SCANT_OK);
     for (size_t i = 0; i < N; i++) {
         b->rows[i] = i;
-        b->weights[i] = (float)(i % 5) * .5f; /* of mean 1 */
+        b->weights[i] = (float)(i % 5) * .5f; /* mean 1 */
     }
 }
 
-static void end(bed *b) {
+static void end(fixture *b) {
     scant_net_free(b->net);
     scant_data_free(b->data);
     scant_ctx_free(b->ctx);
 }
 
-/* What one step from the start moves the network's numbers by, at a rate of 1. */
-static void step(bed *b, bool draw, size_t batch, uint64_t seed, double *out) {
+/* out: the change of the weights by one step from the start, with learning rate 1. */
+static void step(fixture *b, bool draw, size_t batch, uint64_t seed, double *out) {
     float moved[FLOATS];
     scant_train_state state;
     const scant_train_opts opts =
@@ -58,10 +58,10 @@ static void step(bed *b, bool draw, size_t batch, uint64_t seed, double *out) {
     for (size_t i = 0; i < FLOATS; i++) out[i] = (double)moved[i] - (double)b->start[i];
 }
 
-static void the_mean_step_of_drawn_samples_is_that_of_the_weighted_loss(void **state) {
+static void the_mean_step_of_drawn_samples_matches_the_weighted_loss(void **state) {
     (void)state;
     enum { SEEDS = 4000 };
-    bed b;
+    fixture b;
     double sum[FLOATS] = {0}, square[FLOATS] = {0}, want[FLOATS], got[FLOATS], far = 0;
     begin(&b);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -73,17 +73,18 @@ static void the_mean_step_of_drawn_samples_is_that_of_the_weighted_loss(void **s
     for (size_t i = 0; i < FLOATS; i++) {
         double mean = sum[i] / SEEDS;
         double error = sqrt(fmax(0, square[i] / SEEDS - mean * mean) / SEEDS) + 1e-7;
-        if (fabs(mean - want[i]) > 4.5 * error) fail_msg("%g, not %g", mean, want[i]);
+        if (fabs(mean - want[i]) > 4.5 * error)
+            fail_msg("%g, expected %g", mean, want[i]);
         far = fmax(far, fabs(want[i]) / error);
     }
-    assert_true(far > 20); /* steps of another length would not pass */
+    assert_true(far > 20); /* a step 25% longer would fail */
     end(&b);
 }
 
-/* As if they were not there: whatever their numbers are, the step is the same. */
+/* Replacing them by other samples does not change the step. */
 static void samples_of_weight_0_are_never_drawn(void **state) {
     (void)state;
-    bed b;
+    fixture b;
     double a[FLOATS], c[FLOATS];
     begin(&b);
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -98,7 +99,7 @@ static void samples_of_weight_0_are_never_drawn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mean_step_of_drawn_samples_is_that_of_the_weighted_loss),
+        cmocka_unit_test(the_mean_step_of_drawn_samples_matches_the_weighted_loss),
         cmocka_unit_test(samples_of_weight_0_are_never_drawn),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);

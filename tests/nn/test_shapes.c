@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every model has the parameters and buffers PyTorch's has: the same names, the same
- * shapes, no more. shapes.txt is written by make_golden.py.
+ * Every model has exactly PyTorch's parameters and buffers, with the same names and
+ * shapes. make_golden.py writes shapes.txt.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 enum { LINE = 300, DIMS = 4 };
 
 static nn_net *net;
-static char model[LINE]; /* the line that names it */
+static char model[LINE]; /* its line in the file */
 static size_t listed, models;
 
 static void end_model(void) {
     if (net && net->n_params != listed)
-        fail_msg("%s: %zu parameters, not %zu", model, net->n_params, listed);
+        fail_msg("%s: %zu parameters, expected %zu", model, net->n_params, listed);
     nn_net_free(net);
     net = NULL;
     listed = 0;
@@ -49,13 +49,14 @@ static void check_parameter(const char *line) {
                       &dims[3]);
     assert_true(read >= 2);
     const nn_param *param = nn_net_find(net, name);
-    if (!param) fail_msg("%s: there is no %s", model, name);
+    if (!param) fail_msg("%s: no parameter %s", model, name);
     bool same = param->ndim == (size_t)read - 1;
     for (size_t i = 0; same && i < param->ndim; i++) {
         same = param->dims[i] == dims[i];
         count *= dims[i];
     }
-    if (!same || param->count != count) fail_msg("%s: %s is no %s", model, name, line);
+    if (!same || param->count != count)
+        fail_msg("%s: %s has another shape than %s", model, name, line);
     listed++;
 }
 

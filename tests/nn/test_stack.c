@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stacks against plain loops in double, and their gradients against differences of those
- * loops' results: every parameter, every sample.
+ * Stacks compared with plain loops in double, and their gradients with finite differences
+ * of the loops' results, for every parameter and sample.
  */
 #include "support.h"
 
@@ -17,7 +17,7 @@ typedef struct net {
     const char *name;
     size_t n_stages;
     nn_stage s[MOST_STAGES];
-    size_t params; /* filled in by joined() */
+    size_t params; /* filled in by stages_of() */
 } net;
 
 #define CONV(out, kh, kw, sy, sx, py, px, bias_, act_)                                   \
@@ -31,12 +31,12 @@ typedef struct net {
     }
 #define MAXPOOL(k) POOL(k, k, k, k, 0, 0)
 
-/* The input's shape stands in an otherwise empty first stage. */
+/* The first stage holds only the shape of the input. */
 #define INPUT(c, h, w)                                                                   \
     { .oc = c, .oh = h, .ow = w }
 
 static const net nets[] = {
-    {"one channel, as lenet5",
+    {"one channel, like lenet5",
      3,
      {INPUT(1, 8, 8), CONV(6, 5, 5, 1, 1, 2, 2, true, NN_ACT_RELU), MAXPOOL(2)},
      0},
@@ -51,7 +51,7 @@ static const net nets[] = {
       CONV(3, 2, 3, 2, 1, 1, 2, true, NN_ACT_NONE),
       CONV(2, 1, 1, 1, 1, 0, 0, true, NN_ACT_TANH)},
      0},
-    {"strides that leave columns over",
+    {"strides that leave columns unused",
      3,
      {INPUT(1, 8, 11), CONV(9, 3, 2, 2, 3, 0, 0, true, NN_ACT_RELU),
       CONV(1, 2, 2, 1, 1, 1, 0, true, NN_ACT_RELU)},
@@ -62,18 +62,18 @@ static const net nets[] = {
       CONV(2, 1, 1, 2, 2, 0, 0, true, NN_ACT_NONE),
       CONV(1, 1, 1, 1, 1, 1, 2, false, NN_ACT_NONE)},
      0},
-    {"5 x 5 in all",
+    {"kernel as large as the input",
      3,
      {INPUT(2, 5, 5), CONV(3, 5, 5, 1, 1, 0, 0, true, NN_ACT_TANH),
       CONV(4, 3, 3, 1, 1, 1, 1, true, NN_ACT_NONE)},
      0},
-    {"windows that overlap, and pads",
+    {"overlapping windows and padding",
      5,
      {INPUT(1, 7, 8), POOL(3, 3, 1, 2, 1, 1),
       CONV(2, 3, 3, 1, 1, 2, 2, true, NN_ACT_LEAKY), POOL(3, 2, 2, 2, 1, 0),
       POOL(2, 2, 2, 2, 0, 0)},
      0},
-    {"the pool first",
+    {"pooling first",
      4,
      {INPUT(2, 7, 6), POOL(3, 2, 2, 2, 1, 1),
       CONV(3, 2, 2, 1, 1, 0, 0, true, NN_ACT_SIGMOID), POOL(2, 2, 2, 2, 0, 0)},
@@ -87,8 +87,8 @@ enum { NETS = sizeof nets / sizeof *nets };
 
 static const size_t counts[] = {1, 7, 8, 9, 17};
 
-/* The net's stages with all sizes and places set, its input dropped. */
-static net joined(const net *from) {
+/* The net's stages without the input, with all sizes and offsets set. */
+static net stages_of(const net *from) {
     net out = {.name = from->name, .n_stages = from->n_stages - 1, .params = 3};
     for (size_t i = 0; i < out.n_stages; i++) {
         nn_stage *s = &out.s[i];
@@ -101,7 +101,7 @@ static net joined(const net *from) {
         s->oh = (s->ih + 2 * s->pad[0] - s->kernel[0]) / s->stride[0] + 1;
         s->ow = (s->iw + 2 * s->pad[1] - s->kernel[1]) / s->stride[1] + 1;
         if (!s->conv) continue;
-        /* biases before weights, and floats between: places are the caller's */
+        /* biases before weights, with gaps: the caller chooses the offsets */
         s->bias_at = out.params;
         s->weight = s->bias_at + s->oc + 2;
         out.params = s->weight + s->oc * s->ic * s->kernel[0] * s->kernel[1] + 1;
@@ -135,9 +135,9 @@ static double act(double x, const nn_stage *s) {
     }
 }
 
-/* What a window of plane c finds at its item (ky, kx); outside there is `none`. */
-static double item(const nn_stage *s, const double *x, size_t c, size_t oy, size_t ox,
-                   size_t ky, size_t kx, double none) {
+/* The number at tap (ky, kx) of a window of plane c; `none` in the padding. */
+static double tap_at(const nn_stage *s, const double *x, size_t c, size_t oy, size_t ox,
+                     size_t ky, size_t kx, double none) {
     size_t y = oy * s->stride[0] + ky, z = ox * s->stride[1] + kx;
     if (y < s->pad[0] || z < s->pad[1]) return none;
     y -= s->pad[0];
@@ -145,8 +145,9 @@ static double item(const nn_stage *s, const double *x, size_t c, size_t oy, size
     return y < s->ih && z < s->iw ? x[(c * s->ih + y) * s->iw + z] : none;
 }
 
-static double one(const nn_stage *s, const double *p, const double *x, size_t o,
-                  size_t oy, size_t ox) {
+/* The stage's output at (o, oy, ox). */
+static double output_at(const nn_stage *s, const double *p, const double *x, size_t o,
+                        size_t oy, size_t ox) {
     size_t area = s->kernel[0] * s->kernel[1];
     double sum = !s->conv ? -INFINITY : 0;
     size_t first = s->conv ? 0 : o;
@@ -155,10 +156,10 @@ static double one(const nn_stage *s, const double *p, const double *x, size_t o,
         for (size_t k = 0; k < area; k++) {
             size_t ky = k / s->kernel[1], kx = k % s->kernel[1];
             if (!s->conv)
-                sum = fmax(sum, item(s, x, i, oy, ox, ky, kx, -INFINITY));
+                sum = fmax(sum, tap_at(s, x, i, oy, ox, ky, kx, -INFINITY));
             else
                 sum += p[s->weight + (o * s->ic + i) * area + k] *
-                       item(s, x, i, oy, ox, ky, kx, 0);
+                       tap_at(s, x, i, oy, ox, ky, kx, 0);
         }
     if (!s->conv) return sum;
     return act(sum + (s->bias ? p[s->bias_at + o] : 0), s);
@@ -174,18 +175,18 @@ static void loops(const net *t, const double *p, const double *x, double *out) {
         double *to = planes[(i + 1) % 2];
         for (size_t o = 0; o < s->oc; o++)
             for (size_t y = 0; y < s->oh; y++)
-                for (size_t z = 0; z < s->ow; z++) *to++ = one(s, p, from, o, y, z);
+                for (size_t z = 0; z < s->ow; z++) *to++ = output_at(s, p, from, o, y, z);
     }
     memcpy(out, planes[t->n_stages % 2], out_size(t) * sizeof *out);
 }
 
-/* ---- a net at work ---------------------------------------------------------------- */
+/* ---- a stack and its results ------------------------------------------------------ */
 
 typedef struct work {
     net t;
     size_t n, in, out;
     float *p, *x, *y, *d;      /* parameters, rows, outputs, gradients by outputs */
-    float *grads, *d_rows, *g; /* g (n, params): of single samples */
+    float *grads, *d_rows, *g; /* g (n, params): per sample */
     double *norms, *products;
     scant_ctx *ctx;
     nn_stack *stack;
@@ -197,20 +198,20 @@ static float *floats(size_t n) {
     return x;
 }
 
-static float *numbers(uint64_t seed, size_t n, double scale) {
+static float *random_floats(uint64_t seed, size_t n, double scale) {
     float *x = floats(n);
     for (size_t i = 0; i < n; i++) x[i] = (float)(scale * normal_at(seed, i));
     return x;
 }
 
-static work start(const net *from, size_t n, size_t batch, unsigned threads) {
-    work w = {.t = joined(from), .n = n, .ctx = ctx_threads(threads)};
+static work work_open(const net *from, size_t n, size_t batch, unsigned threads) {
+    work w = {.t = stages_of(from), .n = n, .ctx = ctx_threads(threads)};
     w.in = in_size(&w.t);
     w.out = out_size(&w.t);
-    w.p = numbers(1, w.t.params, 0.5);
-    w.x = numbers(2, n * w.in, 1);
+    w.p = random_floats(1, w.t.params, 0.5);
+    w.x = random_floats(2, n * w.in, 1);
     w.y = floats(n * w.out);
-    w.d = numbers(3, n * w.out, 1);
+    w.d = random_floats(3, n * w.out, 1);
     w.grads = floats(w.t.params);
     w.d_rows = floats(n * w.in);
     w.g = floats(n * w.t.params);
@@ -221,7 +222,7 @@ static work start(const net *from, size_t n, size_t batch, unsigned threads) {
     return w;
 }
 
-static void finish(work *w) {
+static void work_close(work *w) {
     nn_stack_destroy(w->stack);
     scant_ctx_free(w->ctx);
     void *all[] = {w->p,      w->x, w->y,     w->d,       w->grads,
@@ -239,7 +240,7 @@ static void gather(void *arg, const nn_lane_grads *grads, unsigned worker) {
                 grads->g[i * NN_LANES + lane];
 }
 
-/* Forward and all that comes after it. */
+/* The forward pass and all backward functions. */
 static void run(work *w) {
     assert_int_equal(nn_stack_forward(w->stack, w->p, w->n, w->x, w->y), SCANT_OK);
     assert_int_equal(nn_stack_backward(w->stack, w->p, w->n, w->d, w->grads, w->d_rows),
@@ -253,11 +254,11 @@ static void run(work *w) {
 static void near(double got, double want, double scale, const work *w, const char *what,
                  size_t at) {
     if (fabs(got - want) <= scale * (1 + fabs(want))) return;
-    fail_msg("%s, n = %zu: %s %zu is %.9g and not %.9g", w->t.name, w->n, what, at, got,
+    fail_msg("%s, n = %zu: %s %zu is %.9g, expected %.9g", w->t.name, w->n, what, at, got,
              want);
 }
 
-static void same_bits(const void *a, const void *b, size_t bytes) {
+static void assert_same_bits(const void *a, const void *b, size_t bytes) {
     assert_int_equal(memcmp(a, b, bytes), 0);
 }
 
@@ -267,11 +268,11 @@ static double *doubles(const float *x, size_t n) {
     return d;
 }
 
-static void forward_is_that_of_plain_loops(void **state) {
+static void forward_matches_plain_loops(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++)
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
-            work w = start(&nets[i], counts[j], 17, 2);
+            work w = work_open(&nets[i], counts[j], 17, 2);
             double *p = doubles(w.p, w.t.params), *x = doubles(w.x, w.n * w.in);
             double want[MOST_FLOATS];
             assert_int_equal(nn_stack_forward(w.stack, w.p, w.n, w.x, w.y), SCANT_OK);
@@ -282,7 +283,7 @@ static void forward_is_that_of_plain_loops(void **state) {
             }
             free(p);
             free(x);
-            finish(&w);
+            work_close(&w);
         }
 }
 
@@ -294,8 +295,8 @@ static double loss(const work *w, const double *p, const double *x, size_t row) 
     return sum;
 }
 
-/* By the number that `at` points to, in p or x. A step so small that maxima and signs
- * stay what they are. */
+/* The slope by *at, a number in p or x. The step is so small that maxima and signs do not
+ * change. */
 static double slope_of(const work *w, double *at, const double *p, const double *x,
                        size_t row) {
     const double step = 1e-6, was = *at;
@@ -307,10 +308,10 @@ static double slope_of(const work *w, double *at, const double *p, const double 
     return (up - down) / (2 * step);
 }
 
-static void gradients_are_differences_of_the_loss(void **state) {
+static void gradients_match_finite_differences(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++) {
-        work w = start(&nets[i], 9, 9, 2);
+        work w = work_open(&nets[i], 9, 9, 2);
         double *p = doubles(w.p, w.t.params), *x = doubles(w.x, w.n * w.in);
         run(&w);
         for (size_t row = 0; row < w.n; row += i ? 4 : 1) {
@@ -324,7 +325,7 @@ static void gradients_are_differences_of_the_loss(void **state) {
         }
         free(p);
         free(x);
-        finish(&w);
+        work_close(&w);
     }
 }
 
@@ -339,11 +340,11 @@ static bool is_param(const net *t, size_t at) {
     return false;
 }
 
-static void sums_are_of_samples_gradients_and_touch_nothing_else(void **state) {
+static void sums_match_per_sample_gradients_and_leave_gaps_unchanged(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++)
         for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
-            work w = start(&nets[i], counts[j], 30, 2);
+            work w = work_open(&nets[i], counts[j], 30, 2);
             for (size_t k = 0; k < w.t.params; k++) w.grads[k] = 77;
             run(&w);
             for (size_t k = 0; k < w.t.params; k++) {
@@ -355,16 +356,16 @@ static void sums_are_of_samples_gradients_and_touch_nothing_else(void **state) {
                 else
                     assert_true(w.grads[k] == 77 && sum == 0);
             }
-            finish(&w);
+            work_close(&w);
         }
 }
 
-static void norms_and_products_are_those_of_one_sample_at_a_time(void **state) {
+static void norms_and_products_match_one_sample_at_a_time(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++) {
-        work w = start(&nets[i], 11, 11, 2);
+        work w = work_open(&nets[i], 11, 11, 2);
         float *alone = floats(w.t.params);
-        w.norms[0] = 1000; /* added to */
+        w.norms[0] = 1000; /* results are added */
         w.products[3] = -50;
         run(&w);
         for (size_t row = 0; row < w.n; row++) {
@@ -382,54 +383,54 @@ static void norms_and_products_are_those_of_one_sample_at_a_time(void **state) {
             near(w.products[row], product, 1e-10, &w, "product", row);
         }
         free(alone);
-        finish(&w);
+        work_close(&w);
     }
 }
 
 static void either_of_norms_and_products_may_be_left_out(void **state) {
     (void)state;
-    work w = start(&nets[1], 9, 9, 1);
+    work w = work_open(&nets[1], 9, 9, 1);
     double norms[9] = {0}, products[9] = {0};
     run(&w);
     assert_int_equal(nn_stack_persample(w.stack, w.p, 9, w.d, NULL, norms, NULL),
                      SCANT_OK);
     assert_int_equal(nn_stack_persample(w.stack, w.p, 9, w.d, w.p, NULL, products),
                      SCANT_OK);
-    same_bits(norms, w.norms, sizeof norms);
-    same_bits(products, w.products, sizeof products);
-    finish(&w);
+    assert_same_bits(norms, w.norms, sizeof norms);
+    assert_same_bits(products, w.products, sizeof products);
+    work_close(&w);
 }
 
-static void same_run(const work *a, const work *b) {
-    same_bits(a->y, b->y, a->n * a->out * sizeof(float));
-    same_bits(a->grads, b->grads, a->t.params * sizeof(float));
-    same_bits(a->d_rows, b->d_rows, a->n * a->in * sizeof(float));
-    same_bits(a->g, b->g, a->n * a->t.params * sizeof(float));
-    same_bits(a->norms, b->norms, a->n * sizeof(double));
-    same_bits(a->products, b->products, a->n * sizeof(double));
+static void assert_same_results(const work *a, const work *b) {
+    assert_same_bits(a->y, b->y, a->n * a->out * sizeof(float));
+    assert_same_bits(a->grads, b->grads, a->t.params * sizeof(float));
+    assert_same_bits(a->d_rows, b->d_rows, a->n * a->in * sizeof(float));
+    assert_same_bits(a->g, b->g, a->n * a->t.params * sizeof(float));
+    assert_same_bits(a->norms, b->norms, a->n * sizeof(double));
+    assert_same_bits(a->products, b->products, a->n * sizeof(double));
 }
 
-static void threads_do_not_change_a_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     /* 601: more blocks than parts of a sum */
     const size_t sizes[] = {17, 601};
     for (size_t i = 0; i < NETS; i++)
         for (size_t j = 0; j < (i == 4 ? 2 : 1); j++) {
-            work a = start(&nets[i], sizes[j], sizes[j], 1);
-            work b = start(&nets[i], sizes[j], sizes[j] + 100, 3);
+            work a = work_open(&nets[i], sizes[j], sizes[j], 1);
+            work b = work_open(&nets[i], sizes[j], sizes[j] + 100, 3);
             run(&a);
             run(&b);
-            same_run(&a, &b);
-            finish(&a);
-            finish(&b);
+            assert_same_results(&a, &b);
+            work_close(&a);
+            work_close(&b);
         }
 }
 
-static void what_was_there_before_does_not_matter(void **state) {
+static void results_do_not_depend_on_earlier_batches(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++) {
-        work a = start(&nets[i], 3, 17, 1), b = start(&nets[i], 3, 17, 1);
-        work large = start(&nets[i], 17, 17, 1);
+        work a = work_open(&nets[i], 3, 17, 1), b = work_open(&nets[i], 3, 17, 1);
+        work large = work_open(&nets[i], 17, 17, 1);
         for (size_t k = 0; k < 17 * large.in; k++) large.x[k] *= 1e6f;
         nn_stack *own = large.stack;
         large.stack = b.stack;
@@ -437,48 +438,48 @@ static void what_was_there_before_does_not_matter(void **state) {
         large.stack = own;
         run(&a);
         run(&b);
-        same_run(&a, &b);
-        finish(&a);
-        finish(&b);
-        finish(&large);
+        assert_same_results(&a, &b);
+        work_close(&a);
+        work_close(&b);
+        work_close(&large);
     }
 }
 
-static void a_sample_does_not_depend_on_its_neighbours(void **state) {
+static void an_output_does_not_depend_on_other_samples(void **state) {
     (void)state;
-    work w = start(&nets[1], 17, 17, 2);
+    work w = work_open(&nets[1], 17, 17, 2);
     run(&w);
     for (size_t row = 0; row < w.n; row++) {
         float *y = floats(w.out);
         assert_int_equal(nn_stack_forward(w.stack, w.p, 1, w.x + row * w.in, y),
                          SCANT_OK);
-        same_bits(y, w.y + row * w.out, w.out * sizeof *y);
+        assert_same_bits(y, w.y + row * w.out, w.out * sizeof *y);
         free(y);
     }
-    finish(&w);
+    work_close(&w);
 }
 
-static void a_stack_that_does_not_train_gives_the_same(void **state) {
+static void a_stack_without_training_gives_the_same_outputs(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++) {
-        work w = start(&nets[i], 17, 17, 2);
+        work w = work_open(&nets[i], 17, 17, 2);
         nn_stack *plain;
         float *y = floats(w.n * w.out);
         run(&w);
         assert_int_equal(nn_stack_create(w.ctx, w.t.s, w.t.n_stages, 40, false, &plain),
                          SCANT_OK);
         assert_int_equal(nn_stack_forward(plain, w.p, w.n, w.x, y), SCANT_OK);
-        same_bits(y, w.y, w.n * w.out * sizeof *y);
+        assert_same_bits(y, w.y, w.n * w.out * sizeof *y);
         nn_stack_destroy(plain);
         free(y);
-        finish(&w);
+        work_close(&w);
     }
 }
 
-static void every_machines_kernels_agree_with_this_ones(void **state) {
+static void vector_and_plain_kernels_match(void **state) {
     (void)state;
     for (size_t i = 0; i < NETS; i++) {
-        work a = start(&nets[i], 9, 9, 1), b = start(&nets[i], 9, 9, 1);
+        work a = work_open(&nets[i], 9, 9, 1), b = work_open(&nets[i], 9, 9, 1);
         b.stack->kernels = nn_kernels_plain();
         run(&a);
         run(&b);
@@ -492,22 +493,22 @@ static void every_machines_kernels_agree_with_this_ones(void **state) {
             near(b.norms[k], a.norms[k], 1e-5, &a, "norm", k);
             near(b.products[k], a.products[k], 1e-5, &a, "product", k);
         }
-        finish(&a);
-        finish(&b);
+        work_close(&a);
+        work_close(&b);
     }
 }
 
-/* ---- by hand ---------------------------------------------------------------------- */
+/* ---- hand-computed ---------------------------------------------------------------- */
 
-/* One stage over one sample. */
-static void stage_gives(nn_stage s, const float *p, const float *x, const float *want,
+/* Runs one stage on one sample; compares outputs and gradients by the input. */
+static void check_stage(nn_stage s, const float *p, const float *x, const float *want,
                         const float *d, const float *want_dx) {
     net from = {"by hand", 2, {INPUT(0, 0, 0), s}, 0};
     float y[64], dx[64], grads[64];
     nn_stack *stack;
     scant_ctx *ctx = ctx_threads(1);
     from.s[0] = (nn_stage){.oc = s.ic, .oh = s.ih, .ow = s.iw};
-    net t = joined(&from);
+    net t = stages_of(&from);
     t.s[0].weight = 0;
     t.s[0].bias_at = s.kernel[0] * s.kernel[1];
     assert_int_equal(nn_stack_create(ctx, t.s, 1, 1, true, &stack), SCANT_OK);
@@ -519,39 +520,39 @@ static void stage_gives(nn_stage s, const float *p, const float *x, const float 
     scant_ctx_free(ctx);
 }
 
-static void the_first_maximum_has_the_gradient(void **state) {
+static void the_first_maximum_gets_the_gradient(void **state) {
     (void)state;
-    /* 3 x 5, the last row and column cut off */
+    /* 3 x 5: the last row and column are in no window */
     const float x[] = {1, 3, 7, 7, 90, 3, 2, 7, 7, 91, 92, 93, 94, 95, 96};
     const float dx[] = {0, 10, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     nn_stage s = MAXPOOL(2);
     s.ic = 1;
     s.ih = 3;
     s.iw = 5;
-    stage_gives(s, NULL, x, (const float[]){3, 7}, (const float[]){10, 20}, dx);
-    /* windows over columns -1..1, 0..2, 1..3, 2..4, 3..5: 5 is the largest of three */
+    check_stage(s, NULL, x, (const float[]){3, 7}, (const float[]){10, 20}, dx);
+    /* windows over columns -1..1, 0..2, 1..3, 2..4, 3..5 */
     nn_stage wide = POOL(1, 3, 1, 1, 0, 1);
     wide.ic = 1;
     wide.ih = 1;
     wide.iw = 5;
-    stage_gives(wide, NULL, (const float[]){-1, -2, 5, 5, 4},
+    check_stage(wide, NULL, (const float[]){-1, -2, 5, 5, 4},
                 (const float[]){-1, 5, 5, 5, 5}, (const float[]){1, 2, 4, 8, 16},
                 (const float[]){1, 0, 14, 16, 0});
 }
 
-static void a_kernel_is_not_turned_round(void **state) {
+static void a_kernel_is_not_flipped(void **state) {
     (void)state;
     nn_stage s = CONV(1, 1, 3, 1, 1, 0, 1, true, NN_ACT_NONE);
     s.ic = 1;
     s.ih = 1;
     s.iw = 3;
-    /* 1 2 3 over 0 10 20 30 0 */
-    stage_gives(s, (const float[]){1, 2, 3, 0.5f}, (const float[]){10, 20, 30},
+    /* kernel 1 2 3, input 0 10 20 30 0 with padding */
+    check_stage(s, (const float[]){1, 2, 3, 0.5f}, (const float[]){10, 20, 30},
                 (const float[]){80.5f, 140.5f, 80.5f}, (const float[]){1, 10, 100},
                 (const float[]){12, 123, 230});
 }
 
-static void tanh_is_right_to_the_last_places(void **state) {
+static void tanh_is_within_two_units_in_the_last_place(void **state) {
     (void)state;
     enum { N = 4000 };
     static float x[N], y[N];
@@ -579,7 +580,7 @@ static void tanh_is_right_to_the_last_places(void **state) {
             if (i == 203)
                 assert_true(isnan(y[i]));
             else if (!(fabs((double)y[i] - want) <= 2 * unit))
-                fail_msg("tanh %.9g is %.9g and not %.9g", (double)x[i], (double)y[i],
+                fail_msg("tanh %.9g is %.9g, expected %.9g", (double)x[i], (double)y[i],
                          want);
         }
     }
@@ -587,7 +588,7 @@ static void tanh_is_right_to_the_last_places(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void what_is_not_a_number_stays_so(void **state) {
+static void nan_stays_nan(void **state) {
     (void)state;
     const nn_act acts[] = {NN_ACT_NONE,  NN_ACT_RELU, NN_ACT_LEAKY,
                            NN_ACT_RELU6, NN_ACT_TANH, NN_ACT_SIGMOID};
@@ -599,16 +600,16 @@ static void what_is_not_a_number_stays_so(void **state) {
                          MAXPOOL(2)},
                         0};
             from.s[1].act = acts[i];
-            work w = start(&from, 1, 1, 1);
+            work w = work_open(&from, 1, 1, 1);
             w.x[place] = NAN;
             run(&w);
             assert_true(isnan(w.y[0]));
-            finish(&w);
+            work_close(&w);
         }
 }
 
-/* Shapes as they are in earnest: the product of a sample's gradient with a direction. */
-static void large_nets_change_as_their_gradients_say(void **state) {
+/* Shapes of real networks; products of gradients with a direction. */
+static void gradients_of_large_nets_match_finite_differences(void **state) {
     (void)state;
     const net large[] = {
         {"lenet5",
@@ -623,9 +624,9 @@ static void large_nets_change_as_their_gradients_say(void **state) {
          0},
     };
     for (size_t i = 0; i < 2; i++) {
-        work w = start(&large[i], 9, 128, 2);
+        work w = work_open(&large[i], 9, 128, 2);
         double *x = doubles(w.x, w.n * w.in), *p = doubles(w.p, w.t.params);
-        float *v = numbers(9, w.t.params, 1);
+        float *v = random_floats(9, w.t.params, 1);
         const double step = 1e-7;
         assert_int_equal(nn_stack_forward(w.stack, w.p, w.n, w.x, w.y), SCANT_OK);
         assert_int_equal(nn_stack_persample(w.stack, w.p, w.n, w.d, v, NULL, w.products),
@@ -641,11 +642,11 @@ static void large_nets_change_as_their_gradients_say(void **state) {
         free(x);
         free(p);
         free(v);
-        finish(&w);
+        work_close(&w);
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------- */
 
 static void planes_beyond_memory_are_refused(void **state) {
     (void)state;
@@ -663,11 +664,11 @@ static void planes_beyond_memory_are_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void no_memory_leaves_nothing_behind(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
-    net t = joined(&nets[1]);
+    net t = stages_of(&nets[1]);
     size_t before = m.live, calls = m.calls;
     nn_stack *stack = NULL;
     for (size_t i = 0; !stack; i++) {
@@ -680,11 +681,11 @@ static void no_memory_leaves_nothing_behind(void **state) {
     }
     assert_true(m.calls > calls + 5);
     calls = m.calls;
-    float *x = numbers(2, 20 * in_size(&t), 1), *y = floats(20 * out_size(&t));
-    float *p = numbers(1, t.params, 1), *g = floats(t.params);
+    float *x = random_floats(2, 20 * in_size(&t), 1), *y = floats(20 * out_size(&t));
+    float *p = random_floats(1, t.params, 1), *g = floats(t.params);
     assert_int_equal(nn_stack_forward(stack, p, 20, x, y), SCANT_OK);
     assert_int_equal(nn_stack_backward(stack, p, 20, y, g, NULL), SCANT_OK);
-    assert_int_equal(m.calls, calls); /* nothing is allocated at work */
+    assert_int_equal(m.calls, calls); /* passes allocate nothing */
     free(x);
     free(y);
     free(p);
@@ -696,23 +697,23 @@ static void no_memory_leaves_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forward_is_that_of_plain_loops),
-        cmocka_unit_test(gradients_are_differences_of_the_loss),
-        cmocka_unit_test(sums_are_of_samples_gradients_and_touch_nothing_else),
-        cmocka_unit_test(norms_and_products_are_those_of_one_sample_at_a_time),
+        cmocka_unit_test(forward_matches_plain_loops),
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(sums_match_per_sample_gradients_and_leave_gaps_unchanged),
+        cmocka_unit_test(norms_and_products_match_one_sample_at_a_time),
         cmocka_unit_test(either_of_norms_and_products_may_be_left_out),
-        cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(what_was_there_before_does_not_matter),
-        cmocka_unit_test(a_sample_does_not_depend_on_its_neighbours),
-        cmocka_unit_test(a_stack_that_does_not_train_gives_the_same),
-        cmocka_unit_test(every_machines_kernels_agree_with_this_ones),
-        cmocka_unit_test(the_first_maximum_has_the_gradient),
-        cmocka_unit_test(a_kernel_is_not_turned_round),
-        cmocka_unit_test(tanh_is_right_to_the_last_places),
-        cmocka_unit_test(what_is_not_a_number_stays_so),
-        cmocka_unit_test(large_nets_change_as_their_gradients_say),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(results_do_not_depend_on_earlier_batches),
+        cmocka_unit_test(an_output_does_not_depend_on_other_samples),
+        cmocka_unit_test(a_stack_without_training_gives_the_same_outputs),
+        cmocka_unit_test(vector_and_plain_kernels_match),
+        cmocka_unit_test(the_first_maximum_gets_the_gradient),
+        cmocka_unit_test(a_kernel_is_not_flipped),
+        cmocka_unit_test(tanh_is_within_two_units_in_the_last_place),
+        cmocka_unit_test(nan_stays_nan),
+        cmocka_unit_test(gradients_of_large_nets_match_finite_differences),
         cmocka_unit_test(planes_beyond_memory_are_refused),
-        cmocka_unit_test(no_memory_leaves_nothing_behind),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

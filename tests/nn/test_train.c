@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training: what it learns, when it ends, that it repeats itself to the bit and goes on
- * as if it had never stopped.
+ * Training: that it learns, when it ends, that it is reproducible to the bit, and that a
+ * resumed training equals an uninterrupted one.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "scant/train.h"
 #include "train_opts.h"
 
-static int stop_after; /* steps; 0: never */
+static int stop_after; /* cancel at this check; 0: never */
 
 static int cancelled(void *user) {
     (void)user;
@@ -29,15 +29,15 @@ static scant_ctx *ctx_with(unsigned threads) {
     return ctx;
 }
 
-/* What a test needs; its data is drawn, of 300 samples unless it says else. */
-typedef struct bed {
+typedef struct fixture {
     scant_ctx *ctx;
     scant_data *data, *test;
     scant_net *net;
-} bed;
+} fixture;
 
-static bed bed_of(const char *data, size_t count, const char *model, scant_net_opts o) {
-    bed b = {.ctx = ctx_with(2)};
+static fixture fixture_of(const char *data, size_t count, const char *model,
+                          scant_net_opts o) {
+    fixture b = {.ctx = ctx_with(2)};
     scant_data_opts d = {.count = count, .seed = 3};
     assert_int_equal(scant_data_open(b.ctx, data, &d, &b.data), SCANT_OK);
     d.test = 1;
@@ -48,33 +48,33 @@ static bed bed_of(const char *data, size_t count, const char *model, scant_net_o
     return b;
 }
 
-static void bed_end(bed *b) {
+static void fixture_free(fixture *b) {
     scant_net_free(b->net);
     scant_data_free(b->data);
     scant_data_free(b->test);
     scant_ctx_free(b->ctx);
 }
 
-static scant_train_state train(bed *b, scant_train_opts o) {
+static scant_train_state train(fixture *b, scant_train_opts o) {
     scant_train_state state;
     if (scant_net_train(b->net, b->data, &o, &state) != SCANT_OK)
         fail_msg("%s", scant_ctx_errmsg(b->ctx));
     return state;
 }
 
-static float *weights_of(bed *b) {
+static float *weights_of(fixture *b) {
     float *w = malloc(b->net->net->n_floats * sizeof *w);
     assert_int_equal(nn_weights_get(b->net->weights, w), SCANT_OK);
     return w;
 }
 
-static void assert_same_weights(bed *a, bed *b) {
+static void assert_same_weights(fixture *a, fixture *b) {
     float *x = weights_of(a), *y = weights_of(b);
     assert_memory_equal(x, y, a->net->net->n_floats * sizeof *x);
     free(x), free(y);
 }
 
-static double accuracy(bed *b) {
+static double accuracy(fixture *b) {
     scant_evaluation e;
     assert_int_equal(scant_net_evaluate(b->net, b->test, NULL, 0, &e), SCANT_OK);
     return e.accuracy;
@@ -82,20 +82,21 @@ static double accuracy(bed *b) {
 
 /* ---- learning ---- */
 
-static void moons_are_learned_and_lines_cannot(void **state) {
+static void mlp_learns_moons_and_linear_cannot(void **state) {
     (void)state;
     scant_train_opts o =
         TRAIN_OPTS(NULL, NULL, with.epochs = 120, with.lr = 0.1, with.batch = 50);
-    bed deep = bed_of("moons", 600, "mlp", (scant_net_opts){.width = 32, .depth = 2});
-    bed line = bed_of("moons", 600, "linear", (scant_net_opts){0});
+    fixture deep =
+        fixture_of("moons", 600, "mlp", (scant_net_opts){.width = 32, .depth = 2});
+    fixture line = fixture_of("moons", 600, "linear", (scant_net_opts){0});
     train(&deep, o);
     train(&line, o);
     assert_true(accuracy(&deep) > 0.97);
     assert_true(accuracy(&line) < 0.95); /* the moons are not linearly separable */
-    bed_end(&deep), bed_end(&line);
+    fixture_free(&deep), fixture_free(&line);
 }
 
-static void both_optimisers_and_losses_learn_blobs(void **state) {
+static void all_optimisers_and_losses_learn_blobs(void **state) {
     (void)state;
     const scant_train_opts all[] = {
         TRAIN_OPTS(NULL, NULL, with.lr = 0.05),
@@ -108,7 +109,7 @@ static void both_optimisers_and_losses_learn_blobs(void **state) {
                    with.schedule = "fixmatch"),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+        fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
         scant_train_opts o = all[i];
         o.epochs = 15;
         o.batch = 32;
@@ -116,50 +117,49 @@ static void both_optimisers_and_losses_learn_blobs(void **state) {
         assert_int_equal(s.stopped, SCANT_STOP_EPOCHS);
         assert_int_equal(s.epoch, 15);
         assert_int_equal(s.step,
-                         15 * 10); /* 300 samples: nine batches and a smaller one */
+                         15 * 10); /* 300 samples: nine mini-batches and a smaller one */
         if (!(accuracy(&b) > 0.97)) fail_msg("case %zu: %g", i, accuracy(&b));
-        bed_end(&b);
+        fixture_free(&b);
     }
 }
 
-/* ---- the end ---- */
+/* ---- when training ends ---- */
 
-static void it_ends_at_the_accuracy_asked_for(void **state) {
+static void training_ends_at_the_given_accuracy(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+    fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
     scant_train_state s =
         train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 200, with.until = 0.98));
     assert_int_equal(s.stopped, SCANT_STOP_UNTIL);
     assert_true(s.accuracy >= 0.98);
     assert_true(s.epoch < 200);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void it_ends_when_validation_gains_no_more(void **state) {
+static void training_ends_when_validation_stops_improving(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
+    fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
     scant_train_state s =
         train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 400, with.lr = 0.05,
                              with.valid = b.test, with.patience = 6));
     assert_int_equal(s.stopped, SCANT_STOP_PATIENCE);
     assert_true(s.epoch < 400);
-    /* the network has the best epoch's weights, which are at least as good as the last's
-     */
+    /* the network has the weights of the best epoch */
     assert_true(accuracy(&b) >= s.valid_accuracy);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void it_ends_after_the_steps_asked_for(void **state) {
+static void training_ends_after_the_given_steps(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     scant_train_state s =
         train(&b, TRAIN_OPTS(NULL, NULL, with.steps = 7, with.batch = 100));
     assert_int_equal(s.step, 7);
     assert_int_equal(s.epoch, 3);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void assert_finite_outputs(bed *b) {
+static void assert_finite_outputs(fixture *b) {
     size_t n = scant_data_count(b->data), c = scant_net_classes(b->net);
     float *z = malloc(n * c * sizeof *z);
     assert_int_equal(
@@ -169,12 +169,14 @@ static void assert_finite_outputs(bed *b) {
     free(z);
 }
 
-static void a_loss_that_is_not_finite_keeps_good_weights(void **state) {
+static void a_non_finite_loss_keeps_the_last_good_weights(void **state) {
     (void)state;
-    /* one batch an epoch and several; spoiled at once, or by the last step of all */
+    /* one or several mini-batches per epoch; the loss is spoiled at once or by the last
+     * step */
     const size_t batches[] = {300, 64}, steps[] = {0, 1, 3};
     for (int i = 0; i < 6; i++) {
-        bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
+        fixture b =
+            fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 16, .depth = 6});
         scant_train_state s;
         scant_train_opts o =
             TRAIN_OPTS(NULL, NULL, with.epochs = 50, with.lr = 1e30,
@@ -187,18 +189,18 @@ static void a_loss_that_is_not_finite_keeps_good_weights(void **state) {
         float *after = weights_of(&b);
         assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
         free(before), free(after);
-        bed_end(&b);
+        fixture_free(&b);
     }
 }
 
-static void good_weights_are_those_of_an_epoch_that_went_well(void **state) {
+static void the_last_good_weights_are_those_of_the_epoch_in_the_message(void **state) {
     (void)state;
-    /* Some epochs go well before it explodes, the same in every run: the weights are
-     * those of a training that ends with the epoch named. */
+    /* The loss diverges after some good epochs, the same in every run. The weights are
+     * those of a training that ends with the epoch in the message. */
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 200, with.batch = 100,
                                     with.lr = 2.0, with.momentum = 0, with.loss = "mse");
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
-    bed same = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture same = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     scant_train_state s;
     assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
     const char *says = strstr(scant_ctx_errmsg(b.ctx), "the end of epoch ");
@@ -208,13 +210,13 @@ static void good_weights_are_those_of_an_epoch_that_went_well(void **state) {
     assert_true(o.epochs >= 1);
     train(&same, o);
     assert_same_weights(&b, &same);
-    bed_end(&b), bed_end(&same);
+    fixture_free(&b), fixture_free(&same);
 }
 
-static void what_is_validated_on_is_checked_before_the_first_epoch(void **state) {
+static void validation_samples_are_checked_before_the_first_epoch(void **state) {
     (void)state;
-    bed b = bed_of("moons", 300, "mlp", (scant_net_opts){0});
-    bed three = bed_of("blobs", 300, "mlp", (scant_net_opts){0});
+    fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){0});
+    fixture three = fixture_of("blobs", 300, "mlp", (scant_net_opts){0});
     const size_t far[] = {300};
     scant_train_state s;
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1, with.valid = three.data);
@@ -226,10 +228,10 @@ static void what_is_validated_on_is_checked_before_the_first_epoch(void **state)
                    with.valid_rows = far, with.n_valid_rows = 1);
     assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_EINPUT);
     assert_int_equal(s.step, 0);
-    bed_end(&b), bed_end(&three);
+    fixture_free(&b), fixture_free(&three);
 }
 
-/* ---- the same again ---- */
+/* ---- reproducible and resumed ---- */
 
 static scant_train_opts long_run(void) {
     return TRAIN_OPTS(NULL, NULL, with.epochs = 12, with.lr = 0.03, with.batch = 32,
@@ -239,9 +241,9 @@ static scant_train_opts long_run(void) {
 
 static void the_same_seed_gives_the_same_bits(void **state) {
     (void)state;
-    bed a = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
-    bed c = bed_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    fixture a = fixture_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
+    fixture c = fixture_of("blobs", 300, "mlp", (scant_net_opts){.dropout = 0.2});
     scant_train_opts other = long_run();
     other.seed++;
     train(&a, long_run()), train(&b, long_run()), train(&c, other);
@@ -249,10 +251,10 @@ static void the_same_seed_gives_the_same_bits(void **state) {
     float *x = weights_of(&a), *y = weights_of(&c);
     assert_memory_not_equal(x, y, a.net->net->n_floats * sizeof *x);
     free(x), free(y);
-    bed_end(&a), bed_end(&b), bed_end(&c);
+    fixture_free(&a), fixture_free(&b), fixture_free(&c);
 }
 
-/* Images of 12x12 bytes, and labels that hang on them. */
+/* Images of 12x12 bytes with labels computed from them. */
 static void put_images(char images[512], char labels[512]) {
     enum { N = 40, PIXELS = 12 * 12 };
     unsigned char bytes[N * PIXELS], classes[N];
@@ -265,13 +267,13 @@ static void put_images(char images[512], char labels[512]) {
     snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
 }
 
-#ifdef SCANT_SANITIZED /* most of it is oneDNN's, which they do not see */
+#ifdef SCANT_SANITIZED /* most time is in oneDNN, which is not instrumented */
 enum { REPEATED = 10 };
 #else
 enum { REPEATED = 100 };
 #endif
 
-static void many_steps_of_deep_networks_repeat_to_the_bit(void **state) {
+static void deep_networks_are_reproducible_to_the_bit(void **state) {
     (void)state;
     const char *models[] = {"lenet5", "wrn-28-2"};
     char images[512], labels[512];
@@ -280,7 +282,7 @@ static void many_steps_of_deep_networks_repeat_to_the_bit(void **state) {
         float *weights[2];
         size_t floats = 0;
         for (int twice = 0; twice < 2; twice++) {
-            bed b = {.ctx = ctx_with(2)};
+            fixture b = {.ctx = ctx_with(2)};
             scant_net_opts o = {.shape = {1, 12, 12}, .classes = 3};
             scant_data_opts d = {.labels = labels};
             assert_int_equal(scant_data_open(b.ctx, images, &d, &b.data), SCANT_OK);
@@ -289,26 +291,27 @@ static void many_steps_of_deep_networks_repeat_to_the_bit(void **state) {
                                  with.augment = "flip-crop"));
             weights[twice] = weights_of(&b);
             floats = b.net->net->n_floats;
-            bed_end(&b);
+            fixture_free(&b);
         }
         assert_memory_equal(weights[0], weights[1], floats * sizeof **weights);
         free(weights[0]), free(weights[1]);
     }
 }
 
-static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
+static void a_resumed_training_ends_with_the_same_bits(void **state) {
     (void)state;
-    /* moons with little patience: validation decides when it ends. Broken off at every
-     * place where it asks, within epochs and while it validates. */
-    bed whole = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
+    /* Patience is short, so validation decides when training ends. It is cancelled at
+     * every check: within epochs and during validation. */
+    fixture whole =
+        fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
     scant_train_opts o = long_run();
     o.batch = 100;
     o.patience = 2;
     o.valid = whole.test;
     scant_train_state want = train(&whole, o), s = {0};
     for (int every = 1; every < 12; every++) {
-        bed broken =
-            bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
+        fixture broken =
+            fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .dropout = 0.2});
         char name[32];
         snprintf(name, sizeof name, "state-%d.safetensors", every);
         o.valid = broken.test;
@@ -316,13 +319,13 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
         o.resume = 1;
         int breaks = 0;
         for (;; breaks++) {
-            stop_after = every + breaks; /* further each time, so that it ends */
+            stop_after = every + breaks; /* later each time, so that it ends */
             scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
             stop_after = 0;
             if (status == SCANT_OK) break;
             assert_int_equal(status, SCANT_ECANCELLED);
             assert_int_equal(s.stopped, SCANT_STOP_CANCELLED);
-            /* another process begins with other weights */
+            /* as a new process: other initial weights */
             assert_int_equal(scant_net_reset(broken.net, 99 + (uint64_t)breaks),
                              SCANT_OK);
             assert_true(breaks < 200);
@@ -332,45 +335,46 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
         assert_int_equal(s.stopped, want.stopped);
         assert_int_equal(s.epoch, want.epoch);
         assert_true(s.loss == want.loss && s.accuracy == want.accuracy);
-        /* once more: it knows that it has ended */
+        /* called again, it has already ended */
         assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s), SCANT_OK);
         assert_int_equal(s.stopped, want.stopped);
         assert_int_equal(s.epoch, want.epoch);
         assert_same_weights(&whole, &broken);
-        bed_end(&broken);
+        fixture_free(&broken);
     }
-    bed_end(&whole);
+    fixture_free(&whole);
 }
 
-/* Sees how often a file is replaced, and keeps it as it is once a second has passed. */
-typedef struct onlooker {
+/* Counts how often a checkpoint is replaced, and links to the one of epoch 150. */
+typedef struct checkpoint_log {
     const char *path, *copy;
     ino_t last;
     size_t writes;
-} onlooker;
+} checkpoint_log;
 
-static void look_on(void *user, const scant_train_state *s) {
-    onlooker *l = user;
+static void log_checkpoint(void *user, const scant_train_state *s) {
+    checkpoint_log *l = user;
     struct stat info;
     bool there = stat(l->path, &info) == 0;
     l->writes += there && info.st_ino != l->last;
     if (there) l->last = info.st_ino;
     if (s->epoch == 150)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 20000000}, NULL);
-    if (s->epoch == 152) assert_int_equal(link(l->path, l->copy), 0); /* of 150 */
+    if (s->epoch == 152)
+        assert_int_equal(link(l->path, l->copy), 0); /* written after 150 */
 }
 
-/* As if killed: what was on disk in the 152nd epoch is gone on with. */
-static void short_epochs_are_kept_once_a_second(void **state) {
+/* Resumes from the checkpoint that a process killed in epoch 152 would have left. */
+static void checkpoints_are_written_at_most_once_a_second(void **state) {
     (void)state;
     struct timespec begun, ended;
-    bed a = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
-    bed b = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
-    onlooker l = {.path = path_of("often.safetensors")};
+    fixture a = fixture_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    fixture b = fixture_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    checkpoint_log l = {.path = path_of("often.safetensors")};
     l.copy = path_of("killed.safetensors");
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 300, with.batch = 30,
                                     with.ema = 0.9, with.checkpoint = l.path);
-    o.user = &l, o.report = look_on;
+    o.user = &l, o.report = log_checkpoint;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     train(&a, o);
     clock_gettime(CLOCK_MONOTONIC, &ended);
@@ -380,23 +384,23 @@ static void short_epochs_are_kept_once_a_second(void **state) {
     o.report = NULL, o.resume = 1, o.resume_from = l.copy;
     train(&b, o);
     assert_same_weights(&a, &b);
-    /* the last one is of the end: there is nothing left to do */
+    /* the last checkpoint is of the end: nothing is left to train */
     scant_train_state s;
-    bed c = bed_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
+    fixture c = fixture_of("moons", 30, "mlp", (scant_net_opts){.width = 8});
     o.resume_from = NULL;
     stop_after = 1;
     assert_int_equal(scant_net_train(c.net, c.data, &o, &s), SCANT_OK);
     stop_after = 0;
     assert_int_equal(s.step, 300);
     assert_same_weights(&a, &c);
-    bed_end(&a), bed_end(&b), bed_end(&c);
+    fixture_free(&a), fixture_free(&b), fixture_free(&c);
 }
 
-/* From one file into another: the first stays, for whoever counts on it. */
-static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
+/* Reads one checkpoint and writes another; the first is not modified. */
+static void resume_from_does_not_modify_its_file(void **state) {
     (void)state;
-    bed whole = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
-    bed broken = bed_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
+    fixture whole = fixture_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
+    fixture broken = fixture_of("moons", 100, "mlp", (scant_net_opts){.width = 8});
     scant_train_opts o =
         TRAIN_OPTS(NULL, NULL, with.epochs = 20, with.batch = 10, with.only_cancelled = 1,
                    with.checkpoint = path_of("first.safetensors"));
@@ -407,7 +411,7 @@ static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
     o.resume = 1;
     o.resume_from = o.checkpoint;
     o.checkpoint = path_of("second.safetensors");
-    for (int twice = 0; twice < 2; twice++) { /* the second time as if nothing was */
+    for (int twice = 0; twice < 2; twice++) { /* both start from the first file */
         scant_train_state s;
         stop_after = 30;
         assert_int_equal(scant_net_train(broken.net, broken.data, &o, &s),
@@ -418,15 +422,15 @@ static void a_training_goes_on_from_a_file_that_it_leaves(void **state) {
     o.resume_from = NULL;
     assert_int_equal(scant_net_train(broken.net, broken.data, &o, NULL), SCANT_OK);
     assert_same_weights(&whole, &broken);
-    bed_end(&whole);
-    bed_end(&broken);
+    fixture_free(&whole);
+    fixture_free(&broken);
 }
 
 static void a_checkpoint_of_another_training_is_refused(void **state) {
     (void)state;
-    bed b = bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
-    bed tanh_ =
-        bed_of("moons", 300, "mlp", (scant_net_opts){.width = 8, .activation = "tanh"});
+    fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+    fixture tanh_ = fixture_of("moons", 300, "mlp",
+                               (scant_net_opts){.width = 8, .activation = "tanh"});
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1,
                                     with.checkpoint = path_of("one.safetensors"));
     train(&b, o);
@@ -440,21 +444,21 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     o.seed = 5;
     assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
     o.seed = 0, o.epochs = 3;
-    scant_train_state s = train(&b, o); /* more epochs of the same */
+    scant_train_state s = train(&b, o); /* more epochs are allowed */
     assert_int_equal(s.epoch, 3);
-    bed_end(&b), bed_end(&tanh_);
+    fixture_free(&b), fixture_free(&tanh_);
 }
 
-/* ---- weights of samples ---- */
+/* ---- sample weights ---- */
 
-static void a_weight_of_two_is_a_sample_seen_twice(void **state) {
+static void a_weight_of_two_equals_a_repeated_sample(void **state) {
     (void)state;
-    /* one batch of all: 4 samples, the last with weight 2, against 5 with the last twice;
-     * the mean over 4 with weights is 5/4 of the mean over 5 */
+    /* 4 samples, the last with weight 2, and 5 samples, the last twice, in one
+     * mini-batch: the weighted mean over 4 is 5/4 of the mean over 5, so lr differs */
     const size_t rows4[] = {0, 1, 2, 3}, rows5[] = {0, 1, 2, 3, 3};
     const float weights[] = {1, 1, 1, 2};
-    bed a = bed_of("blobs", 300, "linear", (scant_net_opts){0});
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture a = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     scant_train_opts o =
         TRAIN_OPTS(NULL, NULL, with.steps = 1, with.lr = 0.04, with.momentum = 0);
     o.rows = rows4, o.n_rows = 4, o.weights = weights;
@@ -465,19 +469,19 @@ static void a_weight_of_two_is_a_sample_seen_twice(void **state) {
     for (size_t i = 0; i < a.net->net->n_floats; i++)
         assert_true(fabs((double)x[i] - (double)y[i]) < 1e-6);
     free(x), free(y);
-    bed_end(&a), bed_end(&b);
+    fixture_free(&a), fixture_free(&b);
 }
 
-static void samples_are_drawn_as_their_weights_say(void **state) {
+static void samples_are_drawn_in_proportion_to_their_weights(void **state) {
     (void)state;
-    /* labels tell which samples were seen: the bias of a linear network with a constant
-     * input moves by lr * (share of a class - p); weights 0 are never drawn */
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
+    /* All samples have the same input, so P(1) converges to the share of label 1 among
+     * the drawn samples. Samples of weight 0 are never drawn. */
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
     size_t rows[100];
     int32_t labels[100];
     float weights[100];
     for (size_t i = 0; i < 100; i++) {
-        rows[i] = 0; /* one input for all */
+        rows[i] = 0; /* the same input */
         labels[i] = i % 2;
         weights[i] = i % 2 ? 3.0f : 1.0f;
     }
@@ -486,28 +490,28 @@ static void samples_are_drawn_as_their_weights_say(void **state) {
                              with.labels = labels, with.weights = weights, with.draw = 1,
                              with.epochs = 400, with.batch = 100, with.lr = 0.3,
                              with.schedule = "cosine", with.seed = 5));
-    /* at the optimum P(1) is 3/4 */
+    /* expected: P(1) = 3/4 */
     float probs[2];
     assert_int_equal(
         scant_net_predict(b.net, b.data, rows, 1, &(scant_outputs){.probs = probs}),
         SCANT_OK);
-    /* 40,000 draws: a deviation of 0.0022; the last steps weigh most */
+    /* 40,000 draws have a standard deviation of 0.0022; the last steps count most */
     if (fabs((double)probs[1] - 0.75) > 0.03) fail_msg("%g", (double)probs[1]);
     assert_true(s.accuracy > 0.7);
     for (size_t i = 0; i < 100; i++) weights[i] = i % 2 ? 1.0f : 0.0f;
-    /* the network says 1 for the one input there is, and no sample of class 0 is drawn */
+    /* the network predicts class 1, and no sample of class 0 is drawn */
     s = train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 100,
                              with.labels = labels, with.weights = weights, with.draw = 1,
                              with.epochs = 3, with.lr = 1e-9));
     assert_true(s.accuracy == 1);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-/* ---- what is wrong is said ---- */
+/* ---- errors ---- */
 
 static void wrong_calls_are_refused(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){.classes = 2});
     const size_t rows[] = {0, 300}, two[] = {0, 1};
     const int32_t two_labels[] = {0, 1};
     const float negative[] = {1, -1}, zero[] = {0, 0};
@@ -550,24 +554,26 @@ static void wrong_calls_are_refused(void **state) {
         scant_status s = scant_net_train(b.net, b.data, &cases[i].opts, NULL);
         assert_true(s == SCANT_EUSAGE || s == SCANT_EINPUT);
         if (!strstr(scant_ctx_errmsg(b.ctx), cases[i].says))
-            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(b.ctx), cases[i].says);
+            fail_msg("message '%s' does not contain '%s'", scant_ctx_errmsg(b.ctx),
+                     cases[i].says);
     }
     float *after = weights_of(&b);
     assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
     free(before), free(after);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
 /* ---- weights in files ---- */
 
-static void saved_weights_come_back_to_the_bit(void **state) {
+static void saved_weights_are_read_back_to_the_bit(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp",
+    fixture b =
+        fixture_of("blobs", 300, "mlp",
                    (scant_net_opts){.width = 13, .depth = 2, .activation = "tanh"});
     train(&b, TRAIN_OPTS(NULL, NULL, with.epochs = 2));
     const char *path = path_of("weights.safetensors");
     assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
-    bed again = b;
+    fixture again = b;
     assert_int_equal(scant_net_open(b.ctx, path, NULL, NULL, &again.net), SCANT_OK);
     assert_same_weights(&b, &again);
     float a[3 * 300], c[3 * 300];
@@ -579,14 +585,15 @@ static void saved_weights_come_back_to_the_bit(void **state) {
         SCANT_OK);
     assert_memory_equal(a, c, sizeof a);
     scant_net_free(again.net);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-static void files_that_do_not_fit_say_where(void **state) {
+static void messages_name_the_tensors_that_do_not_fit(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 13});
-    bed other = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 13, .classes = 7});
-    bed linear = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 13});
+    fixture other =
+        fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 13, .classes = 7});
+    fixture linear = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     const char *path = path_of("mlp.safetensors");
     assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
     float *before = weights_of(&other);
@@ -596,7 +603,7 @@ static void files_that_do_not_fit_say_where(void **state) {
     size_t n = other.net->net->n_floats;
     assert_memory_equal(before, after, n * sizeof *before);
     free(after);
-    /* with another head allowed the body comes over, the head stays */
+    /* with another head allowed, all but the head is read */
     assert_int_equal(scant_net_load(other.net, path, 1), SCANT_OK);
     after = weights_of(&other);
     float *source = weights_of(&b);
@@ -612,14 +619,14 @@ static void files_that_do_not_fit_say_where(void **state) {
     assert_int_equal(scant_net_load(linear.net, path, 0), SCANT_EINPUT);
     assert_says(linear.ctx, path, "fc.weight is missing");
     assert_says(linear.ctx, path, "fc1.weight is not in the network");
-    bed_end(&b), bed_end(&other), bed_end(&linear);
+    fixture_free(&b), fixture_free(&other), fixture_free(&linear);
 }
 
-/* ---- read-outs ---- */
+/* ---- predictions ---- */
 
-static void the_last_smaller_batch_is_read_out_too(void **state) {
+static void the_last_smaller_batch_is_predicted_too(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "mlp", (scant_net_opts){.width = 5});
+    fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 5});
     size_t d = scant_net_features(b.net);
     assert_int_equal(d, 5);
     float features[300 * 5], logits[300 * 3], probs[300 * 3], one[3];
@@ -641,7 +648,7 @@ static void the_last_smaller_batch_is_read_out_too(void **state) {
         }
         assert_true(fabs(sum - 1) < 1e-6);
     }
-    /* a sample's read-out does not hang on its company */
+    /* a prediction does not depend on the other samples */
     for (size_t i = 0; i < 300; i += 299) {
         assert_int_equal(
             scant_net_predict(b.net, b.data, &i, 1, &(scant_outputs){.logits = one}),
@@ -650,31 +657,31 @@ static void the_last_smaller_batch_is_read_out_too(void **state) {
             assert_true(fabs((double)one[c] - (double)logits[3 * i + (size_t)c]) < 1e-5);
     }
     free(w);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moons_are_learned_and_lines_cannot),
-        cmocka_unit_test(both_optimisers_and_losses_learn_blobs),
-        cmocka_unit_test(it_ends_at_the_accuracy_asked_for),
-        cmocka_unit_test(it_ends_when_validation_gains_no_more),
-        cmocka_unit_test(it_ends_after_the_steps_asked_for),
-        cmocka_unit_test(a_loss_that_is_not_finite_keeps_good_weights),
-        cmocka_unit_test(good_weights_are_those_of_an_epoch_that_went_well),
-        cmocka_unit_test(what_is_validated_on_is_checked_before_the_first_epoch),
-        cmocka_unit_test(a_training_goes_on_from_a_file_that_it_leaves),
-        cmocka_unit_test(short_epochs_are_kept_once_a_second),
+        cmocka_unit_test(mlp_learns_moons_and_linear_cannot),
+        cmocka_unit_test(all_optimisers_and_losses_learn_blobs),
+        cmocka_unit_test(training_ends_at_the_given_accuracy),
+        cmocka_unit_test(training_ends_when_validation_stops_improving),
+        cmocka_unit_test(training_ends_after_the_given_steps),
+        cmocka_unit_test(a_non_finite_loss_keeps_the_last_good_weights),
+        cmocka_unit_test(the_last_good_weights_are_those_of_the_epoch_in_the_message),
+        cmocka_unit_test(validation_samples_are_checked_before_the_first_epoch),
+        cmocka_unit_test(resume_from_does_not_modify_its_file),
+        cmocka_unit_test(checkpoints_are_written_at_most_once_a_second),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
-        cmocka_unit_test(many_steps_of_deep_networks_repeat_to_the_bit),
-        cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
-        cmocka_unit_test(a_weight_of_two_is_a_sample_seen_twice),
-        cmocka_unit_test(samples_are_drawn_as_their_weights_say),
+        cmocka_unit_test(deep_networks_are_reproducible_to_the_bit),
+        cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
+        cmocka_unit_test(a_weight_of_two_equals_a_repeated_sample),
+        cmocka_unit_test(samples_are_drawn_in_proportion_to_their_weights),
         cmocka_unit_test(wrong_calls_are_refused),
-        cmocka_unit_test(saved_weights_come_back_to_the_bit),
-        cmocka_unit_test(files_that_do_not_fit_say_where),
-        cmocka_unit_test(the_last_smaller_batch_is_read_out_too),
+        cmocka_unit_test(saved_weights_are_read_back_to_the_bit),
+        cmocka_unit_test(messages_name_the_tensors_that_do_not_fit),
+        cmocka_unit_test(the_last_smaller_batch_is_predicted_too),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""scant's networks in plain PyTorch: the other side of every comparison.
+"""scant's networks in plain PyTorch, to compare with.
 
-Names of parameters and buffers are those of scant's weight files, which are torchvision's where
-torchvision has the network. Called with a batch a model returns logits; embed(x) is what the last
-linear layer sees. build(name, channels, size, classes, **options) makes any of NAMES.
+Parameters and buffers have the names of scant's weight files, which are torchvision's if
+torchvision has the network. model(x) returns logits, model.embed(x) the input of the last linear
+layer. build(name, channels, size, classes, **options) makes any of NAMES.
 
-Run as a program it checks that parameters are as many as are known from the literature.
+As a program, it compares the numbers of parameters with those of torchvision and the literature.
 """
 import math
 import re
@@ -83,7 +83,7 @@ class Mlp(Model):
 
 
 class Fixed(nn.Module):
-    """A layer without bias whose weights, +1 and -1, are no parameters; by 1/sqrt(inputs)."""
+    """A layer without bias and with fixed weights +1 and -1, scaled by 1/sqrt(inputs)."""
 
     def __init__(self, inputs, outputs):
         super().__init__()
@@ -108,7 +108,7 @@ class OneHidden(Model):
 
 
 class Lenet(Model):
-    """lenet5 (padding 2) and cnn (padding 0): they differ in nothing else."""
+    """lenet5 (padding 2) and cnn (padding 0), which are otherwise the same."""
     head = "fc3"
 
     def __init__(self, channels, size, classes, pad):
@@ -167,7 +167,7 @@ class Vgg(Model):
                 layers.append(nn.MaxPool2d(2))
                 continue
             layers.append(nn.Conv2d(channels, width, 3, padding=1))
-            if norm != "none":  # a folded one leaves its number
+            if norm != "none":  # a folded one keeps its place, and so the numbering
                 layers.append(nn.BatchNorm2d(width) if norm == "batch" else nn.Identity())
             layers.append(Activation(activation))
             channels = width
@@ -247,7 +247,7 @@ class Resnet18(Model):
 
 
 class WideBlock(nn.Module):
-    """Where the shape changes the shortcut, too, starts behind the first activation."""
+    """If the shape changes, the shortcut also starts after the first activation."""
 
     def __init__(self, before, width, stride, dropout):
         super().__init__()
@@ -290,7 +290,7 @@ class WideResnet(Model):
 # ---- MobileNetV2 ---------------------------------------------------------------------------
 
 def conv_norm(before, after, kernel, stride, groups, folded, activation):
-    """Convolution, unless it is folded into its weights and bias normalization, activation."""
+    """Convolution, normalization (unless folded into the convolution), activation."""
     layers = [nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=folded)]
     if not folded:
         layers.append(nn.BatchNorm2d(after))
@@ -315,7 +315,7 @@ class Inverted(nn.Module):
 
 class MobilenetV2(Model):
     head = "classifier.1"
-    PLAN = [  # expansion, channels, how many, stride of the first
+    PLAN = [  # expansion, channels, blocks, stride of the first
         (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
         (6, 160, 3, 2), (6, 320, 1, 1)]
 
@@ -377,7 +377,7 @@ def main():
         count = parameters(model)
         print(f"{name}: {count} parameters")
         if count != known:
-            raise SystemExit(f"{name}: {known} were expected")
+            raise SystemExit(f"{name}: expected {known}")
     for name in [*NAMES, "wrn-28-2", "wrn-28-8", "wrn-28-10"]:
         for channels, side in ((1, 32), (3, 64)):
             model = build(name, channels, (side, side), 7).eval()
@@ -386,8 +386,8 @@ def main():
                 logits, embedded = model(x), model.embed(x)
                 again = model.get_submodule(model.head)(embedded)
             if logits.shape != (2, 7) or not torch.equal(logits, again):
-                raise SystemExit(f"{name}: the logits are not the last layer's")
-    print("every model has the size and the shapes it should have")
+                raise SystemExit(f"{name}: the logits are not the output of the last layer")
+    print("all models have the expected sizes and shapes")
 
 
 if __name__ == "__main__":

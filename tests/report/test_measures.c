@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is computed of results, by hand: means, deviations, areas, overlaps, labels that
- * are needed, pairs. And the text of the CSV files to the byte.
+ * Measures of results compared with hand-computed ones: means, deviations, areas,
+ * overlaps, labels needed, pairs; and the CSV files to the byte.
  */
 #include <locale.h>
 #include <math.h>
@@ -14,8 +14,7 @@
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
 #define PICKS "strategy,seed,round,rank,index,weight,score,label\n"
 
-/* a: one run over three rounds, another that has come to the second; b has one point; c
- * has two rounds. */
+/* a has a run of three rounds and one of two; b has one point; c has two rounds. */
 static const char small_curve[] = CURVE "a,0,0,10,0.2,1,1,0\n"
                                         "a,0,1,20,0.4,1,2,0.5\n"
                                         "a,0,2,40,0.6,1,3,0.5\n"
@@ -67,7 +66,7 @@ static void end(job *j) {
 }
 
 static void assert_near(double got, double want) {
-    if (!(fabs(got - want) < 1e-14)) fail_msg("%.17g is not %.17g", got, want);
+    if (!(fabs(got - want) < 1e-14)) fail_msg("%.17g, expected %.17g", got, want);
 }
 
 static void assert_text(job *j,
@@ -87,8 +86,8 @@ static void assert_text(job *j,
 
 /* ---- means, areas, overlaps -------------------------------------------------------- */
 
-/* Of 0.2 and 0.4 the deviation is the root of 0.02; 0.4 and 0.6 likewise. */
-static void a_mean_counts_the_runs_that_have_it(void **state) {
+/* The standard deviation of 0.2 and 0.4 is sqrt(0.02), as is that of 0.4 and 0.6. */
+static void a_mean_is_over_the_runs_that_have_the_labels(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
     const report_level *a = j.m.curves[0].levels;
@@ -102,8 +101,8 @@ static void a_mean_counts_the_runs_that_have_it(void **state) {
     end(&j);
 }
 
-/* All runs of a have come to 20 labels, where they have 0.4 and 0.6; one has 40. */
-static void the_end_is_where_all_runs_have_come_to(void **state) {
+/* Both runs of a reach 20 labels, with 0.4 and 0.6; one reaches 40. */
+static void the_end_is_the_last_level_of_all_runs(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
     assert_int_equal(j.m.wholes[0].n, 2);
@@ -112,7 +111,7 @@ static void the_end_is_where_all_runs_have_come_to(void **state) {
     assert_true(j.m.ends[0].labels == 20 && j.m.ends[0].runs == 2);
     assert_near(j.m.ends[0].mean, 0.5);
     assert_near(j.m.ends[0].std, sqrt(0.02));
-    /* what one run alone reached is not reached by the mean */
+    /* the mean does not reach what only one run reaches */
     assert_true(isnan(report_labels_to_reach(&j.r, &j.m.wholes[0], 0.55)));
     assert_true(j.m.ends[1].labels == 10 && j.m.ends[1].mean == 0.3);
     end(&j);
@@ -120,7 +119,7 @@ static void the_end_is_where_all_runs_have_come_to(void **state) {
 
 /* At 15, 20 and 25 labels the runs have 0.3 and 0.4, 0.4 and 0.5, 0.4 and 0.6. The second
  * strategy's runs have no labels in common. */
-static void means_of_all_runs_lie_between_their_points(void **state) {
+static void means_interpolate_between_points(void **state) {
     (void)state;
     job j = measure(CURVE "a,0,0,10,0.2,1,1,1\na,0,1,20,0.4,1,1,1\na,0,2,30,0.4,1,1,1\n"
                           "a,1,0,15,0.4,1,1,1\na,1,1,25,0.6,1,1,1\n"
@@ -142,8 +141,8 @@ static void means_of_all_runs_lie_between_their_points(void **state) {
     end(&j);
 }
 
-/* (10 x 0.3 + 20 x 0.5) / 30 and 0.5; of one point its value. */
-static void an_area_is_by_trapezia_over_the_span(void **state) {
+/* (10 x 0.3 + 20 x 0.5) / 30 and 0.5; the area of one point is its value. */
+static void an_area_is_a_trapezoidal_mean_over_the_span(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
     assert_near(j.m.area[0], 13.0 / 30);
@@ -157,9 +156,9 @@ static void an_area_is_by_trapezia_over_the_span(void **state) {
     end(&j);
 }
 
-/* By 10 labels a has {1,2,5}, b {1,2,9}, c {1}; by 20 a has 3 as well, c 3 and 4. b has
- * no 20 and nobody but a has 40. */
-static void overlaps_are_of_unions_over_seeds(void **state) {
+/* With 10 labels a has {1,2,5}, b {1,2,9}, c {1}; with 20, a also has 3, and c also 3 and
+ * 4. b does not reach 20, and only a reaches 40. */
+static void overlaps_compare_unions_over_seeds(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
     static const struct {
@@ -179,8 +178,8 @@ static void overlaps_are_of_unions_over_seeds(void **state) {
     end(&j);
 }
 
-/* The slow way, over sets that are drawn. */
-static void overlaps_are_those_of_plain_sets(void **state) {
+/* Random picks. */
+static void overlaps_match_plain_sets(void **state) {
     (void)state;
     enum { RUNS = 3, ROUNDS = 6, EACH = 7, POOL = 60 };
     static char curve[8192], picks[65536];
@@ -216,7 +215,7 @@ static void overlaps_are_those_of_plain_sets(void **state) {
     end(&j);
 }
 
-/* With no initial set both sets are empty at first. */
+/* Without an initial set, both sets are empty in round 0. */
 static void empty_sets_are_equal(void **state) {
     (void)state;
     job j = measure(CURVE "a,0,0,0,0.1,1,1,1\na,0,1,1,0.2,1,1,1\n"
@@ -229,7 +228,7 @@ static void empty_sets_are_equal(void **state) {
 
 /* ---- the files --------------------------------------------------------------------- */
 
-static void tables_are_as_the_contract_has_them(void **state) {
+static void tables_match_the_documented_format(void **state) {
     (void)state;
     job j = measure(CURVE "\"a,b\",0,0,10,0.25,1,1,0\n\"a,b\",0,1,30,0.75,1,2,0.5\n"
                           "\"a,b\",1,0,10,0.5,1,1,0\n\"a,b\",1,1,30,0.5,1,2,0.5\n"
@@ -247,7 +246,7 @@ static void tables_are_as_the_contract_has_them(void **state) {
     end(&j);
 }
 
-/* What is written reads back as what was read. */
+/* The written files are those that were read. */
 static void merged_files_read_back_the_same(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
@@ -289,7 +288,7 @@ static void numbers_do_not_depend_on_the_locale(void **state) {
 
 /* ---- labels needed, classes -------------------------------------------------------- */
 
-static void labels_needed_lie_between_points(void **state) {
+static void labels_needed_interpolate_between_points(void **state) {
     (void)state;
     job j = measure(CURVE "a,0,0,10,0.2,1,1,1\na,0,1,30,0.6,1,1,1\na,0,2,50,0.5,1,1,1\n",
                     NULL);
@@ -298,14 +297,14 @@ static void labels_needed_lie_between_points(void **state) {
     assert_true(report_labels_to_reach(&j.r, a, 0.1) == 10);
     assert_near(report_labels_to_reach(&j.r, a, 0.6), 30);
     assert_true(isnan(report_labels_to_reach(&j.r, a, 0.61)));
-    j.r.regression = true; /* as if these were errors: down to 0.1 is never */
+    j.r.regression = true; /* as errors: 0.1 is never reached */
     assert_true(report_labels_to_reach(&j.r, a, 0.4) == 10);
     assert_true(isnan(report_labels_to_reach(&j.r, a, 0.1)));
     end(&j);
 }
 
-/* The initial set does not count: random picked classes 1, 1, 2. */
-static void classes_are_counted_beyond_the_initial_set(void **state) {
+/* Without the initial set, random picked classes 1, 1, 2. */
+static void classes_are_counted_without_the_initial_set(void **state) {
     (void)state;
     job j = measure(CURVE "random,0,0,1,0.2,1,1,1\nrandom,0,1,4,0.6,1,1,1\n", PICKS
                     "random,0,0,0,1,1,0,3\nrandom,0,1,0,2,1,0,1\nrandom,0,1,1,3,1,0,1\n"
@@ -317,14 +316,15 @@ static void classes_are_counted_beyond_the_initial_set(void **state) {
     assert_string_equal(j.m.balance_of, "random's picks");
     end(&j);
     j = measure(CURVE "a,0,0,1,0.2,1,1,1\n", PICKS "a,0,0,0,1,1,0,0.5\n");
-    assert_int_equal(j.m.n_labels, 0); /* no class */
+    assert_int_equal(j.m.n_labels, 0); /* 0.5 is no class */
     end(&j);
 }
 
 /* ---- pairs ------------------------------------------------------------------------- */
 
-/* Seeds 0 and 1 are common and whole; seed 2's runs end at different labels, seed 3 is
- * a's alone. Areas: a 40 and 50, b 30 and 20 percent; in the end a 60, 60, b 50, 20. */
+/* Seeds 0 and 1 are complete for both; the runs of seed 2 end at different labels; only a
+ * has seed 3. Areas: a 40 and 50, b 30 and 20 percent; at the end: a 60 and 60, b 50 and
+ * 20. */
 static const char pair_curve[] = CURVE "b,0,0,10,0.1,1,1,1\nb,0,1,20,0.5,1,1,1\n"
                                        "b,1,0,10,0.2,1,1,1\nb,1,1,20,0.2,1,1,1\n"
                                        "b,2,0,10,0.2,1,1,1\nb,2,1,20,0.2,1,1,1\n"
@@ -332,24 +332,27 @@ static const char pair_curve[] = CURVE "b,0,0,10,0.1,1,1,1\nb,0,1,20,0.5,1,1,1\n
                                        "a,1,0,10,0.4,1,1,1\na,1,1,20,0.6,1,1,1\n"
                                        "a,2,0,10,0.4,1,1,1\na,3,0,10,0.4,1,1,1\n";
 
-static void pairs_are_of_seeds_with_the_same_span(void **state) {
+static void pairs_use_seeds_with_the_same_span(void **state) {
     (void)state;
     job j = measure(pair_curve, NULL);
     scant_pair *pairs;
     size_t n;
     assert_int_equal(report_compare(&j.r, &j.m, j.r.n_strategies, &pairs, &n), SCANT_OK);
     assert_int_equal(n, 1);
-    assert_true(pairs->a == 1 && pairs->b == 0); /* with those before it */
+    assert_true(pairs->a == 1 && pairs->b == 0); /* each with those before it */
     assert_int_equal(pairs->seeds, 2);
     assert_int_equal(pairs->others, 1);
     assert_true(fabs(pairs->auc.mean_a - 45) < 1e-12);
-    assert_true(fabs(pairs->auc.mean - 20) < 1e-12);   /* of 10 and 30 */
-    assert_true(fabs(pairs->final.mean - 25) < 1e-12); /* of 10 and 40 */
-    /* t = 20 / (sqrt(200) / sqrt(2)) = 2; with one degree 1 - 2 atan(2) / pi */
+    assert_true(fabs(pairs->auc.mean - 20) < 1e-12);   /* the mean of 10 and 30 */
+    assert_true(fabs(pairs->final.mean - 25) < 1e-12); /* the mean of 10 and 40 */
+    /* t = 20 / (sqrt(200) / sqrt(2)) = 2; p = 1 - 2 atan(2) / pi for one degree of
+     * freedom
+     */
     assert_true(fabs(pairs->auc.t - 2) < 1e-12);
     assert_true(fabs(pairs->auc.p - (1 - 2 * atan(2) / M_PI)) < 1e-12);
     assert_true(pairs->auc.p_holm == pairs->auc.p && pairs->auc.p_flips == 0.5);
-    /* at 10 labels three seeds are common: 0.1, 0.2, 0.2; t = 5, p = 0.038; at 20 two */
+    /* at 10 labels three seeds are common, with differences 0.1, 0.2, 0.2: t = 5, p =
+     * 0.038; at 20 labels two are */
     assert_int_equal(pairs->levels, 2);
     assert_int_equal(pairs->wins_a, 1);
     assert_int_equal(pairs->wins_b, 0);
@@ -359,10 +362,10 @@ static void pairs_are_of_seeds_with_the_same_span(void **state) {
     end(&j);
 }
 
-/* Seed 0: b goes by 0.2, 0.4, 0.6 and has 0.5 at the 25 labels where a ends with 0.8;
- * areas 5.25 / 15 and 7.5 / 15. Seed 1: a stays at 0.2 and ends at 20 labels; areas 0.3
- * and 0.2. */
-static void runs_that_end_apart_are_compared_as_far_as_both_go(void **state) {
+/* Seed 0: b has 0.2, 0.4, 0.6, which gives 0.5 at the 25 labels where a ends with 0.8;
+ * areas: b 5.25 / 15, a 7.5 / 15. Seed 1: a stays at 0.2 and ends at 20 labels; areas: b
+ * 0.3, a 0.2. */
+static void runs_of_different_length_are_compared_up_to_the_shorter_end(void **state) {
     (void)state;
     job j = measure(CURVE "b,0,0,10,0.2,1,1,1\nb,0,1,20,0.4,1,1,1\nb,0,2,30,0.6,1,1,1\n"
                           "b,1,0,10,0.2,1,1,1\nb,1,1,20,0.4,1,1,1\nb,1,2,30,0.6,1,1,1\n"
@@ -382,9 +385,9 @@ static void runs_that_end_apart_are_compared_as_far_as_both_go(void **state) {
     end(&j);
 }
 
-/* Of seed 1 both are half done. Seed 2's have fewer rounds and all labels: a pool that
- * was used up. */
-static void half_finished_runs_are_not_compared_though_they_end_alike(void **state) {
+/* Both runs of seed 1 are unfinished. Those of seed 2 have fewer rounds but all labels:
+ * the pool was used up. */
+static void unfinished_runs_of_equal_length_are_not_compared(void **state) {
     (void)state;
     job j = measure(CURVE "b,0,0,10,0.2,1,1,1\nb,0,1,20,0.4,1,1,1\nb,0,2,30,0.6,1,1,1\n"
                           "b,1,0,10,0.2,1,1,1\nb,1,1,20,0.4,1,1,1\n"
@@ -402,7 +405,7 @@ static void half_finished_runs_are_not_compared_though_they_end_alike(void **sta
     end(&j);
 }
 
-/* Of a there is no more than round 0, where both are the same network. */
+/* a has only round 0, where both have the same network. */
 static void runs_without_a_common_span_are_not_compared(void **state) {
     (void)state;
     job j = measure(CURVE "b,0,0,10,0.2,1,1,1\nb,0,1,20,0.4,1,1,1\na,0,0,10,0.2,1,1,1\n",
@@ -415,9 +418,9 @@ static void runs_without_a_common_span_are_not_compared(void **state) {
     end(&j);
 }
 
-/* Of seed 0 a and b began with samples 1 and 2; c began with one other sample, d with the
- * same rows of other data, e with another number. f does not tell. */
-static void runs_that_began_with_other_samples_are_not_compared(void **state) {
+/* a and b begin with samples 1 and 2, c with one other sample, d with the same rows of
+ * other data, e with another number of samples. f has no picks. */
+static void runs_with_different_initial_sets_are_not_compared(void **state) {
     (void)state;
     job j = measure(CURVE "a,0,0,2,0.2,1,1,1\na,0,1,4,0.4,1,1,1\n"
                           "b,0,0,2,0.2,1,1,1\nb,0,1,4,0.4,1,1,1\n"
@@ -443,8 +446,8 @@ static void runs_that_began_with_other_samples_are_not_compared(void **state) {
     end(&j);
 }
 
-/* c is 10 points above b with both seeds. That is no test of anything, but it was looked
- * at: a's p counts as one of two. And d has one seed, which is not looked at. */
+/* c is 10 points above b with both seeds. Such a pair cannot be tested but counts in the
+ * Holm correction: a's p is one of two. d has one seed and does not count. */
 static void equal_differences_are_not_significant(void **state) {
     (void)state;
     job j = measure(CURVE "b,0,0,10,0.3,1,1,1\nb,1,0,10,0.2,1,1,1\n"
@@ -465,7 +468,7 @@ static void equal_differences_are_not_significant(void **state) {
     end(&j);
 }
 
-static void one_seed_has_a_difference_and_no_interval(void **state) {
+static void one_seed_gives_a_difference_but_no_interval(void **state) {
     (void)state;
     job j = measure(CURVE "a,0,0,10,0.2,1,1,1\nb,0,0,10,0.3,1,1,1\nc,1,0,10,0.3,1,1,1\n",
                     NULL);
@@ -486,9 +489,9 @@ static void one_seed_has_a_difference_and_no_interval(void **state) {
 
 /* ---- calibration ------------------------------------------------------------------- */
 
-/* Two runs of a with three rounds, the second of which has no last round yet; b has no
- * temperature, one run of c no bins, and what d's two have in common is nothing. */
-static void calibration_is_of_a_round_that_all_runs_have(void **state) {
+/* a's second run lacks the last round; b's last round has no bins after scaling; one run
+ * of c has no bins; the two runs of d have none in common. */
+static void calibration_uses_the_last_round_that_all_runs_have(void **state) {
     (void)state;
     static const char curve[] =
         "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
@@ -521,7 +524,7 @@ static void calibration_is_of_a_round_that_all_runs_have(void **state) {
     assert_near(a->bins[REPORT_BEFORE][7].accuracy, 0.46);
     assert_near(a->count[REPORT_BEFORE], 80);
     assert_near(a->count[REPORT_AFTER], 80);
-    assert_true(b->runs == 1 && b->round == 0); /* the last with both */
+    assert_true(b->runs == 1 && b->round == 0); /* the last round with both */
     assert_near(b->error[REPORT_BEFORE].mean, 0.75);
     assert_true(c->runs == 1 && c->error[REPORT_AFTER].n == 0);
     assert_near(c->error[REPORT_BEFORE].mean, 0.25);
@@ -532,26 +535,26 @@ static void calibration_is_of_a_round_that_all_runs_have(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mean_counts_the_runs_that_have_it),
-        cmocka_unit_test(the_end_is_where_all_runs_have_come_to),
-        cmocka_unit_test(means_of_all_runs_lie_between_their_points),
-        cmocka_unit_test(an_area_is_by_trapezia_over_the_span),
-        cmocka_unit_test(overlaps_are_of_unions_over_seeds),
-        cmocka_unit_test(overlaps_are_those_of_plain_sets),
+        cmocka_unit_test(a_mean_is_over_the_runs_that_have_the_labels),
+        cmocka_unit_test(the_end_is_the_last_level_of_all_runs),
+        cmocka_unit_test(means_interpolate_between_points),
+        cmocka_unit_test(an_area_is_a_trapezoidal_mean_over_the_span),
+        cmocka_unit_test(overlaps_compare_unions_over_seeds),
+        cmocka_unit_test(overlaps_match_plain_sets),
         cmocka_unit_test(empty_sets_are_equal),
-        cmocka_unit_test(tables_are_as_the_contract_has_them),
+        cmocka_unit_test(tables_match_the_documented_format),
         cmocka_unit_test(merged_files_read_back_the_same),
         cmocka_unit_test(numbers_do_not_depend_on_the_locale),
-        cmocka_unit_test(labels_needed_lie_between_points),
-        cmocka_unit_test(classes_are_counted_beyond_the_initial_set),
-        cmocka_unit_test(pairs_are_of_seeds_with_the_same_span),
-        cmocka_unit_test(runs_that_end_apart_are_compared_as_far_as_both_go),
-        cmocka_unit_test(half_finished_runs_are_not_compared_though_they_end_alike),
+        cmocka_unit_test(labels_needed_interpolate_between_points),
+        cmocka_unit_test(classes_are_counted_without_the_initial_set),
+        cmocka_unit_test(pairs_use_seeds_with_the_same_span),
+        cmocka_unit_test(runs_of_different_length_are_compared_up_to_the_shorter_end),
+        cmocka_unit_test(unfinished_runs_of_equal_length_are_not_compared),
         cmocka_unit_test(runs_without_a_common_span_are_not_compared),
-        cmocka_unit_test(runs_that_began_with_other_samples_are_not_compared),
+        cmocka_unit_test(runs_with_different_initial_sets_are_not_compared),
         cmocka_unit_test(equal_differences_are_not_significant),
-        cmocka_unit_test(one_seed_has_a_difference_and_no_interval),
-        cmocka_unit_test(calibration_is_of_a_round_that_all_runs_have),
+        cmocka_unit_test(one_seed_gives_a_difference_but_no_interval),
+        cmocka_unit_test(calibration_uses_the_last_round_that_all_runs_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

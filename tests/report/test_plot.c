@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures: where points lie is checked against pools whose components are known by
- * construction; the file by what it says. That it is well-formed XML is checked from
- * outside, with a parser (tests/cli/test_cli_plot.py).
+ * Charts of picks: positions are checked on pools whose principal components are known by
+ * construction, files by their text. tests/cli/test_cli_plot.py checks with a parser that
+ * they are well-formed XML.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 /* ---- pools whose components are known ---------------------------------------------- */
 
-/* Entry i of the k-th cosine of length n, k >= 1: orthonormal, and of mean 0. */
+/* Entry i of the k-th cosine of length n, k >= 1. They are orthonormal with mean 0. */
 static double cosine(size_t n, size_t k, size_t i) {
     return sqrt(2.0 / (double)n) *
            cos(M_PI * (double)k * (2 * (double)i + 1) / (2 * (double)n));
@@ -23,8 +23,8 @@ static double cosine(size_t n, size_t k, size_t i) {
 
 enum { RANK = 12 };
 
-/* X = sum_k s_k u_k v_k^T + offset with cosines u and v: the k-th component is v_k (or
- * its opposite), and row i lies at s_k u_ik along it. */
+/* X = sum_k s_k u_k v_k^T + offset with cosines u and v: the k-th component is v_k or
+ * -v_k, and the coordinate of row i along it is s_k u_ik. */
 typedef struct known {
     size_t n, d, rank;
     double s[RANK], *x;
@@ -45,7 +45,7 @@ static known make_known(size_t n, size_t d, double ratio, double offset) {
     return p;
 }
 
-/* 1 or -1: the first of a component's large entries is to be positive. */
+/* 1 or -1, which makes the first of a component's large entries positive. */
 static double known_sign(const known *p, size_t k) {
     double reach = 0;
     size_t j = 0;
@@ -95,8 +95,8 @@ static void check_known(const known *p, double tolerance) {
     free(at);
 }
 
-/* Double arithmetic of a few thousand terms. */
-static void components_are_those_of_the_pool(void **state) {
+/* Tolerance: sums of a few thousand terms in double. */
+static void components_match_the_known_ones(void **state) {
     (void)state;
     const size_t widths[] = {3, 4, 17, 50, 300};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
@@ -106,28 +106,29 @@ static void components_are_those_of_the_pool(void **state) {
     }
 }
 
-/* An offset of 1e6 leaves ten of a double's sixteen digits to the differences. */
-static void a_far_off_pool_keeps_its_shape(void **state) {
+/* An offset of 1e6 leaves ten of a double's sixteen digits for the differences. */
+static void a_large_offset_does_not_change_the_components(void **state) {
     (void)state;
     known p = make_known(300, 20, 0.6, 1e6);
     check_known(&p, 1e-8);
     free(p.x);
 }
 
-/* Iterated until the variances move by 1e-5: angles are right to some thousandths. */
-static void wide_features_have_theirs_by_iteration(void **state) {
+/* The iteration ends when variances change by 1e-5; angles are then right to some
+ * thousandths. */
+static void components_of_wide_features_are_found_by_iteration(void **state) {
     (void)state;
     known p = make_known(500, 1500, 0.7, 3);
     check_known(&p, 1e-2);
     free(p.x);
-    p = make_known(60, 2000, 0.2, 0); /* of fewer dimensions than vectors, in effect */
+    p = make_known(60, 2000, 0.2, 0); /* fewer effective dimensions than vectors */
     check_known(&p, 1e-3);
     free(p.x);
 }
 
-/* ---- samples ----------------------------------------------------------------------- */
+/* ---- thinned rows ------------------------------------------------------------------ */
 
-static void a_sample_takes_one_of_each_run(void **state) {
+static void thinning_takes_one_row_of_each_segment(void **state) {
     (void)state;
     const size_t sizes[][2] = {{0, 5}, {5, 5}, {4, 5}, {6, 5}, {1000, 7}, {100000, 3000}};
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
@@ -135,7 +136,7 @@ static void a_sample_takes_one_of_each_run(void **state) {
         report_sample sample = report_sample_begin(total, room);
         for (size_t i = 0; i < total; i++) {
             if (!report_sample_takes(&sample)) continue;
-            if (total > room) { /* within its run, but for rounding at its ends */
+            if (total > room) { /* within its segment, up to rounding */
                 assert_true(i + 1 >= total * taken / room);
                 assert_true(i <= total * (taken + 1) / room);
             }
@@ -143,13 +144,13 @@ static void a_sample_takes_one_of_each_run(void **state) {
             taken++;
         }
         assert_int_equal(taken, total < room ? total : room);
-        /* a pool sorted in turns of ten, and steps of about 33 */
+        /* kinds repeat every ten rows, steps are about 33: all kinds are taken */
         for (size_t k = 0; total == 100000 && k < 10; k++)
             assert_in_range(kinds[k], 200, 400);
     }
 }
 
-/* ---- whole pictures ---------------------------------------------------------------- */
+/* ---- whole charts ------------------------------------------------------------------ */
 
 enum { N = 500, D = 6, B = 25 };
 
@@ -203,7 +204,7 @@ static size_t occurrences(const char *text, const char *what) {
     return count;
 }
 
-static void the_picture_has_every_pick_and_label(void **state) {
+static void the_chart_has_every_pick_and_label(void **state) {
     (void)state;
     fixture *f = make(B);
     scant_ctx *ctx = ctx_threads(2);
@@ -218,7 +219,7 @@ static void the_picture_has_every_pick_and_label(void **state) {
         assert_non_null(strstr(text, row));
     }
     assert_int_equal(occurrences(text, "<circle "), B + 1); /* and one in the legend */
-    /* marks start with their centre's M; each class once more in the legend */
+    /* one mark per labelled row, and one per class in the legend */
     assert_int_equal(occurrences(text, "m-5 0a5"), N / 10 + 3);
     assert_int_equal(occurrences(text, "h0"), N - N / 10 - B + 1);
     assert_non_null(strstr(text, "badge: 25 of 500 rows picked"));
@@ -232,13 +233,13 @@ static void the_picture_has_every_pick_and_label(void **state) {
     assert_int_equal(draw(ctx, f, &text, &size), SCANT_OK);
     assert_non_null(strstr(text, "size: weight"));
     assert_non_null(strstr(text, "score 0, weight 0.125</title>"));
-    assert_non_null(strstr(text, "r=\"10\"")); /* the heaviest */
+    assert_non_null(strstr(text, "r=\"10\"")); /* the largest weight */
     free(text);
     scant_ctx_free(ctx);
     free(f);
 }
 
-static void thread_counts_change_nothing(void **state) {
+static void the_chart_does_not_depend_on_the_thread_count(void **state) {
     (void)state;
     fixture *f = make(B);
     char *want = NULL, *text;
@@ -303,7 +304,7 @@ static void numbers_are_written_in_the_c_locale(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* ---- pools of every kind ----------------------------------------------------------- */
+/* ---- degenerate and large pools ---------------------------------------------------- */
 
 static const char *const point = "<circle cx=\"310\" cy=\"292\" r=\"7.5\"/>"; /* centre */
 
@@ -315,7 +316,7 @@ static void degenerate_pools_are_drawn(void **state) {
     for (int kind = 0; kind < 3; kind++)
         for (size_t c = 0; c < sizeof shapes / sizeof *shapes; c++) {
             size_t n = shapes[c][0], d = shapes[c][1], size;
-            for (size_t i = 0; i < n * d; i++) /* nothing, one place, extremes */
+            for (size_t i = 0; i < n * d; i++) /* all 0, all equal, extreme */
                 x[i] = kind == 0 ? 0 : kind == 1 ? 7 : (float)(i % 2) * 3e38F;
             scant_array *features = wrap2(ctx, x, SCANT_F32, n, d);
             scant_pick item = {.index = 0, .weight = 1, .score = 2};
@@ -336,14 +337,14 @@ static void degenerate_pools_are_drawn(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* One feature lies on a line; two are themselves, and up is more. */
-static void few_features_are_themselves(void **state) {
+/* One feature is drawn on a line; two are the axes, with larger values up. */
+static void one_or_two_features_are_drawn_directly(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     const uint8_t one[] = {0, 255, 51}, two[] = {0, 0, 200, 200, 0, 100};
     scant_pick items[] = {{0, 1, 0}, {1, 1, 0}, {2, 1, 0}};
     scant_picks picks = {.rows = 3, .count = 3, .items = items};
-    /* 512 pixels wide from 54 on, 428 high from 506 up: 428 / 200 pixels a unit */
+    /* 512 pixels wide from x = 54, 428 high from y = 506 up: 428 / 200 pixels per unit */
     const char *const want[2][3] = {
         {"cx=\"54\" cy=\"292\"", "cx=\"566\" cy=\"292\"", "cx=\"156.4\" cy=\"292\""},
         {"cx=\"96\" cy=\"506\"", "cx=\"524\" cy=\"78\"", "cx=\"96\" cy=\"292\""}};
@@ -406,7 +407,7 @@ static void a_large_pool_is_thinned_and_says_so(void **state) {
     free(x), free(y), free(items);
 }
 
-/* ---- memory, wrong calls ----------------------------------------------------------- */
+/* ---- memory and errors ------------------------------------------------------------- */
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
@@ -418,7 +419,7 @@ static void every_allocation_may_fail(void **state) {
     for (;; steps++) {
         m.calls = 0, m.fail_at = steps;
         scant_status s = draw(ctx, f, &text, &size);
-        assert_int_equal(m.live, 1); /* the context alone */
+        assert_int_equal(m.live, 1); /* only the context */
         if (s == SCANT_OK) break;
         assert_int_equal(s, SCANT_ENOMEM);
         assert_true(strlen(scant_ctx_errmsg(ctx)) > 0);
@@ -429,7 +430,7 @@ static void every_allocation_may_fail(void **state) {
     free(f);
 }
 
-/* Rows from `batch` on are labelled, every second one. */
+/* Every second row from `batch` on is labelled. */
 static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
     float *x = malloc(n * d * sizeof *x);
     scant_pick *items = malloc(batch * sizeof *items);
@@ -466,7 +467,7 @@ static void check_plan(size_t n, size_t d, size_t batch, unsigned threads) {
     free(x), free(items), free(y);
 }
 
-static void the_plan_holds(void **state) {
+static void memory_is_within_the_plan(void **state) {
     (void)state;
     const size_t sizes[][3] = {{10, 1, 1},      {5000, 2, 400}, {6000, 2, 3},
                                {9000, 3, 5000}, {700, 40, 9},   {300, 500, 30},
@@ -476,7 +477,7 @@ static void the_plan_holds(void **state) {
             check_plan(sizes[c][0], sizes[c][1], sizes[c][2], threads);
 }
 
-static void wrong_calls_are_refused_with_a_reason(void **state) {
+static void wrong_calls_are_refused_with_a_message(void **state) {
     (void)state;
     fixture *f = make(B);
     scant_ctx *ctx = ctx_threads(2);
@@ -509,7 +510,7 @@ static void wrong_calls_are_refused_with_a_reason(void **state) {
 
 static int after_some(void *user) { return ++*(int *)user > 2; }
 
-static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
+static void a_call_can_be_cancelled(void **state) {
     (void)state;
     fixture *f = make(B);
     int polled = 0;
@@ -525,21 +526,21 @@ static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(components_are_those_of_the_pool),
-        cmocka_unit_test(a_far_off_pool_keeps_its_shape),
-        cmocka_unit_test(wide_features_have_theirs_by_iteration),
-        cmocka_unit_test(a_sample_takes_one_of_each_run),
-        cmocka_unit_test(the_picture_has_every_pick_and_label),
-        cmocka_unit_test(thread_counts_change_nothing),
+        cmocka_unit_test(components_match_the_known_ones),
+        cmocka_unit_test(a_large_offset_does_not_change_the_components),
+        cmocka_unit_test(components_of_wide_features_are_found_by_iteration),
+        cmocka_unit_test(thinning_takes_one_row_of_each_segment),
+        cmocka_unit_test(the_chart_has_every_pick_and_label),
+        cmocka_unit_test(the_chart_does_not_depend_on_the_thread_count),
         cmocka_unit_test(names_cannot_break_the_markup),
         cmocka_unit_test(numbers_are_written_in_the_c_locale),
         cmocka_unit_test(degenerate_pools_are_drawn),
-        cmocka_unit_test(few_features_are_themselves),
+        cmocka_unit_test(one_or_two_features_are_drawn_directly),
         cmocka_unit_test(a_large_pool_is_thinned_and_says_so),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(the_plan_holds),
-        cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
-        cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),
+        cmocka_unit_test(memory_is_within_the_plan),
+        cmocka_unit_test(wrong_calls_are_refused_with_a_message),
+        cmocka_unit_test(a_call_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading of results: rows in any order, folders that are put together, and files that
- * somebody wants to break a reader with.
+ * Reading results: rows in any order, merged folders, and malformed files.
  */
 #include <math.h>
 #include <sys/stat.h>
@@ -27,7 +26,7 @@ static scant_status parse_curve(scant_ctx *ctx, const char *curve, size_t size,
     return report_results_parse(ctx, (report_bytes[4]){{curve, size}}, out);
 }
 
-static void rows_come_in_any_order_with_any_columns(void **state) {
+static void rows_and_columns_may_be_in_any_order(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r =
@@ -60,7 +59,7 @@ static void rows_come_in_any_order_with_any_columns(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A round is chosen before it is trained, so picks can be ahead of the curve. */
+/* A round's picks are written before it is trained: they can be ahead of the curve. */
 static void picks_ahead_of_the_curve_are_left_out(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -80,7 +79,7 @@ static void picks_ahead_of_the_curve_are_left_out(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void errors_count_where_they_are_told(void **state) {
+static void a_column_of_errors_means_regression(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r =
@@ -94,7 +93,7 @@ static void errors_count_where_they_are_told(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void what_is_wrong_is_told_with_file_and_line(void **state) {
+static void messages_name_file_and_line(void **state) {
     (void)state;
     static const struct {
         const char *curve, *picks, *file, *says;
@@ -168,7 +167,7 @@ static void bins_are_read_in_any_order(void **state) {
         BINS "a,0,1,after,1.5,15,4,0.99,0.75\na,0,1,before,1,15,3,1,1\n"
              "a,0,0,before,,2,1,0.1,0\na,0,1,before,1,3,2,0.2,0.5\n"
              "a,0,1,before,1,9,0,,\n"                               /* empty */
-             "a,0,2,before,1,9,1,0.5,1\na,5,0,before,1,9,1,0.5,1\n" /* of no round */
+             "a,0,2,before,1,9,1,0.5,1\na,5,0,before,1,9,1,0.5,1\n" /* no such round */
              "b,0,0,before,1,9,1,0.5,1\n";
     scant_ctx *ctx = ctx_threads(1);
     report_results r;
@@ -186,7 +185,7 @@ static void bins_are_read_in_any_order(void **state) {
     assert_null(report_bins_of(r.runs, 0, REPORT_AFTER, &n));
     assert_null(report_bins_of(r.runs, 2, REPORT_BEFORE, &n));
     report_results_close(&r);
-    for (size_t size = 0; size < sizeof bins; size++) { /* every cut of it */
+    for (size_t size = 0; size < sizeof bins; size++) { /* truncated */
         scant_status status = parse_bins(ctx, bins, size, &r);
         assert_true(status == SCANT_OK || status == SCANT_EINPUT);
         if (status == SCANT_OK) report_results_close(&r);
@@ -194,7 +193,7 @@ static void bins_are_read_in_any_order(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void bins_that_are_wrong_are_told(void **state) {
+static void wrong_bins_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *bins, *says;
@@ -219,15 +218,15 @@ static void bins_that_are_wrong_are_told(void **state) {
     for (size_t i = 0; i < CASES; i++) {
         report_results r;
         if (parse_bins(ctx, cases[i].bins, strlen(cases[i].bins), &r) != SCANT_EINPUT)
-            fail_msg("%s was taken", cases[i].bins);
+            fail_msg("accepted: %s", cases[i].bins);
         assert_says(ctx, i + 1 < CASES ? "calibration.csv" : "results/calibration.csv",
                     cases[i].says);
     }
     scant_ctx_free(ctx);
 }
 
-/* A name of 255 bytes goes, one more does not; nor do a thousand and more strategies. */
-static void there_are_bounds(void **state) {
+/* Names have up to 255 bytes; there are up to 1024 strategies. */
+static void names_and_strategies_are_limited(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r;
@@ -267,7 +266,7 @@ static const char *folder(const char *name, const char *curve, const char *picks
     return path_of(name);
 }
 
-static void folders_are_joined_by_seed_or_kept_apart(void **state) {
+static void folders_are_merged_by_seed_or_kept_apart(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     const char *paths[] = {
@@ -294,7 +293,7 @@ static void folders_are_joined_by_seed_or_kept_apart(void **state) {
     assert_int_equal(report_strategy_find(&r, "badge"), 4);
     report_results_close(&r);
 
-    /* the same last part of the path: the whole of it tells them apart */
+    /* folders of the same name are told apart by their paths */
     mkdir(path_of("deep"), 0777);
     const char *alike[] = {paths[0],
                            folder("deep/one", CURVE "badge,0,0,10,0.6,1,1,1\n", NULL)};
@@ -305,7 +304,7 @@ static void folders_are_joined_by_seed_or_kept_apart(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void folders_that_are_none_say_so(void **state) {
+static void unsuitable_folders_are_refused(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r;
@@ -331,7 +330,7 @@ static void folders_that_are_none_say_so(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void names_of_classes_and_pictures_are_read(void **state) {
+static void class_names_and_thumbnails_are_read(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     report_results r;
@@ -362,7 +361,7 @@ static void names_of_classes_and_pictures_are_read(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static void a_call_without_memory_gives_everything_back(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     const char *paths[] = {folder("mem", CURVE "a,0,0,10,0.1,1,1,1\nb,0,0,9,1,1,1,1\n",
                                   PICKS "a,0,0,0,1,1,0,0\n")};
@@ -386,8 +385,8 @@ static void a_call_without_memory_gives_everything_back(void **state) {
     }
 }
 
-/* Every cut of a good file is read, or refused with a sentence. */
-static void cut_files_are_read_or_refused(void **state) {
+/* A good file, truncated at every byte, is read or refused with a message. */
+static void truncated_files_are_read_or_refused(void **state) {
     (void)state;
     const char curve[] = CURVE "a,0,0,10,0.125,1,1,1\n\"b\"\"\",1,0,20,0.5,-1.5e3,1,1\n";
     scant_ctx *ctx = ctx_threads(1);
@@ -409,18 +408,18 @@ static void cut_files_are_read_or_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_any_order_with_any_columns),
+        cmocka_unit_test(rows_and_columns_may_be_in_any_order),
         cmocka_unit_test(picks_ahead_of_the_curve_are_left_out),
-        cmocka_unit_test(errors_count_where_they_are_told),
-        cmocka_unit_test(what_is_wrong_is_told_with_file_and_line),
+        cmocka_unit_test(a_column_of_errors_means_regression),
+        cmocka_unit_test(messages_name_file_and_line),
         cmocka_unit_test(bins_are_read_in_any_order),
-        cmocka_unit_test(bins_that_are_wrong_are_told),
-        cmocka_unit_test(there_are_bounds),
-        cmocka_unit_test(folders_are_joined_by_seed_or_kept_apart),
-        cmocka_unit_test(folders_that_are_none_say_so),
-        cmocka_unit_test(names_of_classes_and_pictures_are_read),
-        cmocka_unit_test(a_call_without_memory_gives_everything_back),
-        cmocka_unit_test(cut_files_are_read_or_refused),
+        cmocka_unit_test(wrong_bins_are_refused),
+        cmocka_unit_test(names_and_strategies_are_limited),
+        cmocka_unit_test(folders_are_merged_by_seed_or_kept_apart),
+        cmocka_unit_test(unsuitable_folders_are_refused),
+        cmocka_unit_test(class_names_and_thumbnails_are_read),
+        cmocka_unit_test(failed_allocations_leak_nothing),
+        cmocka_unit_test(truncated_files_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

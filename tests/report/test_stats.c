@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics, against SciPy 1.10.1's: the lines that made a table's numbers stand above
- * it (from scipy import stats).
+ * Statistics compared with SciPy 1.10.1. The comment above a table is the code that made
+ * its numbers (from scipy import stats).
  */
 #include <math.h>
 
@@ -10,12 +10,12 @@
 
 static void assert_near(double got, double want, double relative) {
     if (!(fabs(got - want) <= relative * fabs(want)))
-        fail_msg("%.17g is not %.17g", got, want);
+        fail_msg("%.17g, expected %.17g", got, want);
 }
 
-/* 2 * stats.t.sf(abs(t), freedom). The exact value of the second is 1/2: SciPy itself is
- * right to 1e-15 there; what a million degrees of freedom cost us is 4e-10. */
-static void the_tails_of_t_are_scipys(void **state) {
+/* 2 * stats.t.sf(abs(t), freedom). The exact value of the second is 1/2; SciPy's error
+ * there is 1e-15. Our error for a million degrees of freedom is 4e-10. */
+static void tails_of_t_match_scipy(void **state) {
     (void)state;
     static const double cases[][3] = {
         {0, 1, 1},
@@ -35,8 +35,8 @@ static void the_tails_of_t_are_scipys(void **state) {
     assert_true(isnan(stats_t_two_sided(NAN, 3)));
 }
 
-/* stats.t.ppf((1 + level) / 2, freedom); SciPy is 4e-10 off in the sixth. */
-static void the_quantiles_of_t_are_scipys(void **state) {
+/* stats.t.ppf((1 + level) / 2, freedom); SciPy's error in the sixth is 4e-10. */
+static void quantiles_of_t_match_scipy(void **state) {
     (void)state;
     static const double cases[][3] = {
         {0.95, 1, 12.706204736432095}, {0.95, 2, 4.3026527299112747},
@@ -53,7 +53,7 @@ static void the_quantiles_of_t_are_scipys(void **state) {
  * stats.ttest_rel(a, b); stats.t.interval(.95, 4, loc=d.mean(), scale=stats.sem(d))
  * stats.permutation_test((d,), numpy.sum, permutation_type='samples',
  *                        n_resamples=numpy.inf) */
-static void a_paired_test_is_scipys(void **state) {
+static void a_paired_test_matches_scipy(void **state) {
     (void)state;
     const double d[] = {71.2 - 70.5, 70.1 - 70.3, 73.4 - 71.9, 69.8 - 69.1, 72.0 - 70.8};
     stats_paired s = stats_paired_of(d, 5);
@@ -68,17 +68,17 @@ static void a_paired_test_is_scipys(void **state) {
     assert_true(stats_sign_flips(e, 8) == 0.0859375);
 }
 
-static void few_or_equal_numbers_are_no_trouble(void **state) {
+static void few_or_equal_numbers_have_no_interval(void **state) {
     (void)state;
     const double same[] = {2, 2, 2}, none[] = {0, 0}, one[] = {5};
     stats_paired s = stats_paired_of(same, 3);
-    /* they do not tell how differences spread, so neither how sure the mean is */
+    /* without a spread there is no interval */
     assert_true(s.mean == 2 && isnan(s.low) && isnan(s.high) && isnan(s.t) && isnan(s.p));
     const double rounded[] = {0.3 - 0.1, 0.4 - 0.2, 0.5 - 0.3};
     assert_true(rounded[0] != rounded[2]);
     s = stats_paired_of(rounded, 3);
     assert_true(isnan(s.low) && isnan(s.p));
-    const double close[] = {2, 2.000001}; /* one more of a million, and half a million */
+    const double close[] = {2, 2.000001}; /* relative difference 5e-7: not rounding */
     s = stats_paired_of(close, 2);
     assert_true(s.low < 2 && s.p < 1e-5);
     s = stats_paired_of(none, 2);
@@ -86,7 +86,7 @@ static void few_or_equal_numbers_are_no_trouble(void **state) {
     s = stats_paired_of(one, 1);
     assert_true(s.mean == 5 && isnan(s.low) && isnan(s.t) && isnan(s.p));
     assert_true(isnan(stats_paired_of(one, 0).mean));
-    assert_true(stats_sign_flips(none, 2) == 1);    /* every way gives 0 */
+    assert_true(stats_sign_flips(none, 2) == 1);    /* all signs give 0 */
     assert_true(stats_sign_flips(same, 3) == 0.25); /* all plus, all minus */
     assert_true(isnan(stats_sign_flips(one, 0)));
     assert_true(stats_std(one, 1) == 0);
@@ -94,29 +94,30 @@ static void few_or_equal_numbers_are_no_trouble(void **state) {
     assert_near(stats_std(x, 4), sqrt(5.0 / 3), 1e-15);
 }
 
-/* Of n equal differences two of the 2^n ways are as far from 0. */
-static void all_ways_of_signs_are_gone_through(void **state) {
+/* For n equal differences, two of the 2^n choices of signs are as far from 0. */
+static void all_signs_are_tried_for_few_numbers(void **state) {
     (void)state;
     double x[STATS_EXACT];
-    for (size_t i = 0; i < STATS_EXACT; i++) x[i] = 0.1; /* sums round */
+    for (size_t i = 0; i < STATS_EXACT; i++) x[i] = 0.1; /* sums are rounded */
     for (size_t n = 1; n <= STATS_EXACT; n++)
         assert_true(stats_sign_flips(x, n) == ldexp(2, -(int)n));
 }
 
-/* 2 * stats.binom.sf(35, 64, .5); to four deviations of so many draws. */
-static void many_numbers_have_their_ways_drawn(void **state) {
+/* 2 * stats.binom.sf(35, 64, .5); tolerance: four standard deviations of the draws. */
+static void signs_are_drawn_for_many_numbers(void **state) {
     (void)state;
     double x[64];
-    for (size_t i = 0; i < 64; i++) x[i] = i < 36 ? 1 : -1; /* the sum is 8, as is sd */
+    for (size_t i = 0; i < 64; i++)
+        x[i] = i < 36 ? 1 : -1; /* sum and standard deviation are 8 */
     double p = stats_sign_flips(x, 64);
     assert_true(fabs(p - 0.38173) < 0.0062);
     double far[64];
     for (size_t i = 0; i < 64; i++) far[i] = 1;
-    assert_near(stats_sign_flips(far, 64), 1e-5, 1e-12); /* theirs alone */
+    assert_near(stats_sign_flips(far, 64), 1e-5, 1e-12); /* only the signs of the data */
 }
 
-/* By hand: 0.01 x 4, 0.02 x 3, 0.03 x 2 but not below the one before, 0.5. */
-static void holm_steps_down(void **state) {
+/* 0.01 x 4; 0.02 x 3; 0.03 x 2, but not below the one before; 0.5. */
+static void holm_matches_hand_computed_values(void **state) {
     (void)state;
     double p[] = {0.03, NAN, 0.01, 0.5, 0.02};
     size_t order[5];
@@ -133,13 +134,13 @@ static void holm_steps_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_tails_of_t_are_scipys),
-        cmocka_unit_test(the_quantiles_of_t_are_scipys),
-        cmocka_unit_test(a_paired_test_is_scipys),
-        cmocka_unit_test(few_or_equal_numbers_are_no_trouble),
-        cmocka_unit_test(all_ways_of_signs_are_gone_through),
-        cmocka_unit_test(many_numbers_have_their_ways_drawn),
-        cmocka_unit_test(holm_steps_down),
+        cmocka_unit_test(tails_of_t_match_scipy),
+        cmocka_unit_test(quantiles_of_t_match_scipy),
+        cmocka_unit_test(a_paired_test_matches_scipy),
+        cmocka_unit_test(few_or_equal_numbers_have_no_interval),
+        cmocka_unit_test(all_signs_are_tried_for_few_numbers),
+        cmocka_unit_test(signs_are_drawn_for_many_numbers),
+        cmocka_unit_test(holm_matches_hand_computed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

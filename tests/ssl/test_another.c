@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes a training another one: a checkpoint is gone on from by the training that
- * left it, and refused where one option that decides on steps is another.
+ * A checkpoint is refused if an option that affects the steps differs from the one it was
+ * written with.
  */
 #include <stddef.h>
 
-#include "beds.h"
+#include "fixture.h"
 #include "scant/train.h"
 #include "train_opts.h"
 
@@ -40,8 +40,9 @@ static scant_train_opts base(const char *method) {
                       with.steps = 2, with.checkpoint = path_of("state.safetensors"));
 }
 
-static void assert_each_is_another(scant_train_opts o, const change *changes, size_t n) {
-    bed b = bed_of("blobs", 30, "linear", (scant_net_opts){0});
+static void assert_each_change_is_refused(scant_train_opts o, const change *changes,
+                                          size_t n) {
+    fixture b = fixture_of("blobs", 30, "linear", (scant_net_opts){0});
     unlink(o.checkpoint);
     train(&b, o);
     o.resume = 1;
@@ -56,15 +57,15 @@ static void assert_each_is_another(scant_train_opts o, const change *changes, si
     float *after = weights_of(&b);
     assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
     free(before), free(after);
-    o.steps = 3; /* how far it goes may be another */
+    o.steps = 3; /* the number of steps may differ */
     assert_int_equal(train(&b, o).step, 3);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-#define ASSERT_EACH_IS_ANOTHER(o, changes)                                               \
-    assert_each_is_another(o, changes, sizeof changes / sizeof *changes)
+#define ASSERT_EACH_CHANGE_IS_REFUSED(o, changes)                                        \
+    assert_each_change_is_refused(o, changes, sizeof changes / sizeof *changes)
 
-static void any_option_of_steps_makes_another_training(void **state) {
+static void a_checkpoint_with_other_training_options_is_refused(void **state) {
     (void)state;
     const change changes[] = {
         NUMBER(lr, 0.02),
@@ -90,10 +91,10 @@ static void any_option_of_steps_makes_another_training(void **state) {
         CHANGE(labels, (const int32_t *const){other_labels}),
         CHANGE(weights, (const float *const){other_weights}),
     };
-    ASSERT_EACH_IS_ANOTHER(base(NULL), changes);
+    ASSERT_EACH_CHANGE_IS_REFUSED(base(NULL), changes);
 }
 
-static void any_option_of_a_method_does_too(void **state) {
+static void a_checkpoint_with_other_method_options_is_refused(void **state) {
     (void)state;
     scant_train_opts o = base("fixmatch");
     const change changes[] = {
@@ -122,16 +123,16 @@ static void any_option_of_a_method_does_too(void **state) {
     o.n_unlabelled = LABELLED;
     o.ssl.darp = true;
     o.ssl.darp_target = target;
-    ASSERT_EACH_IS_ANOTHER(o, changes);
+    ASSERT_EACH_CHANGE_IS_REFUSED(o, changes);
     const change ramp[] = {COUNT(ssl.ramp, 5)};
     o.method = "pi";
-    ASSERT_EACH_IS_ANOTHER(o, ramp);
+    ASSERT_EACH_CHANGE_IS_REFUSED(o, ramp);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_option_of_steps_makes_another_training),
-        cmocka_unit_test(any_option_of_a_method_does_too),
+        cmocka_unit_test(a_checkpoint_with_other_training_options_is_refused),
+        cmocka_unit_test(a_checkpoint_with_other_method_options_is_refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

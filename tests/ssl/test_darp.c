@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Refined pseudo-labels: sums that are met, what stays as it is, a slow solver that goes
- * about it otherwise, threads, memory.
+ * Refined pseudo-labels: class sums, balanced inputs, a slow solver by another method,
+ * threads, memory.
  */
 #include <math.h>
 
@@ -12,8 +12,8 @@
 
 enum { N = 700, C = 5 };
 
-/* Rows that sum to 1; class 0 is much the likeliest. */
-static void skewed(float *a, size_t n, size_t c, uint64_t seed) {
+/* Rows that sum to 1, with class 0 by far the most likely. */
+static void fill_skewed(float *a, size_t n, size_t c, uint64_t seed) {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
         for (size_t k = 0; k < c; k++) {
@@ -25,20 +25,20 @@ static void skewed(float *a, size_t n, size_t c, uint64_t seed) {
     }
 }
 
-typedef struct bed {
+typedef struct fixture {
     scant_ctx *ctx;
     scant__arena arena;
     ssl_darp *darp;
-} bed;
+} fixture;
 
-static bed bed_of(unsigned threads, size_t n, size_t c, ssl_darp_opts o) {
-    bed b = {.ctx = ctx_threads(threads)};
+static fixture fixture_of(unsigned threads, size_t n, size_t c, ssl_darp_opts o) {
+    fixture b = {.ctx = ctx_threads(threads)};
     scant__arena_init(&b.arena, b.ctx);
     assert_int_equal(ssl_darp_create(&b.arena, n, c, &o, &b.darp), SCANT_OK);
     return b;
 }
 
-static void bed_end(bed *b) {
+static void fixture_free(fixture *b) {
     scant__arena_end(&b->arena);
     scant_ctx_free(b->ctx);
 }
@@ -59,18 +59,18 @@ static void assert_rows_sum_to_1(const float *x, size_t n, size_t c) {
     }
 }
 
-static void sums_of_classes_are_as_asked_for(void **state) {
+static void class_sums_meet_the_target(void **state) {
     (void)state;
     float a[N * C], x[N * C];
     double sums[C];
     const double target[C] = {1, 2, 3, 1, 3};
-    skewed(a, N, C, 1);
+    fill_skewed(a, N, C, 1);
     column_sums(a, N, C, sums);
-    assert_true(sums[0] > 1.5 * N / C); /* far from what is asked for */
+    assert_true(sums[0] > 1.5 * N / C); /* far from the target */
     for (int given = 0; given < 2; given++)
         for (int all = 0; all < 2; all++) {
             ssl_darp_opts o = {.target = given ? target : NULL, .alpha = all ? 0 : 2};
-            bed b = bed_of(2, N, C, o);
+            fixture b = fixture_of(2, N, C, o);
             ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
             assert_true(found.error <= 0.1);
             assert_true(found.passes <= 30);
@@ -79,29 +79,29 @@ static void sums_of_classes_are_as_asked_for(void **state) {
             for (size_t k = 0; k < C; k++) {
                 double want = given ? N * target[k] / 10 : N / (double)C;
                 if (fabs(sums[k] - want) > 0.11)
-                    fail_msg("class %zu: %g, not %g", k, sums[k], want);
+                    fail_msg("class %zu: %g, expected %g", k, sums[k], want);
             }
-            bed_end(&b);
+            fixture_free(&b);
         }
 }
 
-static void what_is_balanced_already_stays(void **state) {
+static void balanced_rows_stay_unchanged(void **state) {
     (void)state;
-    /* every row once for each turn of its classes: all columns sum to the same */
+    /* each row in all rotations of its classes: all columns have the same sum */
     float a[N * C], x[N * C];
-    skewed(a, N, C, 2);
+    fill_skewed(a, N, C, 2);
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < C; k++) a[i * C + k] = a[i / C * C * C + (k + i % C) % C];
     assert_int_equal(N % C, 0);
-    bed b = bed_of(1, N, C, (ssl_darp_opts){.alpha = 0});
+    fixture b = fixture_of(1, N, C, (ssl_darp_opts){.alpha = 0});
     ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
     assert_int_equal(found.passes, 1);
     for (size_t i = 0; i < N * C; i++)
         assert_true(fabs((double)a[i] - (double)x[i]) < 1e-6);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-/* ---- a slow reference: the paper's turns ---- */
+/* ---- a slow reference: the paper's alternating updates ---- */
 
 static double entropy_of(const double *a, size_t c) {
     double h = 0;
@@ -109,7 +109,7 @@ static double entropy_of(const double *a, size_t c) {
     return h;
 }
 
-static int falling(const void *a, const void *b) {
+static int descending(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
     return (x < y) - (x > y);
 }
@@ -119,7 +119,7 @@ static void slow_clean(const float *a, double *out, double alpha) {
     for (size_t k = 0; k < C; k++) {
         double count = N / (double)C, sum = 0;
         for (size_t i = 0; i < N; i++) column[i] = a[i * C + k];
-        qsort(column, N, sizeof *column, falling);
+        qsort(column, N, sizeof *column, descending);
         float least = column[(size_t)(alpha * count) - 1];
         for (size_t i = 0; i < N; i++)
             if (a[i * C + k] >= least) sum += (double)a[i * C + k];
@@ -136,8 +136,8 @@ static void slow_clean(const float *a, double *out, double alpha) {
 }
 
 /* sum_i a_ik X_i exp(-v H_i) - count, and its derivative */
-static double lack(const double *a, const double *x, const double *h, size_t k, double v,
-                   double *slope) {
+static double excess(const double *a, const double *x, const double *h, size_t k,
+                     double v, double *slope) {
     double sum = -N / (double)C;
     *slope = 0;
     for (size_t i = 0; i < N; i++) {
@@ -159,9 +159,10 @@ static void slow_refine(const double *a, int turns, double *out) {
             x[i] = 1 / sum;
         }
         for (size_t k = 0; turn < turns && k < C; k++)
-            for (int step = 0; step < 60; step++) { /* convex and falling: Newton from
-                                                     * where it is positive never leaps */
-                double off = lack(a, x, h, k, v[k], &slope);
+            /* convex and decreasing: Newton's method from a positive value cannot
+             * overshoot */
+            for (int step = 0; step < 60; step++) {
+                double off = excess(a, x, h, k, v[k], &slope);
                 if (fabs(off) < 1e-9) break;
                 double to = v[k] - off / slope;
                 v[k] = fabs(to - v[k]) > 20 ? v[k] + (to > v[k] ? 20 : -20) : to;
@@ -171,14 +172,14 @@ static void slow_refine(const double *a, int turns, double *out) {
         out[i] = a[i] * x[i / C] * exp(-v[i % C] * h[i / C]);
 }
 
-static void it_is_what_the_papers_turns_come_to(void **state) {
+static void refinement_matches_the_papers_alternating_updates(void **state) {
     (void)state;
     static float a[N * C], x[N * C];
     static double clean[N * C], slow[N * C];
-    skewed(a, N, C, 3);
+    fill_skewed(a, N, C, 3);
     slow_clean(a, clean, 2);
     slow_refine(clean, 3000, slow);
-    bed b = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-7});
+    fixture b = fixture_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-7});
     ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
     assert_true(found.error <= 1e-3);
     double sums[C] = {0}, most = 0;
@@ -186,32 +187,32 @@ static void it_is_what_the_papers_turns_come_to(void **state) {
     for (size_t k = 0; k < C; k++) assert_true(fabs(sums[k] - N / (double)C) < 0.05);
     for (size_t i = 0; i < N * C; i++) most = fmax(most, fabs(slow[i] - (double)x[i]));
     if (most > 2e-3) fail_msg("differs by %g", most);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-/* ---- the same again ---- */
+/* ---- threads and warm starts ---- */
 
-static void threads_do_not_matter(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     enum { MANY = 5000 };
     static float a[MANY * C], one[MANY * C], three[MANY * C];
-    skewed(a, MANY, C, 4);
-    bed b = bed_of(1, MANY, C, (ssl_darp_opts){.alpha = 2}),
-        t = bed_of(3, MANY, C, (ssl_darp_opts){.alpha = 2});
+    fill_skewed(a, MANY, C, 4);
+    fixture b = fixture_of(1, MANY, C, (ssl_darp_opts){.alpha = 2}),
+            t = fixture_of(3, MANY, C, (ssl_darp_opts){.alpha = 2});
     ssl_darp_refine(b.darp, a, one);
     ssl_darp_refine(t.darp, a, three);
     assert_memory_equal(one, three, sizeof one);
-    bed_end(&b), bed_end(&t);
+    fixture_free(&b), fixture_free(&t);
 }
 
-static void a_good_beginning_saves_passes(void **state) {
+static void a_warm_start_saves_passes(void **state) {
     (void)state;
     static float a[N * C], x[N * C], y[N * C];
-    skewed(a, N, C, 5);
-    bed b = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
-    bed cold = bed_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
+    fill_skewed(a, N, C, 5);
+    fixture b = fixture_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
+    fixture cold = fixture_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-3});
     ssl_darp_refine(b.darp, a, x);
-    for (size_t i = 0; i < N; i += 7) { /* a little else */
+    for (size_t i = 0; i < N; i += 7) { /* a slightly different matrix */
         float first = a[i * C];
         a[i * C] = a[i * C + 1];
         a[i * C + 1] = first;
@@ -221,17 +222,17 @@ static void a_good_beginning_saves_passes(void **state) {
     assert_true(warm.passes < anew.passes);
     for (size_t i = 0; i < N * C; i++)
         assert_true(fabs((double)x[i] - (double)y[i]) < 1e-3);
-    bed_end(&b), bed_end(&cold);
+    fixture_free(&b), fixture_free(&cold);
 }
 
-/* ---- edges ---- */
+/* ---- edge cases ---- */
 
-static void what_cannot_be_met_ends_all_the_same(void **state) {
+static void an_unreachable_target_ends_with_finite_results(void **state) {
     (void)state;
     enum { FEW = 40 };
     float x[FEW * 3], a[FEW * 3];
     double sums[3];
-    /* all sure of class 0; nobody has class 2; a single row; five rows have class 2 */
+    /* all rows certain of class 0; no row has class 2; a single row; five have class 2 */
     for (int how = 0; how < 4; how++) {
         size_t n = how == 2 ? 1 : FEW;
         for (size_t i = 0; i < FEW; i++) {
@@ -241,44 +242,45 @@ static void what_cannot_be_met_ends_all_the_same(void **state) {
             a[i * 3 + 2] = three ? 0.2f : 0;
         }
         for (int all = 0; all < 2; all++) {
-            bed b = bed_of(1, n, 3, (ssl_darp_opts){.alpha = all ? 0 : 2});
+            fixture b = fixture_of(1, n, 3, (ssl_darp_opts){.alpha = all ? 0 : 2});
             for (int twice = 0; twice < 2; twice++)
                 assert_true(ssl_darp_refine(b.darp, a, x).passes <= 2100);
             assert_rows_sum_to_1(x, n, 3);
             for (size_t k = 0; k < 3; k++)
                 assert_true(isfinite(ssl_darp_multipliers(b.darp)[k]));
-            if (how == 0 && all) assert_memory_equal(a, x, sizeof x); /* frozen */
+            if (how == 0 && all)
+                assert_memory_equal(a, x, sizeof x); /* nothing can change */
             column_sums(x, n, 3, sums);
-            if (how == 1 && all) /* what class 2 cannot have the others share */
+            if (how == 1 && all) /* the other classes share the count of class 2 */
                 assert_true(fabs(sums[0] - 20) < 0.11 && fabs(sums[1] - 20) < 0.11 &&
                             sums[2] == 0);
             if (how == 3 && all) assert_true(fabs(sums[2] - 5) < 0.11);
-            bed_end(&b);
+            fixture_free(&b);
         }
     }
 }
 
-/* A tolerance that all is within: what comes out is what removing noise has left. */
-static void of_equal_entries_the_first_stay(void **state) {
+/* Everything is within the tolerance, so the result is the input with noise removed. */
+static void the_first_of_equal_entries_are_kept(void **state) {
     (void)state;
-    /* each class has a count of 2 and keeps 2 entries: of the first, where all are equal,
-     * rows 0 and 1; of the others what is marked */
+    /* each class has a count of 2 and keeps 2 entries: class 0, where all are equal,
+     * those of rows 0 and 1; the others the marked ones */
     const float a[6 * 3] = {0.5f, 0.1f,       0.4f /* */, 0.5f, 0.2f,       0.3f, /* */
                             0.5f, 0.4f /* */, 0.1f,       0.5f, 0.3f /* */, 0.2f,
                             0.5f, 0.1f,       0.4f /* */, 0.5f, 0.2f,       0.3f};
-    /* scaled by 2 / 1, 2 / 0.7, 2 / 0.8; row 5 has nothing but 1e-6 each */
+    /* scaled by 2 / 1, 2 / 0.7, 2 / 0.8; row 5 has only 1e-6 per class */
     const double want[6 * 3] = {0.5, 0, 0.5, 1, 0, 0, 0,       1,       0,
                                 0,   1, 0,   0, 0, 1, 1.0 / 3, 1.0 / 3, 1.0 / 3};
     float x[6 * 3];
-    bed b = bed_of(1, 6, 3, (ssl_darp_opts){.alpha = 1, .tolerance = 100});
+    fixture b = fixture_of(1, 6, 3, (ssl_darp_opts){.alpha = 1, .tolerance = 100});
     assert_int_equal(ssl_darp_refine(b.darp, a, x).passes, 1);
     for (size_t i = 0; i < 6 * 3; i++)
         if (!(fabs((double)x[i] - want[i]) < 1e-5))
-            fail_msg("entry %zu: %g, not %g", i, (double)x[i], want[i]);
-    bed_end(&b);
+            fail_msg("entry %zu: %g, expected %g", i, (double)x[i], want[i]);
+    fixture_free(&b);
 }
 
-static void memory_that_is_refused_leaves_nothing(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
@@ -300,16 +302,16 @@ static void memory_that_is_refused_leaves_nothing(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A training's answers are sure, wrong in ever new ways, and each refinement begins where
- * the last one ended. */
-static void answers_that_change_are_refined_each_time(void **state) {
+/* As in training, predictions are confident and their errors change; each refinement
+ * starts from the multipliers of the last. */
+static void changing_predictions_are_refined_each_time(void **state) {
     (void)state;
     enum { LARGEST = 1000, CLASSES = 10, TIMES = 12 };
     static const size_t sizes[] = {130, 300, LARGEST};
     static float a[LARGEST * CLASSES], x[LARGEST * CLASSES];
     for (size_t s = 0; s < 3; s++) {
         size_t n = sizes[s];
-        bed b = bed_of(1, n, CLASSES, (ssl_darp_opts){.alpha = 2});
+        fixture b = fixture_of(1, n, CLASSES, (ssl_darp_opts){.alpha = 2});
         for (uint64_t t = 0; t < TIMES; t++) {
             double sums[CLASSES];
             for (size_t i = 0; i < n; i++) {
@@ -327,21 +329,21 @@ static void answers_that_change_are_refined_each_time(void **state) {
             for (size_t k = 0; k < CLASSES; k++)
                 assert_true(fabs(sums[k] - (double)n / CLASSES) < 0.11);
         }
-        bed_end(&b);
+        fixture_free(&b);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_classes_are_as_asked_for),
-        cmocka_unit_test(what_is_balanced_already_stays),
-        cmocka_unit_test(it_is_what_the_papers_turns_come_to),
-        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(a_good_beginning_saves_passes),
-        cmocka_unit_test(answers_that_change_are_refined_each_time),
-        cmocka_unit_test(what_cannot_be_met_ends_all_the_same),
-        cmocka_unit_test(of_equal_entries_the_first_stay),
-        cmocka_unit_test(memory_that_is_refused_leaves_nothing),
+        cmocka_unit_test(class_sums_meet_the_target),
+        cmocka_unit_test(balanced_rows_stay_unchanged),
+        cmocka_unit_test(refinement_matches_the_papers_alternating_updates),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(a_warm_start_saves_passes),
+        cmocka_unit_test(changing_predictions_are_refined_each_time),
+        cmocka_unit_test(an_unreachable_target_ends_with_finite_results),
+        cmocka_unit_test(the_first_of_equal_entries_are_kept),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

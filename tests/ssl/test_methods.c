@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Methods as a caller has them: what they are without their own part, that they go on as
- * if never stopped, what is carried over, what is refused.
+ * Semi-supervised methods by scant_net_train(): equality with supervised training if the
+ * unlabelled loss is 0, resuming, warm starts, and errors.
  */
-#include "beds.h"
+#include "fixture.h"
 
 #include "core/mem.h"
 #include "data/dataset.h"
@@ -13,11 +13,11 @@
 
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
 
-/* ---- nothing to learn from ---- */
+/* ---- no unlabelled loss ---- */
 
-/* As supervised training has it, nothing changed at random. 12 labelled, 3 a step: the
- * labelled come as in epochs of 4 steps. */
-static scant_train_opts plain(const size_t *rows, size_t n) {
+/* Supervised training without augmentation. 12 labelled samples in mini-batches of 3 give
+ * epochs of 4 steps. */
+static scant_train_opts supervised_opts(const size_t *rows, size_t n) {
     return TRAIN_OPTS(
         NULL, "sgd", with.rows = rows, with.n_rows = n, with.lr = 0.01, with.nesterov = 0,
         with.schedule = "constant", with.augment = "none", with.weight_decay = 1e-3,
@@ -27,45 +27,47 @@ static scant_train_opts plain(const size_t *rows, size_t n) {
 static void compare_with_supervised(const char *method, double weight, double threshold,
                                     bool mixed) {
     const scant_net_opts net = {.width = 12};
-    bed a = bed_of("moons", 120, "mlp", net), b = bed_of("moons", 120, "mlp", net);
+    fixture a = fixture_of("moons", 120, "mlp", net),
+            b = fixture_of("moons", 120, "mlp", net);
     size_t rows[64], n = rows_per_class(&a, 6, rows);
     assert_int_equal(n, 12);
-    scant_train_opts o = plain(rows, n);
+    scant_train_opts o = supervised_opts(rows, n);
     train(&a, o);
     o.method = method;
-    o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : 0; /* the weights themselves */
+    o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : 0; /* almost no averaging */
     o.ssl.weight = weight;
     o.ssl.threshold = threshold;
-    scant_train_state s = train_so(&b, o, mixed);
+    scant_train_state s = train_mixed(&b, o, mixed);
     assert_near_weights(&a, &b, 1e-6);
     assert_true(s.unlabelled_loss >= 0);
     if (threshold == 1) assert_true(s.kept == 0 && s.unlabelled_loss == 0);
-    bed_end(&a), bed_end(&b);
+    fixture_free(&a), fixture_free(&b);
 }
 
-static void without_weight_they_are_supervised_training(void **state) {
+static void an_unlabelled_weight_of_0_gives_supervised_training(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) compare_with_supervised(methods[i], 0, 0.5, false);
     compare_with_supervised("fixmatch", 0, 0.5, true);
 }
 
-static void where_no_label_is_sure_they_are_too(void **state) {
+static void a_threshold_of_1_gives_supervised_training(void **state) {
     (void)state;
-    compare_with_supervised("fixmatch", 1, 1, false); /* below 1 after 50 steps */
+    compare_with_supervised("fixmatch", 1, 1,
+                            false); /* probabilities stay below 1 in 50 steps */
     compare_with_supervised("fixmatch", 1, 1, true);
     compare_with_supervised("pseudo-label", 1, 1, false);
 }
 
 /* ---- one pass or two ---- */
 
-static scant_train_opts with_rows(const char *method, const size_t *rows, size_t n) {
+static scant_train_opts method_opts(const char *method, const size_t *rows, size_t n) {
     return TRAIN_OPTS(method, NULL, with.batch = 4, with.steps = 12, with.seed = 7,
                       with.ssl.mu = 5, with.ssl.threshold = 0.6, with.ssl.darp_every = 3,
                       with.ssl.darp_warmup = 0.25, with.rows = rows, with.n_rows = n,
                       with.ssl.darp = strcmp(method, "fixmatch") == 0);
 }
 
-/* Images of 12x12 bytes, and labels that hang on them. */
+/* Images of 12x12 bytes, and labels. */
 static void put_images(char images[512], char labels[512]) {
     enum { N = 40, PIXELS = 12 * 12 };
     unsigned char bytes[N * PIXELS], classes[N];
@@ -78,9 +80,9 @@ static void put_images(char images[512], char labels[512]) {
     snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
 }
 
-static bed image_bed(unsigned threads, const char *model, double dropout) {
+static fixture image_fixture(unsigned threads, const char *model, double dropout) {
     char images[512], labels[512];
-    bed b = {0};
+    fixture b = {0};
     scant_ctx_opts opts = {.threads = threads, .cancel = cancelled};
     put_images(images, labels);
     assert_int_equal(scant_ctx_create(&opts, &b.ctx), SCANT_OK);
@@ -92,42 +94,42 @@ static bed image_bed(unsigned threads, const char *model, double dropout) {
     return b;
 }
 
-static void one_pass_over_all_views_gives_the_same(void **state) {
+static void one_pass_over_all_views_matches_two(void **state) {
     (void)state;
-    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
+    fixture a = image_fixture(2, "lenet5", 0), b = image_fixture(2, "lenet5", 0);
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
-    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    scant_train_opts o = method_opts("fixmatch", rows, 6);
     o.ssl.threshold = 0.9;
-    scant_train_state s = train_so(&a, o, false), t = train_so(&b, o, true);
+    scant_train_state s = train_mixed(&a, o, false), t = train_mixed(&b, o, true);
     if (!(s.kept > 0 && s.kept < 1)) fail_msg("%g", s.kept);
     assert_true(s.kept == t.kept && s.balance == t.balance);
     assert_true(fabs(s.unlabelled_loss - t.unlabelled_loss) < 1e-5);
     assert_near_weights(&a, &b, 1e-5);
-    bed_end(&a), bed_end(&b);
+    fixture_free(&a), fixture_free(&b);
 }
 
-/* ---- the same again ---- */
+/* ---- reproducible and resumed ---- */
 
-static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
+static void a_resumed_training_ends_with_the_same_bits(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     const char *models[] = {"lenet5", "wrn-28-2"}; /* the second has batch statistics */
     for (int i = 0; i < 5; i++) {
         const char *method = methods[i % 4], *model = models[i / 4];
-        bed whole = image_bed(2, model, 0.3), broken = image_bed(2, model, 0.3);
-        scant_train_opts o = with_rows(method, rows, 6);
+        fixture whole = image_fixture(2, model, 0.3),
+                broken = image_fixture(2, model, 0.3);
+        scant_train_opts o = method_opts(method, rows, 6);
         if (i / 4) o.steps = 6, o.ssl.mu = 2, o.batch = 3;
-        asked = 0;
+        checks = 0;
         scant_train_state want = train(&whole, o), s = {0};
-        int often = asked; /* how often that is hangs on the kernels, not on the method */
+        int often = checks; /* depends on the kernels, not on the method */
         assert_true(often >= 5);
         o.checkpoint = path_of("state.safetensors");
         o.resume = 1;
         unlink(o.checkpoint);
         int breaks = 0;
         for (;; breaks++) {
-            stop_after =
-                often / 5 * (1 + breaks); /* further each time, so that it ends */
+            stop_after = often / 5 * (1 + breaks); /* later each time, so that it ends */
             scant_status status = scant_net_train(broken.net, broken.data, &o, &s);
             stop_after = 0;
             if (status == SCANT_OK) break;
@@ -139,12 +141,12 @@ static void a_broken_off_training_goes_on_to_the_same_bits(void **state) {
         assert_same_weights(&whole, &broken);
         assert_true(s.loss == want.loss && s.unlabelled_loss == want.unlabelled_loss);
         assert_true(s.kept == want.kept && s.balance == want.balance);
-        bed_end(&whole), bed_end(&broken);
+        fixture_free(&whole), fixture_free(&broken);
     }
 }
 
-/* Where no list says which samples are without labels. */
-static void samples_to_validate_with_are_held_out(void **state) {
+/* Without a list of unlabelled samples. */
+static void validation_samples_are_not_used_as_unlabelled(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20, 30, 31, 59};
     for (int i = 0; i < 4; i++) {
@@ -154,10 +156,10 @@ static void samples_to_validate_with_are_held_out(void **state) {
                 v++;
             else
                 rest[n++] = k;
-        bed open = bed_of("blobs", 60, "linear", (scant_net_opts){0}),
-            listed = bed_of("blobs", 60, "linear", (scant_net_opts){0}),
-            all = bed_of("blobs", 60, "linear", (scant_net_opts){0});
-        scant_train_opts o = with_rows(methods[i], rows, 6);
+        fixture open = fixture_of("blobs", 60, "linear", (scant_net_opts){0}),
+                listed = fixture_of("blobs", 60, "linear", (scant_net_opts){0}),
+                all = fixture_of("blobs", 60, "linear", (scant_net_opts){0});
+        scant_train_opts o = method_opts(methods[i], rows, 6);
         o.ssl.threshold = 0.3;
         train(&all, o);
         o.valid = open.data, o.valid_rows = valid, o.n_valid_rows = 6;
@@ -168,10 +170,11 @@ static void samples_to_validate_with_are_held_out(void **state) {
         float *x = weights_of(&open), *y = weights_of(&all);
         assert_memory_not_equal(x, y, open.net->net->n_floats * sizeof *x);
         free(x), free(y);
-        bed_end(&open), bed_end(&listed), bed_end(&all);
+        fixture_free(&open), fixture_free(&listed), fixture_free(&all);
     }
 }
 
+/* The inputs of all views, in a method that only records them. */
 typedef struct tape {
     size_t width, most;
     float *rows; /* by draw */
@@ -188,16 +191,16 @@ static void tape_view(void *arg, uint64_t draw, const float *in, float *const *o
     memcpy(out[0], in, t->width * sizeof *in);
 }
 
-static void tape_judge(void *arg, const nn_seen *seen, nn_found *found) {
+static void tape_evaluate(void *arg, const nn_seen *seen, nn_found *found) {
     (void)arg;
     assert_int_equal(seen->n_chosen, seen->n);
     for (size_t i = 0; i < seen->n * seen->classes; i++) assert_true(seen->d[i] == 0);
     found->kept = seen->n;
 }
 
-static tape taped(unsigned threads) {
+static tape record_views(unsigned threads) {
     enum { STEPS = 9, BATCH = 8, ROWS = 30 };
-    bed b = bed_with(threads, "blobs", 60, "linear", (scant_net_opts){0});
+    fixture b = fixture_with(threads, "blobs", 60, "linear", (scant_net_opts){0});
     tape t = {.width = 2, .most = STEPS * BATCH};
     size_t rows[ROWS];
     for (size_t i = 0; i < ROWS; i++) rows[i] = 2 * i;
@@ -210,92 +213,93 @@ static tape taped(unsigned threads) {
                    .batch = BATCH,
                    .graded = 1,
                    .view = tape_view,
-                   .evaluate = tape_judge};
+                   .evaluate = tape_evaluate};
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = STEPS, with.batch = 4);
     assert_int_equal(nn_train(b.net, b.data, &o, &m, NULL), SCANT_OK);
-    /* of the first pass each row is there once: 30 draws that all differ */
+    /* the first pass uses each row once: the first 30 draws differ */
     for (size_t i = 0; i < ROWS; i++)
         for (size_t j = 0; j < i; j++)
             assert_memory_not_equal(t.rows + 2 * i, t.rows + 2 * j, 2 * sizeof *t.rows);
-    bed_end(&b);
+    fixture_free(&b);
     return t;
 }
 
-static void threads_do_not_decide_what_is_seen(void **state) {
+static void views_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
-    tape one = taped(1), four = taped(4);
+    tape one = record_views(1), four = record_views(4);
     assert_memory_equal(one.rows, four.rows, one.most * one.width * sizeof *one.rows);
     for (size_t i = 0; i < one.most; i++)
         assert_true(one.times[i] == 1 && four.times[i] == 1);
     free(one.rows), free(one.times), free(four.rows), free(four.times);
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
-    scant_train_opts o = with_rows("fixmatch", rows, 6);
-    bed a = image_bed(1, "lenet5", 0.3), b = image_bed(3, "lenet5", 0.3);
+    scant_train_opts o = method_opts("fixmatch", rows, 6);
+    fixture a = image_fixture(1, "lenet5", 0.3), b = image_fixture(3, "lenet5", 0.3);
     o.ssl.threshold = 0.4;
     scant_train_state s = train(&a, o), t = train(&b, o);
     assert_true(s.kept == t.kept);
-    assert_near_weights(&a, &b, 1e-4); /* products add up in another order */
-    bed_end(&a), bed_end(&b);
+    assert_near_weights(&a, &b, 1e-4); /* sums are added in another order */
+    fixture_free(&a), fixture_free(&b);
 }
 
-static void they_learn_what_supervised_training_does_not(void **state) {
+static void unlabelled_samples_improve_accuracy(void **state) {
     (void)state;
     const scant_net_opts net = {.width = 64, .depth = 2};
     const size_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    bed plainly = bed_of("moons", 1000, "mlp", net);
+    fixture supervised = fixture_of("moons", 1000, "mlp", net);
     scant_train_opts o =
         TRAIN_OPTS(NULL, "adam", with.rows = rows, with.n_rows = 8, with.steps = 1200,
                    with.batch = 8, with.lr = 0.003, with.ssl.mu = 10);
-    train(&plainly, o);
-    double base = accuracy(&plainly);
-    bed_end(&plainly);
-    for (int i = 1; i < 3; i++) { /* those that views of rows of features suffice for */
-        bed b = bed_of("moons", 1000, "mlp", net);
+    train(&supervised, o);
+    double base = accuracy(&supervised);
+    fixture_free(&supervised);
+    for (int i = 1; i < 3; i++) { /* mean-teacher and pi, which noise suffices for */
+        fixture b = fixture_of("moons", 1000, "mlp", net);
         o = TRAIN_OPTS(methods[i], "adam", with.rows = rows, with.n_rows = 8,
                        with.steps = 1200, with.batch = 8, with.lr = 0.003,
                        with.ssl.mu = 10);
         train(&b, o);
         if (!(accuracy(&b) > base + 0.02))
             fail_msg("%s: %.3f, supervised %.3f", methods[i], accuracy(&b), base);
-        bed_end(&b);
+        fixture_free(&b);
     }
 }
 
-/* Some half a minute: for `make soak` alone. Without its weight it gets 0.82. */
-static void fixmatch_reads_digits_from_fifty_labels(void **state) {
+/* About half a minute: only in `make soak`. With an unlabelled weight of 0 the accuracy
+ * is 0.82. */
+static void fixmatch_learns_digits_from_fifty_labels(void **state) {
     (void)state;
     if (!soaking()) skip();
     if (!shared_data("train-images-idx3-ubyte.gz")) skip();
-    bed b = bed_of(getenv("SCANT_SHARED_DATA"), 0, "lenet5", (scant_net_opts){0});
+    fixture b = fixture_of(getenv("SCANT_SHARED_DATA"), 0, "lenet5", (scant_net_opts){0});
     size_t rows[64], n = rows_per_class(&b, 5, rows);
     assert_int_equal(n, 50);
     scant_train_opts o = TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = n,
                                     with.batch = 32, with.ema = 0.99, with.steps = 2000);
     train(&b, o);
     if (!(accuracy(&b) >= 0.95)) fail_msg("%.4f", accuracy(&b));
-    bed_end(&b);
+    fixture_free(&b);
 }
 
-/* ---- carried over ---- */
+/* ---- warm starts ---- */
 
-static void a_warm_start_begins_where_another_ended(void **state) {
+static void a_warm_start_takes_weights_and_momentum(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, more[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0),
-        cold = image_bed(2, "lenet5", 0);
-    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    fixture a = image_fixture(2, "lenet5", 0), b = image_fixture(2, "lenet5", 0),
+            cold = image_fixture(2, "lenet5", 0);
+    scant_train_opts o = method_opts("fixmatch", rows, 6);
     o.checkpoint = path_of("warm.safetensors");
-    o.ema = 0; /* the network then has the weights themselves */
+    o.ema = 0; /* the network has the weights, not their average */
     train(&a, o);
-    /* other labels, a rate of nothing: the weights that were carried over */
+    /* other labels and a learning rate of almost 0: the weights are the checkpoint's */
     o.warm = o.checkpoint;
     o.checkpoint = NULL;
     o.rows = more, o.n_rows = 8;
     o.lr = 1e-30, o.weight_decay = 0, o.steps = 1, o.ssl.darp_warmup = 1;
     train(&b, o);
     assert_near_weights(&a, &b, 0);
-    /* momentum comes along: with an ordinary rate the first step differs from that of a
-     * training which begins with the same weights alone */
+    /* momentum is carried over: the first step differs from that of a training with the
+     * same weights only */
     o.lr = 0.03, o.steps = 1;
     train(&b, o);
     o.warm = NULL;
@@ -306,22 +310,22 @@ static void a_warm_start_begins_where_another_ended(void **state) {
     float *x = weights_of(&b), *y = weights_of(&cold);
     assert_memory_not_equal(x, y, b.net->net->n_floats * sizeof *x);
     free(x), free(y);
-    bed other = image_bed(2, "lenet5", 0.5); /* another network */
+    fixture other = image_fixture(2, "lenet5", 0.5); /* another network */
     o.warm = path_of("warm.safetensors");
     assert_int_equal(scant_net_train(other.net, other.data, &o, NULL), SCANT_EINPUT);
     assert_says(other.ctx, o.warm, "another network");
-    bed_end(&a), bed_end(&b), bed_end(&cold), bed_end(&other);
+    fixture_free(&a), fixture_free(&b), fixture_free(&cold), fixture_free(&other);
 }
 
-/* What sgd and Adam keep is not the same thing: then the weights come along alone. */
-static void a_warm_start_takes_no_other_optimisers_numbers(void **state) {
+/* The states of sgd and adam differ: only the weights are carried over. */
+static void a_warm_start_ignores_the_state_of_another_optimiser(void **state) {
     (void)state;
     static const char *const optimizers[] = {"sgd", "adam"};
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     for (size_t i = 0; i < 2; i++) {
-        bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0),
-            cold = image_bed(2, "lenet5", 0);
-        scant_train_opts o = with_rows("pi", rows, 6);
+        fixture a = image_fixture(2, "lenet5", 0), b = image_fixture(2, "lenet5", 0),
+                cold = image_fixture(2, "lenet5", 0);
+        scant_train_opts o = method_opts("pi", rows, 6);
         o.optimizer = optimizers[i];
         o.checkpoint = path_of("other.safetensors");
         train(&a, o);
@@ -336,16 +340,16 @@ static void a_warm_start_takes_no_other_optimisers_numbers(void **state) {
         o.warm = NULL;
         train(&cold, o);
         assert_same_weights(&b, &cold);
-        bed_end(&a), bed_end(&b), bed_end(&cold);
+        fixture_free(&a), fixture_free(&b), fixture_free(&cold);
     }
 }
 
-/* A checkpoint of 12 steps with DARP, and one of the same after a warm start. */
+/* Compares the checkpoint of 12 steps with DARP and that of a warm start from it. */
 static void stored_pseudo_labels_are_carried_over(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
-    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
-    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    fixture a = image_fixture(2, "lenet5", 0), b = image_fixture(2, "lenet5", 0);
+    scant_train_opts o = method_opts("fixmatch", rows, 6);
     o.checkpoint = path_of("first.safetensors");
     train(&a, o);
     o.warm = o.checkpoint;
@@ -361,13 +365,15 @@ static void stored_pseudo_labels_are_carried_over(void **state) {
     scant__tensor_floats(scant__tensors_find(second, "pseudo_labels"), y);
     for (size_t i = 0; i < 40; i++)
         same += memcmp(x + 3 * i, y + 3 * i, 3 * sizeof *x) == 0;
-    assert_int_equal(same, 40 - 20); /* one step of 20 */
+    assert_int_equal(same, 40 - 20); /* one step stores 20 new ones */
     scant__tensors_close(first), scant__tensors_close(second);
-    bed_end(&a), bed_end(&b);
+    fixture_free(&a), fixture_free(&b);
 }
 
 /* ---- files ---- */
 
+/* Writes a copy of a checkpoint with the first number of a tensor replaced (NULL: none),
+ * cut off after `bytes` bytes (0: whole). */
 static const char *copy_with(const char *from, const char *tensor, float value,
                              size_t bytes) {
     static unsigned char all[1 << 20];
@@ -389,7 +395,7 @@ static const char *copy_with(const char *from, const char *tensor, float value,
     return put("spoilt.safetensors", all, bytes ? bytes : n);
 }
 
-static void spoilt_checkpoints_are_refused(void **state) {
+static void damaged_checkpoints_are_refused(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     const struct {
@@ -397,8 +403,8 @@ static void spoilt_checkpoints_are_refused(void **state) {
         float value;
     } wrong[] = {{"pseudo_labels", NAN}, {"pseudo_labels", -1}, {"verdicts", 3},
                  {"verdicts", -1e30f},   {"verdicts", 0.5f},    {"darp", INFINITY}};
-    bed a = image_bed(2, "lenet5", 0), b = image_bed(2, "lenet5", 0);
-    scant_train_opts o = with_rows("fixmatch", rows, 6);
+    fixture a = image_fixture(2, "lenet5", 0), b = image_fixture(2, "lenet5", 0);
+    scant_train_opts o = method_opts("fixmatch", rows, 6);
     char good[512];
     snprintf(good, sizeof good, "%s", path_of("good.safetensors"));
     o.checkpoint = good;
@@ -413,7 +419,7 @@ static void spoilt_checkpoints_are_refused(void **state) {
         w.warm = w.checkpoint, w.checkpoint = NULL, w.resume = 0;
         assert_int_equal(scant_net_train(b.net, b.data, &w, NULL), SCANT_EINPUT);
         assert_says(b.ctx, w.warm, "missing or wrong");
-        float *after = weights_of(&b); /* a training may begin anew with them */
+        float *after = weights_of(&b); /* unchanged */
         assert_memory_equal(after, before, b.net->net->n_floats * sizeof *after);
         free(after);
     }
@@ -439,10 +445,10 @@ static void spoilt_checkpoints_are_refused(void **state) {
     o = fine;
     train(&b, o);
     assert_same_weights(&a, &b);
-    bed_end(&a), bed_end(&b);
+    fixture_free(&a), fixture_free(&b);
 }
 
-/* ---- what is wrong is said ---- */
+/* ---- errors ---- */
 
 static void wrong_calls_are_refused(void **state) {
     (void)state;
@@ -458,7 +464,7 @@ static void wrong_calls_are_refused(void **state) {
         {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = rows, with.n_unlabelled = 0),
          "use method=supervised"},
         {TRAIN_OPTS("pi", NULL, with.steps = 0),
-         "use method=supervised"}, /* all have labels */
+         "use method=supervised"}, /* all samples have labels */
         {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = far, with.n_unlabelled = 1),
          "there is no sample 300"},
         {TRAIN_OPTS("fixmatch", NULL, with.rows = far, with.n_rows = 1),
@@ -481,7 +487,7 @@ static void wrong_calls_are_refused(void **state) {
          "needs ema"},
         {TRAIN_OPTS("fixmatch", NULL, with.warm = "no/such/file"), "no/such/file"},
     };
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     float *before = weights_of(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scant_train_state s = {.step = 7};
@@ -489,35 +495,36 @@ static void wrong_calls_are_refused(void **state) {
         assert_true(status == SCANT_EUSAGE || status == SCANT_EINPUT);
         assert_int_equal(s.step, 0);
         if (!strstr(scant_ctx_errmsg(b.ctx), cases[i].says))
-            fail_msg("'%s' lacks '%s'", scant_ctx_errmsg(b.ctx), cases[i].says);
+            fail_msg("message '%s' does not contain '%s'", scant_ctx_errmsg(b.ctx),
+                     cases[i].says);
     }
     float *after = weights_of(&b);
     assert_memory_equal(before, after, b.net->net->n_floats * sizeof *before);
     free(before), free(after);
-    bed_end(&b);
+    fixture_free(&b);
 }
 
 static void classes_without_a_label_are_named(void **state) {
     (void)state;
-    bed b = bed_of("blobs", 300, "linear", (scant_net_opts){0});
+    fixture b = fixture_of("blobs", 300, "linear", (scant_net_opts){0});
     size_t rows[8], n = rows_per_class(&b, 1, rows);
     scant_train_opts o = TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = n,
                                     with.steps = 2, with.batch = 4);
-    said[0] = 0;
+    warning[0] = 0;
     train(&b, o);
-    assert_string_equal(said, ""); /* one a class is enough */
+    assert_string_equal(warning, ""); /* one per class is enough */
     const int32_t *labels = scant_data_labels(b.data);
     for (size_t i = 0; i < n; i++)
         if (labels[rows[i]] == 1) rows[i] = rows[(i + 1) % n];
     train(&b, o);
-    assert_non_null(strstr(said, "labelled as class 1: it may not be learnt"));
+    assert_non_null(strstr(warning, "labelled as class 1: it may not be learnt"));
     o.n_rows = 1;
     train(&b, o);
-    assert_non_null(strstr(said, ": they may not be learnt"));
-    bed_end(&b);
+    assert_non_null(strstr(warning, ": they may not be learnt"));
+    fixture_free(&b);
 }
 
-static void every_method_is_listed_with_what_it_uses(void **state) {
+static void every_method_is_listed_with_its_options(void **state) {
     (void)state;
     size_t n;
     const scant_method_info *const *all = scant_methods(&n);
@@ -531,7 +538,7 @@ static void every_method_is_listed_with_what_it_uses(void **state) {
     assert_null(ssl_find("nothing"));
 }
 
-static void refused_memory_leaves_nothing(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
@@ -567,22 +574,22 @@ static void refused_memory_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_weight_they_are_supervised_training),
-        cmocka_unit_test(where_no_label_is_sure_they_are_too),
-        cmocka_unit_test(one_pass_over_all_views_gives_the_same),
-        cmocka_unit_test(a_broken_off_training_goes_on_to_the_same_bits),
-        cmocka_unit_test(samples_to_validate_with_are_held_out),
-        cmocka_unit_test(threads_do_not_decide_what_is_seen),
-        cmocka_unit_test(they_learn_what_supervised_training_does_not),
-        cmocka_unit_test(fixmatch_reads_digits_from_fifty_labels),
-        cmocka_unit_test(a_warm_start_begins_where_another_ended),
-        cmocka_unit_test(a_warm_start_takes_no_other_optimisers_numbers),
+        cmocka_unit_test(an_unlabelled_weight_of_0_gives_supervised_training),
+        cmocka_unit_test(a_threshold_of_1_gives_supervised_training),
+        cmocka_unit_test(one_pass_over_all_views_matches_two),
+        cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
+        cmocka_unit_test(validation_samples_are_not_used_as_unlabelled),
+        cmocka_unit_test(views_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(unlabelled_samples_improve_accuracy),
+        cmocka_unit_test(fixmatch_learns_digits_from_fifty_labels),
+        cmocka_unit_test(a_warm_start_takes_weights_and_momentum),
+        cmocka_unit_test(a_warm_start_ignores_the_state_of_another_optimiser),
         cmocka_unit_test(stored_pseudo_labels_are_carried_over),
-        cmocka_unit_test(spoilt_checkpoints_are_refused),
+        cmocka_unit_test(damaged_checkpoints_are_refused),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(classes_without_a_label_are_named),
-        cmocka_unit_test(every_method_is_listed_with_what_it_uses),
-        cmocka_unit_test(refused_memory_leaves_nothing),
+        cmocka_unit_test(every_method_is_listed_with_its_options),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels as calls of their own: values by hand and between two arrays, fits that go
- * through their targets, predictions, and what a wrong call gets.
+ * Kernel functions: hand-computed values, kernels between two arrays, fits that
+ * interpolate their targets, predictions, and errors.
  */
 #include <math.h>
 
@@ -27,7 +27,7 @@ static void ntk(const double *a, size_t n, const double *b, size_t m, size_t d,
 
 /* ---- names ---- */
 
-static void names_say_a_depth(void **state) {
+static void kernel_names_give_a_depth(void **state) {
     (void)state;
     static const char *const wrong[] = {"",
                                         "ntk",
@@ -52,7 +52,7 @@ static void names_say_a_depth(void **state) {
 
 /* ---- values ---- */
 
-static void values_by_hand(void **state) {
+static void values_match_hand_computed_ones(void **state) {
     (void)state;
     static const double a[] = {2, 0, 0, 3}, b[] = {-1, 0, 0, 0, 4, 0};
     double k[6];
@@ -61,8 +61,8 @@ static void values_by_hand(void **state) {
     for (size_t i = 0; i < 6; i++) assert_true(fabs(k[i] - want[i]) < 1e-14);
 }
 
-/* Of one array: symmetric to the bit, and what two arrays of the same rows give. */
-static void one_array_is_two_of_the_same(void **state) {
+/* The kernel of one array is symmetric to the bit and equals that of two equal arrays. */
+static void one_array_matches_two_equal_arrays(void **state) {
     (void)state;
     enum { N = 150, D = 7 };
     static double h[N * D], other[N * D], one[N * N], two[N * N];
@@ -74,7 +74,7 @@ static void one_array_is_two_of_the_same(void **state) {
         for (size_t j = 0; j < i; j++) assert_true(one[i * N + j] == one[j * N + i]);
 }
 
-static void thread_counts_and_types_change_no_bit(void **state) {
+static void results_do_not_depend_on_thread_count_or_type(void **state) {
     (void)state;
     enum { N = 200, D = 5 };
     static float h[N * D];
@@ -91,8 +91,8 @@ static void thread_counts_and_types_change_no_bit(void **state) {
     }
 }
 
-/* Twice the rows, four times the kernel: also where squares leave the range of float, or
- * of double; where the kernel itself does, it is said. */
+/* Doubling the rows multiplies the kernel by four, also if squares are outside the range
+ * of float or double. If the kernel itself overflows, the call fails. */
 static void any_scale_is_exact_or_refused(void **state) {
     (void)state;
     static const double h[] = {1, 2, -0.5, 3, 1, 1};
@@ -112,7 +112,7 @@ static void any_scale_is_exact_or_refused(void **state) {
     scant_array_free(x);
 }
 
-static void wrong_arrays_are_refused_with_a_reason(void **state) {
+static void wrong_arrays_are_refused_with_a_message(void **state) {
     (void)state;
     double h[] = {1, 2, 3, 4, 5, 6}, k[9];
     scant_array *a = rows_of(ctx, "a", h, SCANT_F64, 3, 2);
@@ -139,9 +139,10 @@ static void wrong_arrays_are_refused_with_a_reason(void **state) {
 
 /* [2 1; 1 2]^-1 (1, 0) = (2, -1) / 3; with a ridge of 1, [3 1; 1 3]^-1 (1, 0) = (3, -1) /
  * 8. */
-static void two_rows_by_hand(void **state) {
+static void a_fit_of_two_rows_matches_hand_computed_values(void **state) {
     (void)state;
-    static const double k[] = {2, NAN, 1, 2}, y[] = {1, 0}; /* one triangle is read */
+    static const double k[] = {2, NAN, 1, 2},
+                        y[] = {1, 0}; /* only the lower triangle is read */
     double alpha[2], jitter = -1, out[1];
     assert_int_equal(scant_kernel_fit(ctx, k, 2, y, 1, 0, alpha, &jitter), SCANT_OK);
     assert_true(fabs(alpha[0] - 2.0 / 3) < 1e-15 && fabs(alpha[1] + 1.0 / 3) < 1e-15);
@@ -153,8 +154,9 @@ static void two_rows_by_hand(void **state) {
     assert_true(fabs(out[0] - 1.0 / 8) < 1e-15);
 }
 
-/* Distinct rows on distinct lines: any targets are met, with more rows than columns. */
-static void without_a_ridge_targets_are_met(void **state) {
+/* Rows in distinct directions: any targets are interpolated, even with more rows than
+ * columns. */
+static void without_a_ridge_fits_interpolate(void **state) {
     (void)state;
     enum { N = 120, D = 4, C = 3 };
     static double h[N * D], y[N * C], k[N * N], alpha[N * C], out[N * C];
@@ -170,8 +172,7 @@ static void without_a_ridge_targets_are_met(void **state) {
     }
 }
 
-/* A ridge shrinks the fit, and more of it shrinks it more. */
-static void a_ridge_shrinks(void **state) {
+static void a_larger_ridge_gives_a_larger_training_error(void **state) {
     (void)state;
     enum { N = 40, D = 3 };
     static double h[N * D], y[N], k[N * N], alpha[N], out[N];
@@ -184,7 +185,7 @@ static void a_ridge_shrinks(void **state) {
         assert_int_equal(scant_kernel_fit(ctx, k, N, y, 1, ridge, alpha, NULL), SCANT_OK);
         assert_int_equal(scant_kernel_predict(ctx, k, N, N, alpha, 1, out), SCANT_OK);
         for (size_t i = 0; i < N; i++) {
-            /* (K + ridge) alpha = y, whatever the ridge */
+            /* (K + ridge) alpha = y for every ridge */
             assert_true(fabs(out[i] + ridge * alpha[i] - y[i]) < 1e-8);
             error += (out[i] - y[i]) * (out[i] - y[i]);
         }
@@ -193,8 +194,8 @@ static void a_ridge_shrinks(void **state) {
     }
 }
 
-/* A row twice, with two targets: their mean is predicted, and the jitter is told. */
-static void copies_get_a_jitter_and_their_mean(void **state) {
+/* A row occurs twice with two targets: their mean is predicted, the jitter reported. */
+static void duplicate_rows_get_a_jitter_and_their_mean(void **state) {
     (void)state;
     enum { N = 30, D = 3 };
     static double h[N * D], y[N], k[N * N], alpha[N], out[N];
@@ -208,14 +209,14 @@ static void copies_get_a_jitter_and_their_mean(void **state) {
     assert_int_equal(scant_kernel_predict(ctx, k, N, N, alpha, 1, out), SCANT_OK);
     for (size_t i = 2; i < N; i++) assert_true(fabs(out[i] - y[i]) < 1e-5);
     for (size_t i = 0; i < 2; i++) assert_true(fabs(out[i] - (y[0] + y[1]) / 2) < 1e-5);
-    /* nothing at all is a kernel, too: everything is 0 */
+    /* K = 0 is a kernel: all coefficients are 0 */
     memset(k, 0, sizeof k);
     assert_int_equal(scant_kernel_fit(ctx, k, 2, (double[]){0, 0}, 1, 0, alpha, &jitter),
                      SCANT_OK);
     assert_true(alpha[0] == 0 && alpha[1] == 0);
 }
 
-static void wrong_fits_are_refused_with_a_reason(void **state) {
+static void wrong_fits_are_refused_with_a_message(void **state) {
     (void)state;
     double k[] = {1, 2, 2, 1}, y[] = {1, 1}, alpha[2], jitter; /* eigenvalues 3 and -1 */
     assert_int_equal(scant_kernel_fit(ctx, k, 2, y, 1, 0, alpha, &jitter), SCANT_EINPUT);
@@ -231,9 +232,9 @@ static void wrong_fits_are_refused_with_a_reason(void **state) {
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "the kernel: row 1, column 0 is nan"));
 }
 
-/* Two half moons: 40 labels tell 400 others. A constant is appended, as the kernel has no
- * bias. */
-static void it_learns_two_moons(void **state) {
+/* Two half moons: 40 labels predict 400 test rows. A constant column is appended because
+ * the kernel has no bias. */
+static void the_kernel_learns_two_moons(void **state) {
     (void)state;
     enum { TRAIN = 40, TEST = 400 };
     static double x[(TRAIN + TEST) * 3], y[TRAIN], k[TRAIN * TRAIN], t[TEST * TRAIN];
@@ -257,7 +258,7 @@ static void it_learns_two_moons(void **state) {
 
 /* ---- memory ---- */
 
-static scant_status whole(scant_ctx *c, double *k, double *alpha) {
+static scant_status kernel_and_fit(scant_ctx *c, double *k, double *alpha) {
     enum { N = 100, D = 3 };
     static double h[N * D], y[N];
     scant_array *x;
@@ -278,8 +279,8 @@ static void every_allocation_may_fail(void **state) {
     size_t steps = 0;
     for (;; steps++) {
         m.calls = 0, m.fail_at = steps;
-        scant_status s = whole(c, k, alpha);
-        assert_int_equal(m.live, 1); /* the context alone */
+        scant_status s = kernel_and_fit(c, k, alpha);
+        assert_int_equal(m.live, 1); /* only the context */
         if (s == SCANT_OK) break;
         assert_int_equal(s, SCANT_ENOMEM);
         assert_true(strlen(scant_ctx_errmsg(c)) > 0);
@@ -288,8 +289,8 @@ static void every_allocation_may_fail(void **state) {
     scant_ctx_free(c);
 }
 
-/* Rows as they lie, and rows so long that they are scaled. */
-static void memory_is_as_planned(void **state) {
+/* Rows read in place, and rows so large that they are scaled. */
+static void memory_is_within_the_plan(void **state) {
     (void)state;
     enum { N = 100, D = 3000 };
     static float h[N * D];
@@ -302,8 +303,8 @@ static void memory_is_as_planned(void **state) {
                     h[i] = (float)normal_at(13, i) * (large ? 1e30F : 1);
                 scant_array *x = rows_of(c, "h", h, SCANT_F32, N, d);
                 assert_int_equal(scant_ntk_kernel(c, x, NULL, 2, k), SCANT_OK);
-                size_t said = scant_ntk_memory(c, d), peak = scant_ctx_memory_peak(c);
-                assert_true(peak <= said && said < 2 * peak + (3 << 20));
+                size_t planned = scant_ntk_memory(c, d), peak = scant_ctx_memory_peak(c);
+                assert_true(peak <= planned && planned < 2 * peak + (3 << 20));
                 scant_array_free(x);
                 scant_ctx_free(c);
             }
@@ -311,20 +312,20 @@ static void memory_is_as_planned(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_say_a_depth),
-        cmocka_unit_test(values_by_hand),
-        cmocka_unit_test(one_array_is_two_of_the_same),
-        cmocka_unit_test(thread_counts_and_types_change_no_bit),
+        cmocka_unit_test(kernel_names_give_a_depth),
+        cmocka_unit_test(values_match_hand_computed_ones),
+        cmocka_unit_test(one_array_matches_two_equal_arrays),
+        cmocka_unit_test(results_do_not_depend_on_thread_count_or_type),
         cmocka_unit_test(any_scale_is_exact_or_refused),
-        cmocka_unit_test(wrong_arrays_are_refused_with_a_reason),
-        cmocka_unit_test(two_rows_by_hand),
-        cmocka_unit_test(without_a_ridge_targets_are_met),
-        cmocka_unit_test(a_ridge_shrinks),
-        cmocka_unit_test(copies_get_a_jitter_and_their_mean),
-        cmocka_unit_test(wrong_fits_are_refused_with_a_reason),
-        cmocka_unit_test(it_learns_two_moons),
+        cmocka_unit_test(wrong_arrays_are_refused_with_a_message),
+        cmocka_unit_test(a_fit_of_two_rows_matches_hand_computed_values),
+        cmocka_unit_test(without_a_ridge_fits_interpolate),
+        cmocka_unit_test(a_larger_ridge_gives_a_larger_training_error),
+        cmocka_unit_test(duplicate_rows_get_a_jitter_and_their_mean),
+        cmocka_unit_test(wrong_fits_are_refused_with_a_message),
+        cmocka_unit_test(the_kernel_learns_two_moons),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(memory_is_as_planned),
+        cmocka_unit_test(memory_is_within_the_plan),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

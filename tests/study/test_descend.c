@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Descent against weights that are moved by gradients of one backward pass a sample and
- * class; and kernels of sketches against the kernel itself.
+ * Gradient descent compared with updates from one backward pass per sample and class; and
+ * kernels of sketches with the exact kernel.
  */
 #include "../nn/gradients.h"
 
@@ -30,8 +30,8 @@ static double loss_of(fixture *f, const int32_t *labels, float *out) {
     return loss;
 }
 
-/* The weights after a step, by the plain gradients of single outputs. from: the first
- * trained parameter that moves. */
+/* One step with the gradients of single outputs. from: the first parameter that is
+ * updated. */
 static void plain_step(fixture *f, const int32_t *labels, const float *out, double rate,
                        size_t from) {
     const nn_net *shape = f->net->net;
@@ -56,12 +56,12 @@ static void plain_step(fixture *f, const int32_t *labels, const float *out, doub
     free(sum), free(w);
 }
 
-/* All samples of a fixture. */
+/* Options for all samples of a fixture. */
 static scant_lab_opts lab_of(fixture *f, const int32_t *labels) {
     return (scant_lab_opts){.net = f->net, .data = &f->data, .n = f->n, .labels = labels};
 }
 
-static void steps_are_those_of_plain_gradients(void **state) {
+static void steps_match_gradients_of_single_outputs(void **state) {
     (void)state;
     for (size_t m = 0; m < CASES; m++)
         for (int last = 0; last < 2; last++) {
@@ -73,7 +73,7 @@ static void steps_are_those_of_plain_gradients(void **state) {
             const nn_node *head = &shape->nodes[shape->head];
             size_t from = last ? shape->params[head->weight].offset : 0;
             for (size_t i = 0; i < a.n; i++) labels[i] = (int32_t)(i % a.classes);
-            bool large = m == CASES - 1; /* looking for its rate takes long */
+            bool large = m == CASES - 1; /* finding its rate takes long */
             scant_lab_opts opts = lab_of(&a, labels);
             opts.last_layer = last, opts.steps = 2, rate = large ? 1e-6 : 0;
             must(study_net_descend(&opts, losses, &rate));
@@ -88,8 +88,8 @@ static void steps_are_those_of_plain_gradients(void **state) {
         }
 }
 
-/* The rate that is found by itself is one over the full kernel's largest eigenvalue. */
-static void the_rate_is_that_of_the_full_kernel(void **state) {
+/* The default rate is 1 / the largest eigenvalue of the full kernel. */
+static void the_default_rate_is_that_of_the_full_kernel(void **state) {
     (void)state;
     for (size_t m = 0; m < CASES - 1; m++) {
         int32_t labels[16] = {0};
@@ -109,7 +109,7 @@ static void the_rate_is_that_of_the_full_kernel(void **state) {
     }
 }
 
-static void wrong_wishes_are_refused(void **state) {
+static void wrong_options_are_refused(void **state) {
     (void)state;
     fixture f = fixture_open(ctx, &cases[0]);
     int32_t labels[16] = {0};
@@ -152,9 +152,9 @@ static both both_of(fixture *f, const int32_t *labels, size_t numbers, int full,
     return b;
 }
 
-/* Mean over seeds of traces and alignments are the kernel's own; eigenvalues are right to
- * the error that is told, in the norm that bounds them (Hoffman and Wielandt). */
-static void sketches_are_right_to_what_they_tell(void **state) {
+/* Eigenvalues are within the reported error, in the norm that bounds them (Hoffman and
+ * Wielandt). Means of trace and alignment over seeds are within the expected error. */
+static void sketches_are_within_the_reported_error(void **state) {
     (void)state;
     enum { SEEDS = 6, NUMBERS = 512 };
     model_case some = {"mlp", {.shape = {1, 5, 5}, .classes = 3, .width = 12}, 40};
@@ -194,8 +194,8 @@ static void sketches_are_right_to_what_they_tell(void **state) {
     }
 }
 
-/* Fewer numbers than samples: the rest of the eigenvalues is 0, and said to be. */
-static void short_sketches_say_that_they_are(void **state) {
+/* With fewer numbers than samples, the other eigenvalues are 0 and reported as such. */
+static void short_sketches_have_zero_eigenvalues(void **state) {
     (void)state;
     model_case some = {"mlp", {.shape = {1, 5, 5}, .classes = 3, .width = 12}, 40};
     fixture f = fixture_open(ctx, &some);
@@ -211,7 +211,7 @@ static void short_sketches_say_that_they_are(void **state) {
     fixture_close(&f);
 }
 
-static void no_allocation_that_fails_leaves_anything(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     model_case small = {"gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, 3};
     const int32_t labels[] = {0, 1, 0};
@@ -241,12 +241,12 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_those_of_plain_gradients),
-        cmocka_unit_test(the_rate_is_that_of_the_full_kernel),
-        cmocka_unit_test(wrong_wishes_are_refused),
-        cmocka_unit_test(sketches_are_right_to_what_they_tell),
-        cmocka_unit_test(short_sketches_say_that_they_are),
-        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+        cmocka_unit_test(steps_match_gradients_of_single_outputs),
+        cmocka_unit_test(the_default_rate_is_that_of_the_full_kernel),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(sketches_are_within_the_reported_error),
+        cmocka_unit_test(short_sketches_have_zero_eigenvalues),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run of the laboratory has every measurement that is asked for, and an allocation that
- * fails at any step leaks nothing.
+ * A run of the laboratory makes every requested measurement, and an allocation that fails
+ * at any step leaks nothing.
  */
 #include "../nn/gradients.h"
 
@@ -36,7 +36,7 @@ static const model_case small = {
     "gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, N};
 static const size_t rows[N] = {0, 1, 2};
 
-static void a_run_measures_all_that_is_asked_for(void **state) {
+static void a_run_makes_every_requested_measurement(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     fixture f = fixture_open(ctx, &small);
@@ -47,10 +47,10 @@ static void a_run_measures_all_that_is_asked_for(void **state) {
     assert_true(lab->study->samples == N && lab->study->outputs == 2);
     assert_true(lab->agreement->sets == 2 && lab->steps == 2 && lab->against == 2);
     assert_true(lab->losses[2] <= lab->losses[0]);
-    /* tested on the samples of the fit themselves */
+    /* the test samples are those of the fit */
     assert_true(lab->regression->tests == N);
     assert_true(fabs(lab->regression->test_error - lab->regression->train_error) < 1e-6);
-    for (size_t i = 0; i < N; i++) { /* the mean over outputs */
+    for (size_t i = 0; i < N; i++) { /* k is the mean over outputs */
         double trace = lab->kernel[2 * i * (2 * N) + 2 * i] +
                        lab->kernel[(2 * i + 1) * (2 * N) + 2 * i + 1];
         assert_true(fabs(lab->k[i * N + i] - trace / 2) <= 1e-12 * trace);
@@ -60,7 +60,7 @@ static void a_run_measures_all_that_is_asked_for(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void no_allocation_that_fails_leaves_anything(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     bool done = false;
     for (size_t at = 0; !done && at<5000; at += at> 20 ? 17 : 1) {
@@ -84,8 +84,8 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_measures_all_that_is_asked_for),
-        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+        cmocka_unit_test(a_run_makes_every_requested_measurement),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

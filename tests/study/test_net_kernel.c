@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tangent kernel against inner products of gradients, one backward pass a sample and
- * class.
+ * The tangent kernel compared with inner products of gradients from one backward pass per
+ * sample and class.
  */
 #include "../nn/gradients.h"
 
@@ -11,7 +11,7 @@
 #define CTX_THREADS 1
 #include "context.h"
 
-/* Gradients of all outputs, a row each. */
+/* The gradients of all outputs, one row each. */
 static float *jacobian(fixture *f) {
     float *rows = malloc(f->n * f->classes * f->parameters * sizeof *rows);
     plain p = plain_open(f);
@@ -34,7 +34,7 @@ static double *kernel(fixture *f, const size_t *a, size_t n, const size_t *b, si
     return k;
 }
 
-/* Entries of parameters from, ... against products of rows of the Jacobian. */
+/* Compares entries with products of rows of the Jacobian; from: the first parameter. */
 static void check(const fixture *f, const float *j, const double *full,
                   const double *reduced, const size_t *a, size_t n, const size_t *b,
                   size_t m, size_t from) {
@@ -79,7 +79,7 @@ static void entries_are_products_of_gradients(void **state) {
     }
 }
 
-static void the_last_layer_alone_is_its_part(void **state) {
+static void the_last_layers_kernel_uses_only_its_gradients(void **state) {
     (void)state;
     for (size_t m = 0; m < 4; m += 3) {
         model_case few = model_cases[m];
@@ -102,7 +102,7 @@ static void count(void *user, const char *phase, double done) {
     if (strcmp(phase, "kernel") == 0) ++*(size_t *)user;
 }
 
-/* Also where there are several blocks: a cap that leaves little makes them small. */
+/* A low memory cap makes the blocks small. */
 static void small_memory_gives_the_same_kernel(void **state) {
     (void)state;
     model_case some = {"gapcnn", {.shape = {3, 8, 8}, .classes = 3, .width = 6}, 23};
@@ -110,7 +110,7 @@ static void small_memory_gives_the_same_kernel(void **state) {
     size_t rows[] = {3, 1, 4, 1, 5, 9, 2, 6, 22, 20, 17};
     for (int small = 0; small < 2; small++) {
         scant_ctx *other;
-        size_t ticks = 0; /* one a pair of blocks and one more */
+        size_t ticks = 0; /* one per pair of blocks, plus one */
         scant_ctx_opts opts = {.threads = 1,
                                .memory = small ? 1 << 20 : 0,
                                .user = &ticks,
@@ -135,9 +135,10 @@ static void small_memory_gives_the_same_kernel(void **state) {
     free(wide), free(crossed);
 }
 
-/* Of samples with themselves: symmetric to the bit, no eigenvalue below what rounding
- * explains, and the reduced kernel is the mean of the blocks' diagonals. */
-static void it_is_symmetric_and_positive(void **state) {
+/* The kernel of samples with themselves is symmetric to the bit and has no negative
+ * eigenvalues beyond rounding. The reduced kernel is the mean of the blocks' diagonals.
+ */
+static void the_kernel_is_symmetric_and_positive(void **state) {
     (void)state;
     enum { N = 12, C = 3, SIZE = N * C };
     model_case some = {"gapcnn", {.shape = {3, 8, 8}, .classes = C, .width = 4}, N};
@@ -185,7 +186,7 @@ static void thread_counts_do_not_change_results(void **state) {
     free(one);
 }
 
-static void wrong_wishes_are_refused_with_a_reason(void **state) {
+static void wrong_options_are_refused_with_a_message(void **state) {
     (void)state;
     model_case small = {"mlp", {.shape = {1, 3, 3}, .classes = 3, .width = 4}, 2};
     fixture f = fixture_open(ctx, &small);
@@ -210,7 +211,7 @@ static void wrong_wishes_are_refused_with_a_reason(void **state) {
 
 static int cancelled(void *user) { return (*(int *)user)-- <= 0; }
 
-static void it_can_be_cancelled(void **state) {
+static void the_kernel_can_be_cancelled(void **state) {
     (void)state;
     model_case small = {"mlp", {.shape = {1, 3, 3}, .classes = 3, .width = 4}, 2};
     scant_ctx *other;
@@ -232,7 +233,7 @@ static void it_can_be_cancelled(void **state) {
     scant_ctx_free(other);
 }
 
-static void no_allocation_that_fails_leaves_anything(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     model_case small = {"gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, 3};
     bool done = false;
@@ -258,13 +259,13 @@ static void no_allocation_that_fails_leaves_anything(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_are_products_of_gradients),
-        cmocka_unit_test(the_last_layer_alone_is_its_part),
+        cmocka_unit_test(the_last_layers_kernel_uses_only_its_gradients),
         cmocka_unit_test(small_memory_gives_the_same_kernel),
-        cmocka_unit_test(it_is_symmetric_and_positive),
+        cmocka_unit_test(the_kernel_is_symmetric_and_positive),
         cmocka_unit_test(thread_counts_do_not_change_results),
-        cmocka_unit_test(wrong_wishes_are_refused_with_a_reason),
-        cmocka_unit_test(it_can_be_cancelled),
-        cmocka_unit_test(no_allocation_that_fails_leaves_anything),
+        cmocka_unit_test(wrong_options_are_refused_with_a_message),
+        cmocka_unit_test(the_kernel_can_be_cancelled),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

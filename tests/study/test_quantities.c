@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers worked out by hand, inverses by Gauss and Jordan, and both theorems on kernels
- * of many spectra, singular ones among them.
+ * Hand-computed values, inverses by Gauss-Jordan elimination, and both theorems on
+ * kernels of many spectra, including singular ones.
  */
 #include <math.h>
 
@@ -21,8 +21,8 @@ static void near(double got, double want, double scale, double tolerance) {
 
 typedef enum kind { NORMAL, STEEP, FLAT, TWICE, NARROW, CONSTANT, KINDS } kind;
 
-/* K = X X^T / d with columns of X scaled by the kind. TWICE: each row comes twice;
- * NARROW: fewer columns than rows; CONSTANT: all rows are one. */
+/* K = X X^T / d with columns of X scaled by the kind. TWICE: each row occurs
+ * twice; NARROW: fewer columns than rows; CONSTANT: all rows are equal. */
 static void make_kernel(kind what, uint64_t seed, size_t n, double *k) {
     size_t d = what == NARROW ? 3 : 2 * n;
     for (size_t i = 0; i < n; i++)
@@ -41,7 +41,7 @@ static void make_kernel(kind what, uint64_t seed, size_t n, double *k) {
         }
 }
 
-/* -1 now and then where there may be rows without a class. */
+/* gaps: some labels are -1. */
 static void make_labels(uint64_t seed, size_t n, size_t classes, bool gaps,
                         int32_t *out) {
     for (size_t i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ static void make_labels(uint64_t seed, size_t n, size_t classes, bool gaps,
     }
 }
 
-/* a^-1 by elimination with pivots. */
+/* a^-1 by elimination with pivoting. */
 static void invert(size_t n, const double *a, double *out) {
     double m[MOST * MOST];
     memcpy(m, a, n * n * sizeof *m);
@@ -77,7 +77,7 @@ static void invert(size_t n, const double *a, double *out) {
     }
 }
 
-/* Tr(Y^T M Y) by Y itself. */
+/* Tr(Y^T M Y) with an explicit Y. */
 static double trace_of(size_t n, const double *m, const int32_t *labels, size_t classes) {
     double sum = 0;
     for (size_t c = 0; c < classes; c++)
@@ -89,12 +89,12 @@ static double trace_of(size_t n, const double *m, const int32_t *labels, size_t 
     return sum;
 }
 
-/* ---- by hand ---- */
+/* ---- hand-computed ---- */
 
-static void small_cases_are_as_by_hand(void **state) {
+static void small_cases_match_hand_computed_values(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
-    /* A: pairs (0,0), (1,1), (2,2), (0,2), (2,0). */
+    /* A: the pairs of one class are (0,0), (1,1), (2,2), (0,2), (2,0). */
     const double k[] = {4, 1, 2, 1, 3, 0, 2, 0, 5};
     const int32_t labels[] = {0, 1, 0}, gaps[] = {0, -1, -1};
     near(study_alignment(k, 3, labels), 4 + 3 + 5 + 2 + 2, 1, 0);
@@ -108,7 +108,7 @@ static void small_cases_are_as_by_hand(void **state) {
     assert_true(jitter == 0);
     assert_int_equal(study_bound(ctx, two, 2, one, 1, 0, &jitter, &bound), SCANT_OK);
     near(bound, sqrt(2.0 / 3), 1, 1e-15);
-    /* F - Y = (-0.5, 0.5), (0.25, -0.75): lengths 0.5 and 0.625, product -0.5. */
+    /* F - Y = (-0.5, 0.5), (0.25, -0.75): squared lengths 0.5 and 0.625, product -0.5. */
     const float f[] = {0.5f, 0.5f, 0.25f, 0.25f};
     near(study_training_dynamics(two, 2, apart, 2, f), 2 * 0.5 + 2 * 0.625 - 2 * 0.5, 1,
          1e-15);
@@ -131,14 +131,14 @@ static void kendall_counts_ties_as_tau_b(void **state) {
     near(study_kendall(up, up, 4), 1, 1, 0);
     near(study_kendall(up, down, 4), -1, 1, 0);
     near(study_kendall(up, mixed, 4), (5 - 1) / 6.0, 1, 1e-15);
-    /* Of 6 pairs (0,1) ties on one side, (1,2) on the other; 4 agree. */
+    /* 6 pairs: (0,1) is a tie on one side, (1,2) on the other; 4 are concordant. */
     near(study_kendall(some, other, 4), 4 / sqrt(5.0 * 5.0), 1, 1e-15);
     near(study_kendall(some, up, 4), 5 / sqrt(5.0 * 6.0), 1, 1e-15);
     assert_true(isnan(study_kendall(up, flat, 4)));
     assert_true(isnan(study_kendall(up, up, 1)));
 }
 
-static void a_spectrum_tells_rounding_from_values(void **state) {
+static void eigenvalues_below_the_tolerance_do_not_count(void **state) {
     (void)state;
     const double values[] = {-1e-17, 3e-13, 0.5, 2};
     study_spectrum s;
@@ -154,15 +154,15 @@ static void a_spectrum_tells_rounding_from_values(void **state) {
     assert_true(s.rank == 0 && s.largest == 0 && s.positive == 0 && isinf(s.condition));
 }
 
-/* Two directions of energy 1 and 3, of eigenvalues 1 and 0.5, at a rate of 1/2:
+/* Two directions with energies 1 and 3 and eigenvalues 1 and 0.5, at a rate of 1/2:
  * E_t^2 = 0.25^t + 3 (9/16)^t. */
-static void the_course_of_the_loss_is_as_by_hand(void **state) {
+static void residuals_match_hand_computed_values(void **state) {
     (void)state;
     const double values[] = {0.5, 1}, energy[] = {3, 1}, stuck[] = {0, 1};
     near(study_residual(values, energy, 2, 0.5, 0), 4, 1, 1e-15);
     near(study_residual(values, energy, 2, 0.5, 3), 1.0 / 64 + 3 * 729.0 / 4096, 1,
          1e-15);
-    /* a tenth, 0.4: at t = 3 it is 0.549..., at 4 0.304... */
+    /* a tenth of E_0^2 is 0.4; E_t^2 is 0.549... at t = 3, 0.304... at t = 4 */
     assert_true(study_steps(values, energy, 2, 0.5, 0.1) == 4);
     assert_true(study_steps(values, energy, 2, 0.5, 1) == 0);
     assert_true(isinf(study_steps(stuck, energy, 2, 0.5, 0.1)));
@@ -179,10 +179,10 @@ static void check_bound(const double *k, size_t n, const int32_t *labels, size_t
     for (size_t i = 0; i < n; i++) shifted[i * n + i] += jitter;
     invert(n, shifted, inverse);
     double want = sqrt(2 * trace_of(n, inverse, labels, classes) / (double)n);
-    near(bound, want, 1 + want, 1e-5); /* conditions reach 1e10 */
+    near(bound, want, 1 + want, 1e-5); /* condition numbers reach 1e10 */
 }
 
-/* With t of the sizes at which both ends of theorem 1 bite, and where none does. */
+/* t includes values where both ends of theorem 1 are sharp, and where none is. */
 static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
                            const int32_t *labels, size_t classes) {
     double vectors[MOST * MOST], values[MOST], energy[MOST], room[CLASSES];
@@ -193,7 +193,8 @@ static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
     assert_int_equal(la_eigh_alone(ctx, n, vectors, true, values, work), SCANT_OK);
     study_energies(vectors, n, labels, classes, energy, room);
     for (size_t i = 0; i < n; i++) total += energy[i];
-    near(total, labelled, 1 + labelled, 1e-12); /* eigenvectors are a basis */
+    near(total, labelled, 1 + labelled,
+         1e-12); /* eigenvectors are an orthonormal basis */
     near(a, trace_of(n, k, labels, classes), 1 + fabs(a), 1e-12);
     double top = values[n - 1], slack = 1e-9 * (1 + labelled);
     for (double t = 1; t < 1e6; t *= 3)
@@ -217,7 +218,7 @@ static void check_theorems(scant_ctx *ctx, const double *k, size_t n,
     free(work);
 }
 
-static void both_theorems_hold_of_every_kernel(void **state) {
+static void both_theorems_hold_for_every_kernel(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 2, 5, 12, MOST};
     scant_ctx *ctx = ctx_threads(2);
@@ -235,7 +236,7 @@ static void both_theorems_hold_of_every_kernel(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void jitter_is_the_least_that_does(void **state) {
+static void jitter_is_the_smallest_sufficient_one(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     double k[MOST * MOST], jitter, bound;
@@ -248,8 +249,9 @@ static void jitter_is_the_least_that_does(void **state) {
         for (size_t i = 0; i < MOST; i++) trace += k[i * (MOST + 1)];
         assert_int_equal(study_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound),
                          SCANT_OK);
-        near(jitter, 1e-8 * trace / MOST, jitter, 1e-12); /* rounding is far below */
-        /* An eigenvalue of -1e-5 of the mean one needs a larger one. */
+        near(jitter, 1e-8 * trace / MOST, jitter,
+             1e-12); /* rounding errors are far smaller */
+        /* An eigenvalue of -1e-5 times the mean needs a larger jitter. */
         for (size_t i = 0; i < MOST; i++) k[i * (MOST + 1)] -= 1e-5 * trace / MOST;
         assert_int_equal(study_bound(ctx, k, MOST, labels, 3, 0, &jitter, &bound),
                          SCANT_OK);
@@ -263,7 +265,7 @@ static void jitter_is_the_least_that_does(void **state) {
 
 /* ---- sets ---- */
 
-static void sets_of_one_law_are_not_apart(void **state) {
+static void mmd_of_sets_from_one_distribution_has_mean_zero(void **state) {
     (void)state;
     enum { DRAWS = 4000, M = 5, COUNT = 9 };
     static double k[MOST * MOST];
@@ -283,14 +285,14 @@ static void sets_of_one_law_are_not_apart(void **state) {
         shared += d / DRAWS, shared_square += d * d / DRAWS;
         assert_true(study_mmd(k, MOST, rows, M, rows, M) == 0);
     }
-    /* Five deviations of the mean of so many draws. */
+    /* Five standard deviations of the mean over draws. */
     assert_true(fabs(mean) < 5 * sqrt(square / DRAWS));
     assert_true(fabs(shared) < 5 * sqrt(shared_square / DRAWS));
     assert_true(square > 0 && shared_square > 0);
 }
 
-/* f has the labels' rows and a shift: G_MSE is then the shift's. */
-static void dynamics_are_those_of_what_is_left(void **state) {
+/* f is Y plus a shift, so G_MSE depends only on the shift. */
+static void dynamics_depend_only_on_the_residual(void **state) {
     (void)state;
     enum { N = 12 };
     double k[N * N], want = 0;
@@ -310,9 +312,9 @@ static void dynamics_are_those_of_what_is_left(void **state) {
     near(study_training_dynamics(k, N, labels, CLASSES, f), want, fabs(want), 1e-5);
 }
 
-/* ---- the world ---- */
+/* ---- errors ---- */
 
-static void what_is_no_kernel_is_refused(void **state) {
+static void matrices_that_are_not_kernels_are_refused(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     double odd[] = {1, 2, 2, 1}, far[] = {1e-30, 1, 1, 1e-30}, none[] = {1, 0, 0, NAN};
@@ -322,7 +324,7 @@ static void what_is_no_kernel_is_refused(void **state) {
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "not a kernel"));
     assert_int_equal(study_bound(ctx, odd, 2, labels, 2, 0, &jitter, &bound), SCANT_OK);
-    assert_true(jitter > 1); /* the least eigenvalue is -1 */
+    assert_true(jitter > 1); /* the smallest eigenvalue is -1 */
     assert_int_equal(study_bound(ctx, none, 2, labels, 2, 0, &jitter, &bound),
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "row 1, column 1"));
@@ -332,7 +334,7 @@ static void what_is_no_kernel_is_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void memory_that_fails_leaves_nothing(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     const double k[] = {2, 1, 1, 2};
     const int32_t labels[] = {0, 1};
@@ -351,16 +353,16 @@ static void memory_that_fails_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_cases_are_as_by_hand),
+        cmocka_unit_test(small_cases_match_hand_computed_values),
         cmocka_unit_test(kendall_counts_ties_as_tau_b),
-        cmocka_unit_test(a_spectrum_tells_rounding_from_values),
-        cmocka_unit_test(the_course_of_the_loss_is_as_by_hand),
-        cmocka_unit_test(both_theorems_hold_of_every_kernel),
-        cmocka_unit_test(jitter_is_the_least_that_does),
-        cmocka_unit_test(sets_of_one_law_are_not_apart),
-        cmocka_unit_test(dynamics_are_those_of_what_is_left),
-        cmocka_unit_test(what_is_no_kernel_is_refused),
-        cmocka_unit_test(memory_that_fails_leaves_nothing),
+        cmocka_unit_test(eigenvalues_below_the_tolerance_do_not_count),
+        cmocka_unit_test(residuals_match_hand_computed_values),
+        cmocka_unit_test(both_theorems_hold_for_every_kernel),
+        cmocka_unit_test(jitter_is_the_smallest_sufficient_one),
+        cmocka_unit_test(mmd_of_sets_from_one_distribution_has_mean_zero),
+        cmocka_unit_test(dynamics_depend_only_on_the_residual),
+        cmocka_unit_test(matrices_that_are_not_kernels_are_refused),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Studies of kernels: by hand, against descent that is carried out, and full kernels
- * against reduced ones that they repeat.
+ * Studies of kernels compared with hand-computed values and simulated gradient descent;
+ * and full kernels compared with the reduced kernels they are made of.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -38,9 +38,9 @@ static void make_labels(int32_t *labels, size_t n, uint64_t seed) {
     for (size_t i = 0; i < n; i++) labels[i] = (int32_t)(unit_at(seed, i) * C);
 }
 
-/* [[2, 1], [1, 2]] has 3 along (1, 1) and 1 along (1, -1), and either label has half of
- * its length in each: energies are 1 and 1. */
-static void two_samples_are_as_by_hand(void **state) {
+/* [[2, 1], [1, 2]] has the eigenvalues 3 along (1, 1) and 1 along (1, -1). Each column of
+ * Y has half of its squared length along each, so both energies are 1. */
+static void two_samples_match_hand_computed_values(void **state) {
     (void)state;
     const double k[] = {2, 1, 1, 2};
     const int32_t labels[] = {0, 1};
@@ -52,7 +52,7 @@ static void two_samples_are_as_by_hand(void **state) {
     near(s->alignment, 4, 1e-14), near(s->alignment_part, 4 / 6.0, 1e-14);
     near(s->bound, sqrt(4 / 3.0), 1e-14), near(s->half_square, 4 / 3.0, 1e-14);
     near(s->low, 1, 1e-14), near(s->factor, 3, 1e-14);
-    near(s->sharp_factor, 16 / 12.0, 1e-14); /* and the bound is met */
+    near(s->sharp_factor, 16 / 12.0, 1e-14); /* and the bound is attained */
     near(s->rate, 1 / 3.0, 1e-14), near(s->stable_rate, 2 / 3.0, 1e-14);
     near(s->mean_rate, 4 / 3.0, 1e-14), near(s->sufficient_rate, 1 / 9.0, 1e-14);
     near(s->contraction, 2 / 3.0, 1e-14), near(s->condition, 3, 1e-14);
@@ -66,8 +66,8 @@ static void two_samples_are_as_by_hand(void **state) {
     scant_study_free(ctx, s);
 }
 
-/* f <- f - rate K (f - Y), as often as it says. */
-static void the_loss_is_that_of_descent(void **state) {
+/* Simulates f <- f - rate K (f - Y). */
+static void predicted_losses_match_simulated_descent(void **state) {
     (void)state;
     double k[N * N], f[N * C], next[N * C];
     float start[N * C];
@@ -102,8 +102,8 @@ static void the_loss_is_that_of_descent(void **state) {
     scant_study_free(ctx, s);
 }
 
-/* Where outputs do not meet, a full kernel is the reduced one once for each output. */
-static void a_full_kernel_of_outputs_apart_says_the_same(void **state) {
+/* If outputs are independent, the full kernel has the reduced one once per output. */
+static void a_full_kernel_of_independent_outputs_matches_the_reduced_one(void **state) {
     (void)state;
     enum { SIDE = N * C };
     static double k[N * N], full[SIDE * SIDE];
@@ -133,7 +133,7 @@ static void a_full_kernel_of_outputs_apart_says_the_same(void **state) {
     scant_study_free(ctx, a), scant_study_free(ctx, b);
 }
 
-static void singular_kernels_are_told(void **state) {
+static void singular_kernels_are_detected(void **state) {
     (void)state;
     double k[N * N];
     int32_t labels[N];
@@ -144,9 +144,9 @@ static void singular_kernels_are_told(void **state) {
     assert_true(isinf(s->condition) && isfinite(s->positive_condition));
     assert_true(s->jitter > 0 && isfinite(s->bound));
     assert_true(s->half_square >= s->low && s->half_square <= s->low * s->sharp_factor);
-    assert_true(isinf(s->hundredth)); /* ten directions are out of reach */
+    assert_true(isinf(s->hundredth)); /* ten directions are never learned */
     scant_study_free(ctx, s);
-    /* With errors of a millionth, eigenvalues of that size are none. */
+    /* K with errors of 1e-6: with `noise`, eigenvalues of that size count as 0. */
     double mean = 0;
     for (size_t i = 0; i < N; i++) mean += k[i * (N + 1)] / N;
     for (size_t i = 0; i < N; i++)
@@ -171,10 +171,10 @@ static void singular_kernels_are_told(void **state) {
     scant_study_free(ctx, s);
 }
 
-/* Eigenvalues that count as 0 are neither learnt nor inverted: of four directions with an
- * energy of 1 each, two stay; the jitter is the first power of ten of 1e-8 Tr(K)/n that
- * is above 1e-6 of the largest. */
-static void what_counts_as_0_is_not_used(void **state) {
+/* Directions whose eigenvalues count as 0 are neither learned nor inverted: of four with
+ * an energy of 1 each, two remain. The jitter is the smallest of 1e-8 Tr(K)/n times
+ * powers of ten that is above 1e-6 of the largest eigenvalue. */
+static void eigenvalues_that_count_as_0_are_not_used(void **state) {
     (void)state;
     const double k[] = {4, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1e-9, 0, 0, 0, 0, -1e-9};
     const int32_t labels[] = {0, 1, 2, 3};
@@ -191,11 +191,11 @@ static void what_counts_as_0_is_not_used(void **state) {
     assert_true(s->half_square <= s->low * s->sharp_factor * (1 + 1e-12));
     scant_study_free(ctx, s);
     s = study_of(k, 4, labels, 4, &(scant_study_opts){.tolerance = 1e-9});
-    assert_int_equal(s->rank, 2); /* -1e-9 is none, and 1e-9 is 2.5e-10 of the largest */
+    assert_int_equal(s->rank, 2); /* -1e-9 is negative, 1e-9 is 2.5e-10 of the largest */
     scant_study_free(ctx, s);
 }
 
-static void without_labels_what_needs_them_is_absent(void **state) {
+static void quantities_that_need_labels_are_nan_without_them(void **state) {
     (void)state;
     double k[N * N];
     float start[N * C] = {0};
@@ -207,13 +207,14 @@ static void without_labels_what_needs_them_is_absent(void **state) {
     assert_true(isnan(scant_study_descent(s, 1, 1).left));
     assert_true(isnan(scant_study_loss(s, 1, 1)));
     scant_study_free(ctx, s);
-    s = study_of(k, N, some, C, &(scant_study_opts){.start = start}); /* one has none */
+    s = study_of(k, N, some, C,
+                 &(scant_study_opts){.start = start}); /* sample 0 has none */
     assert_true(s->labelled == N - 1 && !s->start_energy && isnan(s->dynamics));
     near(scant_study_descent(s, s->rate, 0).left, N - 1, 1e-12);
     scant_study_free(ctx, s);
 }
 
-static void what_is_wrong_is_refused(void **state) {
+static void wrong_inputs_are_refused(void **state) {
     (void)state;
     double k[] = {1, 0, 0, NAN};
     const int32_t labels[] = {0, 3};
@@ -244,8 +245,8 @@ static double distance(const double *k, const size_t *a, size_t n, const size_t 
     return out;
 }
 
-/* Which rows sets share is found out, in whatever order they come. */
-static void sets_are_compared_whatever_their_order(void **state) {
+/* Rows that both sets share are found in any order. */
+static void mmd_does_not_depend_on_the_order_of_rows(void **state) {
     (void)state;
     double k[N * N];
     make(k, N, 5, 12);
@@ -255,14 +256,14 @@ static void sets_are_compared_whatever_their_order(void **state) {
     const size_t twice_first[] = {3, 3, 5}, other_first[] = {3, 3, 5, 8};
     assert_true(distance(k, a, 4, again, 4) == 0);
     near(distance(k, a, 4, more, 6), study_mmd(k, N, s0, 4, ordered, 6), 1e-13);
-    assert_true(isnan(distance(k, a, 1, more, 6))); /* one row has no spread */
+    assert_true(isnan(distance(k, a, 1, more, 6))); /* undefined for one row */
     near(distance(k, more, 6, a, 4), study_mmd(k, N, s0, 4, ordered, 6), 1e-13);
     near(distance(k, twice, 3, other, 4), study_mmd(k, N, twice_first, 3, other_first, 4),
          1e-13);
 }
 
-/* Of two rows to draw one, each set is one of two that can be worked out. */
-static void agreement_is_of_the_sets_it_says(void **state) {
+/* One of two rows is drawn, so each set is one of two whose values are computed here. */
+static void agreement_matches_sets_computed_one_by_one(void **state) {
     (void)state;
     double k[N * N], a[2], g[2];
     float f[N * C];
@@ -303,7 +304,7 @@ static void agreement_is_of_the_sets_it_says(void **state) {
         near(got->dynamics[i], g[which], 1e-9);
         seen[which]++;
     }
-    assert_true(seen[0] > 8 && seen[1] > 8); /* of 40 fair draws: once in 1e5 not so */
+    assert_true(seen[0] > 8 && seen[1] > 8); /* 40 fair draws: fails once in 1e5 */
     near(fabs(got->tau), 1, 1e-12);
     assert_true((got->tau > 0) == ((a[1] > a[0]) == (g[1] > g[0])));
     assert_true(got->p < 1e-6);
@@ -321,7 +322,7 @@ static void agreement_is_of_the_sets_it_says(void **state) {
     assert_int_equal(study_kernel_agreement(&arena, k, f, &opts, got), SCANT_EINPUT);
 }
 
-static void thread_counts_do_not_change_a_bit(void **state) {
+static void results_do_not_depend_on_the_thread_count(void **state) {
     (void)state;
     enum { MANY = 150 };
     static double k[MANY * MANY];
@@ -367,7 +368,7 @@ static scant_status all_calls(scant_ctx *c, const double *k, const int32_t *labe
     return status;
 }
 
-static void memory_that_fails_leaves_nothing(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     double k[N * N];
     float f[N * C] = {0};
@@ -392,17 +393,17 @@ static void memory_that_fails_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_samples_are_as_by_hand),
-        cmocka_unit_test(the_loss_is_that_of_descent),
-        cmocka_unit_test(a_full_kernel_of_outputs_apart_says_the_same),
-        cmocka_unit_test(singular_kernels_are_told),
-        cmocka_unit_test(what_counts_as_0_is_not_used),
-        cmocka_unit_test(without_labels_what_needs_them_is_absent),
-        cmocka_unit_test(what_is_wrong_is_refused),
-        cmocka_unit_test(sets_are_compared_whatever_their_order),
-        cmocka_unit_test(agreement_is_of_the_sets_it_says),
-        cmocka_unit_test(thread_counts_do_not_change_a_bit),
-        cmocka_unit_test(memory_that_fails_leaves_nothing),
+        cmocka_unit_test(two_samples_match_hand_computed_values),
+        cmocka_unit_test(predicted_losses_match_simulated_descent),
+        cmocka_unit_test(a_full_kernel_of_independent_outputs_matches_the_reduced_one),
+        cmocka_unit_test(singular_kernels_are_detected),
+        cmocka_unit_test(eigenvalues_that_count_as_0_are_not_used),
+        cmocka_unit_test(quantities_that_need_labels_are_nan_without_them),
+        cmocka_unit_test(wrong_inputs_are_refused),
+        cmocka_unit_test(mmd_does_not_depend_on_the_order_of_rows),
+        cmocka_unit_test(agreement_matches_sets_computed_one_by_one),
+        cmocka_unit_test(results_do_not_depend_on_the_thread_count),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

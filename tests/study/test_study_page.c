@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page about a kernel: markup in names, memory that fails, and the blocks that a large
- * kernel is drawn in.
+ * The page about a kernel: markup in names, failed allocations, and the blocks that a
+ * large kernel is drawn with.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum { N = 130, C = 3, STEPS = 4 };
 static double k[N * N];
 static int32_t labels[N];
 
-/* Cosine 1 within a class, 0.25 between classes; lengths of all sizes. */
+/* Cosine 1 within a class, 0.25 between classes; various lengths. */
 static void make(void) {
     for (size_t i = 0; i < N; i++) labels[i] = (int32_t)(i % C);
     for (size_t i = 0; i < N; i++)
@@ -26,7 +26,7 @@ static void make(void) {
 
 static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t *size) {
     static const double losses[STEPS + 1] = {5, 3, 2, 1, 0},
-                                       said[STEPS + 1] = {5, 2, 1, 0.5, NAN};
+                                       predicted_losses[STEPS + 1] = {5, 2, 1, 0.5, NAN};
     static const double a[] = {1, 2, 3}, g[] = {2, 2.5, 7};
     scant_agreement agreement = {3, 5, 5, 1, 0.3, g, a};
     scant_regression numbers = {.ridge = 0.5,
@@ -45,7 +45,7 @@ static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t
                    .agreement = &agreement,
                    .steps = STEPS,
                    .losses = losses,
-                   .predicted = said,
+                   .predicted = predicted_losses,
                    .rate = 0.1,
                    .factor = 0.9,
                    .regression = &numbers};
@@ -54,7 +54,7 @@ static scant_status page(scant_ctx *ctx, const char *title, void **bytes, size_t
     return s;
 }
 
-static void names_are_no_markup(void **state) {
+static void markup_in_names_is_escaped(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     void *bytes;
@@ -69,13 +69,13 @@ static void names_are_no_markup(void **state) {
     assert_non_null(strstr(bytes, ">Regression</h2>"));
     assert_non_null(strstr(bytes, "789"));
     assert_non_null(strstr(bytes, "0.3125"));
-    assert_null(strstr(bytes, "accuracy on")); /* numbers have none */
+    assert_null(strstr(bytes, "accuracy on")); /* regression has none */
     scant_bytes_free(ctx, bytes);
     scant_ctx_free(ctx);
 }
 
-/* Blocks of two and three samples of one class are 1, of two classes 0.25, and where a
- * class ends within a block in between. */
+/* Blocks of two and three samples are 1 within a class, 0.25 between two classes, and in
+ * between if a class ends within the block. */
 static void blocks_are_means_over_sorted_samples(void **state) {
     (void)state;
     static study_heat heat;
@@ -101,12 +101,12 @@ static void blocks_are_means_over_sorted_samples(void **state) {
             assert_true(fabs(got - sum / count) < 1e-12);
         }
     assert_true(fabs(heat.low - 0.25) < 1e-12 && fabs(heat.high - 1) < 1e-12);
-    study.samples = 1; /* a sample alone is a block of itself */
+    study.samples = 1; /* a single sample is one block */
     study_heat_of(&v, order, &heat);
     assert_true(heat.cells == 1 && heat.value[0] == 1 && heat.n_borders == 0);
 }
 
-static void memory_that_fails_leaves_nothing(void **state) {
+static void failed_allocations_leak_nothing(void **state) {
     (void)state;
     bool done = false;
     make();
@@ -128,9 +128,9 @@ static void memory_that_fails_leaves_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_no_markup),
+        cmocka_unit_test(markup_in_names_is_escaped),
         cmocka_unit_test(blocks_are_means_over_sorted_samples),
-        cmocka_unit_test(memory_that_fails_leaves_nothing),
+        cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
