@@ -253,7 +253,7 @@ static void vector_and_plain_kernels_match(void **state) {
         }
 }
 
-static void strips_are_used_for_blocks_of_channels_on_large_planes(void **state) {
+static void strips_are_used_for_blocks_of_channels_on_medium_planes(void **state) {
     (void)state;
     bool can = nn_kernels_best() != nn_kernels_plain();
     problem *p = problem_of(&shapes[0], true);
@@ -283,7 +283,7 @@ int main(void) {
         cmocka_unit_test(results_do_not_depend_on_the_thread_count),
         cmocka_unit_test(real_numbers_give_sums_within_rounding),
         cmocka_unit_test(vector_and_plain_kernels_match),
-        cmocka_unit_test(strips_are_used_for_blocks_of_channels_on_large_planes),
+        cmocka_unit_test(strips_are_used_for_blocks_of_channels_on_medium_planes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
