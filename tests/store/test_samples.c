@@ -16,8 +16,8 @@ enum { SIDE = 8 };
 /* ---- sources ----------------------------------------------------------------------- */
 
 /* Writes an image of one colour. */
-static void put_picture(const char *name, unsigned char level, size_t width,
-                        size_t height, bool jpeg) {
+static void put_image(const char *name, unsigned char level, size_t width, size_t height,
+                      bool jpeg) {
     unsigned char *rgb = malloc(3 * width * height);
     void *bytes;
     size_t size;
@@ -80,14 +80,14 @@ static void images_of_all_folders_are_samples_in_item_order(void **state) {
     (void)state;
     mkdir(path_of("one"), 0700);
     mkdir(path_of("two"), 0700);
-    put_picture("one/b.png", 20, 9, 9, false);
-    put_picture("one/a.png", 10, 9, 9, false);
-    put_picture("two/x.png", 30, 12, 9, false);
+    put_image("one/b.png", 20, 9, 9, false);
+    put_image("one/a.png", 10, 9, 9, false);
+    put_image("two/x.png", 30, 12, 9, false);
     scant_project *project = created("files", (scant_source){.images = path_of("one")});
     OK(scant_project_add(project, &(scant_source){.images = path_of("two")}, &added));
     assert_int_equal(added, 1);
-    put_picture("one/0.png", 40, 9, 9,
-                false); /* sorts before a and b, but is added later */
+    put_image("one/0.png", 40, 9, 9,
+              false); /* sorts before a and b, but is added later */
     OK(scant_project_add(project, NULL, &added));
     assert_int_equal(added, 1);
     OK(store_samples(project, SIDE, &data));
@@ -192,8 +192,8 @@ static void assert_image(scant_project *project, size_t item, size_t most,
     scant_bytes_free(ctx, bytes);
 }
 
-static size_t picture_bytes(scant_project *project, size_t item, size_t most,
-                            unsigned char *out, size_t room) {
+static size_t image_bytes(scant_project *project, size_t item, size_t most,
+                          unsigned char *out, size_t room) {
     void *bytes;
     size_t size;
     const char *type;
@@ -208,25 +208,25 @@ static void thumbnails_are_made_and_cached(void **state) {
     static unsigned char first[65536], again[65536];
     (void)state;
     mkdir(path_of("show"), 0700);
-    put_picture("show/a.jpg", 10, 300, 200, true);
-    put_picture("show/b.png", 20, 30, 20, false);
+    put_image("show/a.jpg", 10, 300, 200, true);
+    put_image("show/b.png", 20, 30, 20, false);
     scant_project *project = created("shown", (scant_source){.images = path_of("show")});
     assert_image(project, 0, 96, "image/jpeg");
     assert_image(project, 1, 96, "image/png");
     assert_image(project, 1, 16, "image/jpeg");
     const char *kept = path_of("shown/cache/pictures/0/0-96");
     assert_int_equal(access(kept, R_OK), 0);
-    size_t size = picture_bytes(project, 0, 96, first, sizeof first);
+    size_t size = image_bytes(project, 0, 96, first, sizeof first);
     /* the cached file is used if it is a JPEG and not older than the image */
     put("shown/cache/pictures/0/0-96", "\xff\xd8 not really", 12);
-    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), 12);
+    assert_int_equal(image_bytes(project, 0, 96, again, sizeof again), 12);
     put("shown/cache/pictures/0/0-96", "neither", 7);
-    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), size);
+    assert_int_equal(image_bytes(project, 0, 96, again, sizeof again), size);
     assert_memory_equal(first, again, size);
-    put_picture("show/a.jpg", 200, 300, 200, true);
+    put_image("show/a.jpg", 200, 300, 200, true);
     struct timespec later[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
     assert_int_equal(utimensat(AT_FDCWD, path_of("show/a.jpg"), later, 0), 0);
-    picture_bytes(project, 0, 96, again, sizeof again);
+    image_bytes(project, 0, 96, again, sizeof again);
     assert_memory_not_equal(first, again, size);
     /* the cache may be deleted at any time, and a file may be in its place */
     char command[600];
@@ -272,8 +272,8 @@ static void paths_that_go_up_are_not_followed(void **state) {
     scant_data *data;
     (void)state;
     mkdir(path_of("up"), 0700);
-    put_picture("up/a.png", 10, 9, 9, false);
-    put_picture("secret.png", 20, 9, 9, false);
+    put_image("up/a.png", 10, 9, 9, false);
+    put_image("secret.png", 20, 9, 9, false);
     scant_project *project = created("goes-up", (scant_source){.images = path_of("up")});
     OK(store_do(project, "UPDATE items SET path = '../secret.png'"));
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
@@ -289,7 +289,7 @@ static void damaged_and_missing_images_are_reported(void **state) {
     const char *type;
     (void)state;
     mkdir(path_of("bad"), 0700);
-    put_picture("bad/a.png", 10, 9, 9, false);
+    put_image("bad/a.png", 10, 9, 9, false);
     scant_project *project =
         created("gets-bad", (scant_source){.images = path_of("bad")});
     put("bad/a.png", "hello", 5);
@@ -321,8 +321,8 @@ static void a_failed_allocation_leaks_nothing(void **state) {
     scant_project *pictures, *rows;
     (void)state;
     mkdir(path_of("m"), 0700);
-    put_picture("m/a.png", 10, 9, 9, false);
-    put_picture("m/b.jpg", 20, 9, 9, true);
+    put_image("m/a.png", 10, 9, 9, false);
+    put_image("m/b.jpg", 20, 9, 9, true);
     scant_project_free(created("m-pictures", (scant_source){.images = path_of("m")}));
     scant_project_free(make_project("m-rows", 6, NULL, 0));
     for (size_t k = 0;; k++) {
