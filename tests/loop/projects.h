@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projects for tests: clouds of points with known classes, and somebody who answers
- * truthfully.
+ * Projects for tests: clouds of points with known classes, and an annotator who answers
+ * correctly.
  */
 #ifndef SCANT_TESTS_LOOP_PROJECTS_H
 #define SCANT_TESTS_LOOP_PROJECTS_H
@@ -19,7 +19,7 @@
                      scant_ctx_errmsg(lab_ctx));                                         \
     } while (0)
 
-static scant_ctx *lab_ctx; /* of the last one made, for messages */
+static scant_ctx *lab_ctx; /* of the last lab opened, for messages */
 
 typedef struct lab {
     scant_ctx *ctx;
@@ -32,7 +32,7 @@ typedef struct lab {
 
 typedef struct lab_opts {
     size_t n, d, classes;
-    double noise; /* deviation of a cloud; centres are about 1 apart in each column */
+    double noise; /* a cloud's standard deviation; centres are about 1 apart per column */
     uint64_t seed;
     const scant_setting *settings;
     size_t n_settings;
@@ -68,7 +68,7 @@ static inline const char *const *class_names(size_t n) {
     return names;
 }
 
-/* Of rows that are there already. x and truth stay the caller's. */
+/* Creates a project from the rows of l->x. The caller keeps x and truth. */
 static inline void lab_open(lab *l, const char *name, const lab_opts *o) {
     char features[420];
     lab_ctx = l->ctx;
@@ -98,7 +98,7 @@ static inline void lab_close(lab *l) {
     free(l->truth);
 }
 
-/* With its context. */
+/* Also frees the context. */
 static inline void lab_end(lab *l) {
     lab_close(l);
     scant_ctx_free(l->ctx);
@@ -109,8 +109,8 @@ static inline void lab_reopen(lab *l) {
     OK(scant_project_open(l->ctx, l->dir, &l->project));
 }
 
-/* Answers `count` items, as they are handed out; returns how many there were. wrong: what
- * is said of withheld items is false. */
+/* Answers up to `count` items as they are handed out; returns how many. wrong: audit
+ * items get a wrong label. */
 static inline size_t lab_answer(lab *l, size_t count, bool wrong) {
     enum { AT_ONCE = 20 };
     scant_lease leases[AT_ONCE];
@@ -145,12 +145,12 @@ static inline void lab_query(lab *l, const char *strategy, size_t batch) {
     scant_picks_free(l->ctx, picks);
 }
 
-/* The file below the project, whole, and a zero: free() ends it. */
+/* Reads a file of the project and appends a zero byte. The caller frees it. */
 static inline char *lab_read(const lab *l, const char *name, size_t *size) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s", l->dir, name);
     FILE *f = fopen(path, "rb");
-    if (!f) fail_msg("%s is not there", path);
+    if (!f) fail_msg("%s: cannot be opened", path);
     fseek(f, 0, SEEK_END);
     *size = (size_t)ftell(f);
     rewind(f);

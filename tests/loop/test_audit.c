@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Is the honest meter honest? Projects are played out by somebody who answers truthfully,
- * and the share of them is counted whose 95 % interval has the last model's true accuracy
- * in it: on points that are no part of the project, and on the project's own items that
- * it was not trained on.
+ * The coverage of the meter's interval. Projects are simulated with correct answers, and
+ * the test counts how often the 95 % interval contains the last model's true accuracy: on
+ * new points, and on the project's own items that it was not trained on.
  *
- * 200 projects of made-up clouds. Of intervals that are right 95 times in 100, fewer than
- * 180 of 200 come twice in a thousand; seeds are fixed, so the figure is the same each
- * time. SCANT_SOAK: 200 on the pixels of fashion-mnist, each of 2000 pictures, asked
- * about 1000 of its test pictures (`SCANT_SOAK=2000 build/tests/loop_test_audit`).
+ * 200 projects of made-up clouds. With a coverage of 95 %, fewer than 180 of 200 has a
+ * probability of 0.002; seeds are fixed, so the result is the same each time. SCANT_SOAK:
+ * also 200 projects on the pixels of fashion-mnist, each with 2000 images and evaluated
+ * on 1000 test images (`SCANT_SOAK=2000 build/tests/loop_test_audit`).
  */
 #include "projects.h"
 
@@ -18,9 +17,8 @@
 enum { ROUNDS = 4, BATCH = 25 };
 
 typedef struct tally {
-    size_t runs, outside,
-        inside;             /* intervals that cover: new points, the project's own */
-    double width, accuracy; /* sums */
+    size_t runs, outside, inside; /* intervals that cover: new points, own items */
+    double width, accuracy;       /* sums */
 } tally;
 
 static double accuracy_of(const float *p, const int32_t *truth, const bool *skip,
@@ -37,7 +35,7 @@ static double accuracy_of(const float *p, const int32_t *truth, const bool *skip
     return (double)right / (double)all;
 }
 
-/* Of the last model, on other points. */
+/* The accuracy of the last model on new points. */
 static double accuracy_outside(const lab *l, const float *x, const int32_t *truth,
                                size_t n) {
     char path[500], weights[500];
@@ -63,7 +61,7 @@ static double accuracy_inside(const lab *l) {
     size_t model;
     int64_t *labels = malloc(l->n * sizeof *labels);
     bool *skip = malloc(l->n * sizeof *skip);
-    OK(scant_project_labels(l->project, labels, l->n)); /* none of withheld items */
+    OK(scant_project_labels(l->project, labels, l->n)); /* none of the audit set */
     for (size_t i = 0; i < l->n; i++) skip[i] = labels[i] >= 0;
     OK(scant_project_predict(l->project, &p, &model));
     double accuracy =
@@ -74,12 +72,12 @@ static double accuracy_inside(const lab *l) {
     return accuracy;
 }
 
-static bool has(const scant_meter *m, double accuracy) {
+static bool covers(const scant_meter *m, double accuracy) {
     return m->last.low <= accuracy && accuracy <= m->last.high;
 }
 
-/* The first round is what comes at random; others are picked. */
-static void play(lab *l, const float *x, const int32_t *truth, size_t n, tally *t) {
+/* The first round is random; the others are picked. */
+static void simulate(lab *l, const float *x, const int32_t *truth, size_t n, tally *t) {
     scant_meter m;
     for (size_t round = 1; round <= ROUNDS; round++) {
         if (round > 1) lab_query(l, "margin", BATCH);
@@ -89,8 +87,8 @@ static void play(lab *l, const float *x, const int32_t *truth, size_t n, tally *
     OK(scant_project_meter(l->project, &m));
     assert_true(m.last.audited >= 15);
     t->runs++;
-    t->outside += has(&m, accuracy_outside(l, x, truth, n));
-    t->inside += has(&m, accuracy_inside(l));
+    t->outside += covers(&m, accuracy_outside(l, x, truth, n));
+    t->inside += covers(&m, accuracy_inside(l));
     t->width += m.last.high - m.last.low;
     t->accuracy += m.last.accuracy;
 }
@@ -98,7 +96,7 @@ static void play(lab *l, const float *x, const int32_t *truth, size_t n, tally *
 static const scant_setting cheap[] = {
     {"audit_every", "4"}, {"epochs", "150"}, {"audit_most", "100"}};
 
-static void tell(const char *what, const tally *t) {
+static void print_tally(const char *what, const tally *t) {
     double n = (double)t->runs;
     print_message("%s: of %zu intervals %zu (%.1f %%) cover the accuracy on new items, "
                   "%zu (%.1f %%) on the project's own; mean accuracy %.3f, width %.3f\n",
@@ -106,7 +104,7 @@ static void tell(const char *what, const tally *t) {
                   100 * (double)t->inside / n, t->accuracy / n, t->width / n);
 }
 
-static void check(const tally *t) {
+static void check_coverage(const tally *t) {
     assert_true((double)t->outside >= 0.9 * (double)t->runs);
     assert_true((double)t->inside >= 0.9 * (double)t->runs);
 }
@@ -126,7 +124,7 @@ static void the_interval_covers_the_true_accuracy(void **state) {
         scant_ctx *ctx = ctx_threads(1);
         lab l;
         char name[32];
-        /* from nearly nothing wrong to nearly a third */
+        /* error rates from nearly 0 to nearly a third */
         lab_opts o = {.n = N,
                       .d = D,
                       .classes = CLASSES,
@@ -137,11 +135,11 @@ static void the_interval_covers_the_true_accuracy(void **state) {
         snprintf(name, sizeof name, "clouds-%zu", run);
         lab_make(&l, ctx, name, o);
         for (size_t i = 0; i < NEW; i++) draw_point(&o, N + i, x + i * D, &truth[i]);
-        play(&l, x, truth, NEW, &t);
+        simulate(&l, x, truth, NEW, &t);
         lab_end(&l);
     }
-    tell("clouds", &t);
-    check(&t);
+    print_tally("clouds", &t);
+    check_coverage(&t);
     free(x);
     free(truth);
 }
@@ -150,7 +148,7 @@ static void the_interval_covers_the_true_accuracy(void **state) {
 
 enum { PIXELS = 784, POOL = 2000, TESTED = 1000 };
 
-static void take_rows(const scant_data *data, const size_t *rows, size_t n, float *x,
+static void read_rows(const scant_data *data, const size_t *rows, size_t n, float *x,
                       int32_t *truth) {
     scant__fault fault;
     for (size_t i = 0; i < n; i++) {
@@ -180,17 +178,17 @@ static void the_interval_covers_on_fashion_mnist(void **state) {
         l.x = malloc(POOL * PIXELS * sizeof *l.x);
         l.truth = malloc(POOL * sizeof *l.truth);
         scant__rng_shuffle(&(scant__rng){run, 1000}, 0, 60000, order);
-        take_rows(train, order, POOL, l.x, l.truth);
+        read_rows(train, order, POOL, l.x, l.truth);
         scant__rng_shuffle(&(scant__rng){run, 1001}, 0, 10000, order);
-        take_rows(test, order, TESTED, x, truth);
+        read_rows(test, order, TESTED, x, truth);
         snprintf(name, sizeof name, "fashion-%zu", run);
         lab_open(&l, name, &(lab_opts){.seed = run, .settings = cheap, .n_settings = 3});
-        play(&l, x, truth, TESTED, &t);
+        simulate(&l, x, truth, TESTED, &t);
         lab_remove(&l, "");
         lab_close(&l);
     }
-    tell("fashion-mnist", &t);
-    check(&t);
+    print_tally("fashion-mnist", &t);
+    check_coverage(&t);
     free(order);
     free(x);
     free(truth);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Experiments are read, checked and printed: what is printed is read as the same.
+ * Experiments are read, checked and printed; a printed one reads back as the same.
  */
 #include "../data/support.h"
 
@@ -41,8 +41,8 @@ static void check_round_trip(scant_ctx *ctx, const char *text) {
     scant_experiment_free(again);
 }
 
-/* Samples go into a kernel as they are, unless a constant is asked for. */
-static void a_kernel_has_a_default_of_its_own(void **state) {
+/* With a tangent kernel the default of bias is 0: samples are used as they are. */
+static void a_tangent_kernel_changes_the_default_of_bias(void **state) {
     static const struct {
         const char *text, *says;
     } all[] = {
@@ -65,7 +65,7 @@ static void a_kernel_has_a_default_of_its_own(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void what_is_printed_is_read_as_the_same(void **state) {
+static void a_printed_experiment_reads_back_as_the_same(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     char text[4096];
     (void)state;
@@ -73,7 +73,7 @@ static void what_is_printed_is_read_as_the_same(void **state) {
     check_round_trip(ctx,
                      "[loop]\nstrategies=npc,crc,dynamic,sparse-iht\nnpc.kernel=all\n");
     check_round_trip(ctx, "[loop]\nstrategies=npc,crc\nnpc.kernel=ntk:depth=3\n");
-    /* values of any length, of bytes that a file might take for something else */
+    /* values of any length, made of parts that look like INI syntax */
     static const char *const parts[] = {"ab",  "a=b", "=", "[x]",    "a b",
                                         "x;y", "#a",  ",", "k = v ", "\xC3\xA9"};
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -101,7 +101,7 @@ static void what_is_printed_is_read_as_the_same(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void values_mean_what_they_say(void **state) {
+static void comments_blanks_and_lists_are_read(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     (void)state;
     scant_experiment *e =
@@ -125,7 +125,7 @@ static void values_mean_what_they_say(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void values_that_no_file_can_hold_are_refused(void **state) {
+static void values_that_an_ini_file_cannot_hold_are_refused(void **state) {
     static const char *const values[] = {"a\nb", " a", "a ",  "a ;b",
                                          "a #b", "#a", "\x7F"};
     scant_ctx *ctx = ctx_threads(1);
@@ -140,8 +140,8 @@ static void values_that_no_file_can_hold_are_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A long value is broken into lines, which must not read as keys or lose a blank. */
-static void values_that_cannot_be_broken_are_refused(void **state) {
+/* A long value is printed on several lines. None may read as a key or lose a blank. */
+static void long_values_that_cannot_be_wrapped_are_refused(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     char value[1024];
     (void)state;
@@ -202,7 +202,7 @@ static void every_allocation_may_fail(void **state) {
     ctx_end(ctx, &m);
 }
 
-static void every_key_has_a_default_that_is_taken(void **state) {
+static void the_default_of_every_key_is_accepted(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     size_t n = 0;
     (void)state;
@@ -222,13 +222,13 @@ static void every_key_has_a_default_that_is_taken(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_printed_is_read_as_the_same),
-        cmocka_unit_test(a_kernel_has_a_default_of_its_own),
-        cmocka_unit_test(values_mean_what_they_say),
-        cmocka_unit_test(values_that_no_file_can_hold_are_refused),
-        cmocka_unit_test(values_that_cannot_be_broken_are_refused),
+        cmocka_unit_test(a_printed_experiment_reads_back_as_the_same),
+        cmocka_unit_test(a_tangent_kernel_changes_the_default_of_bias),
+        cmocka_unit_test(comments_blanks_and_lists_are_read),
+        cmocka_unit_test(values_that_an_ini_file_cannot_hold_are_refused),
+        cmocka_unit_test(long_values_that_cannot_be_wrapped_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(every_key_has_a_default_that_is_taken),
+        cmocka_unit_test(the_default_of_every_key_is_accepted),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of results, over several calls: what is written when, by how many threads,
- * and by whom. This file's own rename() and flock() see every file that is put in place
- * and can do something at the moment that the folder is locked.
+ * The results folder over several calls: what is written and when, with how many threads,
+ * and next to other programs. This file defines its own rename() and flock(), to count
+ * the files that are put in place and to act when the folder is locked.
  */
 #include "../data/support.h"
 
@@ -56,7 +56,7 @@ static const scant_setting moons[] = {
 };
 enum { SETTINGS = sizeof moons / sizeof *moons, RUNS = 6, ROUNDS = 3 };
 
-static scant_status play(scant_ctx *ctx, scant_run_opts opts) {
+static scant_status run_experiment(scant_ctx *ctx, scant_run_opts opts) {
     scant_experiment *e;
     TRY(scant_experiment_open(ctx, NULL, moons, SETTINGS, &e));
     seen = (replaced){0};
@@ -65,18 +65,18 @@ static scant_status play(scant_ctx *ctx, scant_run_opts opts) {
     return status;
 }
 
-static void what_is_finished_is_written_and_reported_once(void **state) {
+static void each_round_is_written_once_and_each_run_reported_once(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant_run_opts opts = {.out = path_of("once"), .threads = 1};
     (void)state;
-    assert_int_equal(play(ctx, opts), SCANT_OK);
+    assert_int_equal(run_experiment(ctx, opts), SCANT_OK);
     assert_int_equal(seen.curves, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.picks, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.bins, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.reports, RUNS);
     assert_int_equal(seen.shrunk, 0);
     opts.resume = 1;
-    assert_int_equal(play(ctx, opts), SCANT_OK);
+    assert_int_equal(run_experiment(ctx, opts), SCANT_OK);
     assert_int_equal(seen.curves, 1);
     assert_int_equal(seen.picks, 1);
     assert_int_equal(seen.reports, 1);
@@ -84,7 +84,7 @@ static void what_is_finished_is_written_and_reported_once(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* ---- threads --------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------- */
 
 static char warned[512];
 
@@ -93,7 +93,7 @@ static void remember(void *user, scant_log_level level, const char *text) {
     if (level == SCANT_LOG_WARNING) snprintf(warned, sizeof warned, "%s", text);
 }
 
-/* What the last start in the log says. */
+/* The thread count of the last start in the log. */
 static unsigned threads_of(const char *folder) {
     char path[600], line[4096];
     unsigned threads = 0;
@@ -108,17 +108,17 @@ static unsigned threads_of(const char *folder) {
     return threads;
 }
 
-static void what_is_gone_on_with_has_the_threads_it_had(void **state) {
+static void a_resumed_experiment_keeps_its_thread_count(void **state) {
     static const struct {
         unsigned jobs, threads, expected;
         const char *warning;
     } calls[] = {
-        {2, 0, 6, ""}, /* 12 for two runs at once */
-        {1, 0, 6, ""}, /* as before, though there are 12 */
-        {0, 0, 6, ""}, /* likewise: 0 is 1 */
-        {3, 0, 4, "have had 6 threads each and now have 4"}, /* 18 are not there */
-        {3, 2, 2, "have had 4 threads each and now have 2"}, /* asked for */
-        {100, 0, 2, ""}, /* of six runs: 12 / 6, and as before */
+        {2, 0, 6, ""}, /* 12 for two runs side by side */
+        {1, 0, 6, ""}, /* as before, though 12 are available */
+        {0, 0, 6, ""}, /* likewise: 0 means 1 */
+        {3, 0, 4, "have had 6 threads each and now have 4"}, /* 18 are too many */
+        {3, 2, 2, "have had 4 threads each and now have 2"}, /* requested */
+        {100, 0, 2, ""}, /* there are only six runs: 12 / 6, as before */
     };
     scant_ctx *ctx;
     scant_ctx_opts opts = {.threads = 12, .log = remember};
@@ -131,29 +131,29 @@ static void what_is_gone_on_with_has_the_threads_it_had(void **state) {
                                .resume = i > 0,
                                .jobs = calls[i].jobs,
                                .threads = calls[i].threads};
-        assert_int_equal(play(ctx, call), SCANT_OK);
+        assert_int_equal(run_experiment(ctx, call), SCANT_OK);
         assert_int_equal(threads_of(folder), calls[i].expected);
         if (*calls[i].warning ? !strstr(warned, calls[i].warning) : *warned)
             fail_msg("call %zu warned \"%s\"", i, warned);
     }
     scant_run_opts fresh = {.out = path_of("fresh"), .jobs = 100};
-    assert_int_equal(play(ctx, fresh), SCANT_OK);
+    assert_int_equal(run_experiment(ctx, fresh), SCANT_OK);
     assert_int_equal(threads_of(fresh.out), 2);
     scant_ctx_free(ctx);
 }
 
-/* ---- others ---------------------------------------------------------------------- */
+/* ---- other programs ---------------------------------------------------------------- */
 
 static void write_results(void) { put("raced/experiment.ini", "[data]\n", 7); }
 
-/* Another program may finish between the first look and the lock. */
-static void results_that_come_before_the_lock_are_not_begun_over(void **state) {
+/* Another program may finish between the first check and the lock. */
+static void results_written_before_the_lock_are_not_overwritten(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     char left[64] = "";
     (void)state;
     on_lock = write_results;
     scant_status status =
-        play(ctx, (scant_run_opts){.out = path_of("raced"), .threads = 1});
+        run_experiment(ctx, (scant_run_opts){.out = path_of("raced"), .threads = 1});
     on_lock = NULL;
     assert_int_equal(status, SCANT_EUSAGE);
     assert_says(ctx, path_of("raced"), "holds results");
@@ -165,7 +165,7 @@ static void results_that_come_before_the_lock_are_not_begun_over(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void a_log_of_others_is_left_alone(void **state) {
+static void a_log_of_another_program_is_left_alone(void **state) {
     static const char *const theirs[] = {"no line end", "{\"event\": 1}\n{\"ha",
                                          "{\"times"};
     static const char *const ours[] = {"", "{\"ti", "{\"time\": \"2026", "\0\0\0"};
@@ -175,26 +175,27 @@ static void a_log_of_others_is_left_alone(void **state) {
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
         put("theirs/log.jsonl", theirs[i], strlen(theirs[i]));
         assert_int_equal(
-            play(ctx, (scant_run_opts){.out = path_of("theirs"), .threads = 1}),
+            run_experiment(ctx, (scant_run_opts){.out = path_of("theirs"), .threads = 1}),
             SCANT_EUSAGE);
         assert_says(ctx, path_of("theirs/log.jsonl"), "not the log of an experiment");
         assert_int_equal(size_of(path_of("theirs/log.jsonl")), strlen(theirs[i]));
         assert_int_equal(size_of(path_of("theirs/experiment.ini")), 0);
     }
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) { /* what a kill may leave */
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) { /* what a kill leaves */
         char folder[32], log[64];
         snprintf(folder, sizeof folder, "ours%zu", i);
         snprintf(log, sizeof log, "%s/log.jsonl", folder);
         assert_int_equal(mkdir(path_of(folder), 0777), 0);
         put(log, ours[i], i < 3 ? strlen(ours[i]) : 3);
         assert_int_equal(
-            play(ctx, (scant_run_opts){.out = path_of(folder), .threads = 1}), SCANT_OK);
+            run_experiment(ctx, (scant_run_opts){.out = path_of(folder), .threads = 1}),
+            SCANT_OK);
         assert_int_equal(threads_of(path_of(folder)), 1);
     }
     scant_ctx_free(ctx);
 }
 
-/* ---- warnings -------------------------------------------------------------------- */
+/* ---- warnings ---------------------------------------------------------------------- */
 
 static void every_warning_is_shown_once(void **state) {
     memory m;
@@ -213,10 +214,10 @@ static void every_warning_is_shown_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_finished_is_written_and_reported_once),
-        cmocka_unit_test(what_is_gone_on_with_has_the_threads_it_had),
-        cmocka_unit_test(results_that_come_before_the_lock_are_not_begun_over),
-        cmocka_unit_test(a_log_of_others_is_left_alone),
+        cmocka_unit_test(each_round_is_written_once_and_each_run_reported_once),
+        cmocka_unit_test(a_resumed_experiment_keeps_its_thread_count),
+        cmocka_unit_test(results_written_before_the_lock_are_not_overwritten),
+        cmocka_unit_test(a_log_of_another_program_is_left_alone),
         cmocka_unit_test(every_warning_is_shown_once),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

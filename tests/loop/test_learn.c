@@ -36,7 +36,7 @@ static void weights_of(scant_net *net, size_t member, float out[200]) {
     assert_int_equal(nn_weights_get(one->weights, out), SCANT_OK);
 }
 
-static void one_network_is_made_and_trained(void **state) {
+static void learning_equals_creating_and_training(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant_data *data = open_moons(ctx);
     scant_recipe recipe = small(0);
@@ -75,7 +75,7 @@ static void hear_state(void *user, const scant_train_state *state) {
     h->reports++;
 }
 
-/* Callbacks come on the caller's thread: none of this is locked. */
+/* Callbacks run on the caller's thread, so h needs no lock. */
 static void an_ensemble_is_the_same_on_any_number_of_threads(void **state) {
     float first[3][200] = {{0}}, other[200] = {0};
     (void)state;
@@ -123,7 +123,7 @@ static void a_cancelled_training_gives_no_network(void **state) {
     }
 }
 
-static void a_recipe_that_cannot_be_made_says_why(void **state) {
+static void an_invalid_recipe_is_refused_with_a_reason(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     scant_data *data = open_moons(ctx);
     scant_recipe recipe = small(1);
@@ -144,7 +144,7 @@ static void a_recipe_that_cannot_be_made_says_why(void **state) {
 
 /* ---- cross-fitting ----------------------------------------------------------------- */
 
-/* The logits of a sample are its place; no sample is kept and held out at once. */
+/* Gives each sample its position as logits; no sample may be both kept and held out. */
 static scant_status fit(void *user, size_t fold, const size_t *kept, size_t n_kept,
                         const size_t *held, size_t n_held, float *logits) {
     bool *seen = user;
@@ -186,9 +186,9 @@ static void every_sample_is_held_out_once(void **state) {
 
 /* ---- in experiments ---------------------------------------------------------------- */
 
-/* Calibrated by ensembles, too, which are trained aside. */
-static scant_status play(scant_ctx *ctx, const char *folder, unsigned threads,
-                         const char *lr, const char *rounds) {
+/* Calibration trains ensembles of its own. */
+static scant_status run_experiment(scant_ctx *ctx, const char *folder, unsigned threads,
+                                   const char *lr, const char *rounds) {
     const scant_setting all[] = {
         {"data.train", "moons"},
         {"data.test_size", "20"},
@@ -230,8 +230,8 @@ static size_t read_member(const char *folder, int member, char *bytes, size_t ro
     return size;
 }
 
-/* Each on one thread, however many there are. One alone comes first: what oneDNN then
- * keeps for the others is filled by it, where the thread sanitizer cannot follow. */
+/* Each member trains on one thread, however many there are. The run with one thread comes
+ * first: it fills oneDNN's cache, which the thread sanitizer cannot follow. */
 static void members_learn_the_same_on_any_number_of_threads(void **state) {
     static char a[1 << 16], b[1 << 16];
     const char *folders[] = {"one", "two", "three"};
@@ -239,7 +239,7 @@ static void members_learn_the_same_on_any_number_of_threads(void **state) {
     for (unsigned threads = 1; threads <= 3; threads++) {
         const char *folder = folders[threads - 1];
         scant_ctx *ctx = ctx_threads(threads);
-        assert_int_equal(play(ctx, folder, threads, "0.1", "2"), SCANT_OK);
+        assert_int_equal(run_experiment(ctx, folder, threads, "0.1", "2"), SCANT_OK);
         scant_ctx_free(ctx);
         for (int i = 0; i < 3; i++) {
             size_t n = read_member("one", i, a, sizeof a);
@@ -247,23 +247,23 @@ static void members_learn_the_same_on_any_number_of_threads(void **state) {
             assert_memory_equal(a, b, n);
         }
     }
-    /* and not the same as each other */
+    /* and the members differ */
     size_t n = read_member("two", 0, a, sizeof a), m = read_member("two", 1, b, sizeof b);
     assert_true(n != m || memcmp(a, b, n) != 0);
 }
 
-/* The others end, too, and the run says what the one said. */
+/* The other members stop, too, and the run reports the error of that one. */
 static void a_member_that_diverges_ends_the_run(void **state) {
     scant_ctx *ctx = ctx_threads(2);
     (void)state;
-    assert_int_equal(play(ctx, "far", 2, "1e9", "2"), SCANT_EINPUT);
+    assert_int_equal(run_experiment(ctx, "far", 2, "1e9", "2"), SCANT_EINPUT);
     assert_says(ctx, "sparse-greedy, seed 8, round 0", "loss");
     scant_ctx_free(ctx);
 }
 
-/* Of one round; wherever it is, nothing is left behind. Which call that is hangs on how
- * the members' trainings fall in with each other. */
-static void allocations_may_fail(void **state) {
+/* Allocations of one round fail in turn, and nothing leaks. Which one fails depends on
+ * how the members' threads interleave. */
+static void a_failed_allocation_leaks_nothing(void **state) {
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
     size_t live = m.live, failed = 0;
@@ -272,7 +272,7 @@ static void allocations_may_fail(void **state) {
         char folder[32];
         snprintf(folder, sizeof folder, "short%zu", fail);
         m.fail_at = m.calls + fail;
-        scant_status status = play(ctx, folder, 2, "0.1", "0");
+        scant_status status = run_experiment(ctx, folder, 2, "0.1", "0");
         bool reached = m.calls > m.fail_at;
         m.fail_at = SIZE_MAX;
         assert_int_equal(m.live, live);
@@ -286,14 +286,14 @@ static void allocations_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_network_is_made_and_trained),
+        cmocka_unit_test(learning_equals_creating_and_training),
         cmocka_unit_test(an_ensemble_is_the_same_on_any_number_of_threads),
         cmocka_unit_test(a_cancelled_training_gives_no_network),
-        cmocka_unit_test(a_recipe_that_cannot_be_made_says_why),
+        cmocka_unit_test(an_invalid_recipe_is_refused_with_a_reason),
         cmocka_unit_test(every_sample_is_held_out_once),
         cmocka_unit_test(members_learn_the_same_on_any_number_of_threads),
         cmocka_unit_test(a_member_that_diverges_ends_the_run),
-        cmocka_unit_test(allocations_may_fail),
+        cmocka_unit_test(a_failed_allocation_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

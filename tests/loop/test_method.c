@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Experiments whose networks learn from the pool's samples without labels, too: what is
- * filled in, who trains with what, and what no training may know.
+ * Experiments with semi-supervised training: the defaults of each method, what it trains
+ * on, and what no training may see.
  */
 #include "../data/support.h"
 
@@ -15,7 +15,7 @@ enum { MORE = 20, TEXT = 4096 };
 static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
 enum { METHODS = sizeof methods / sizeof *methods };
 
-/* ---- what is filled in ------------------------------------------------------------- */
+/* ---- defaults ---------------------------------------------------------------------- */
 
 static char said[TEXT];
 
@@ -57,7 +57,7 @@ static void print_to(scant_experiment *e, char text[TEXT]) {
     scant_bytes_free(e->ctx, bytes);
 }
 
-static void what_is_not_given_is_as_scant_train_has_it(void **state) {
+static void defaults_are_those_of_scant_train(void **state) {
     scant_ctx *ctx = listening();
     size_t n, rows;
     const scant_method_info *const *infos = scant_methods(&n);
@@ -69,7 +69,7 @@ static void what_is_not_given_is_as_scant_train_has_it(void **state) {
         scant_train_defaults(infos[i]->name, NULL, &o);
         scant_experiment *e =
             open_with(ctx, (scant_setting[MORE]){{"train.method", infos[i]->name}});
-        if (i == 0) o.batch = 32; /* of experiments, where no method has its own */
+        if (i == 0) o.batch = 32; /* an experiment's default where the method has none */
         o.epochs = 150;
         o.loss = "ce";
         for (size_t k = 0; k < rows; k++)
@@ -82,7 +82,7 @@ static void what_is_not_given_is_as_scant_train_has_it(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void what_is_printed_has_it_and_is_the_same_again(void **state) {
+static void defaults_are_printed_and_read_back(void **state) {
     scant_ctx *ctx = listening();
     char first[TEXT], second[TEXT];
     (void)state;
@@ -106,7 +106,7 @@ static void what_is_printed_has_it_and_is_the_same_again(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void what_is_given_goes_before_it(void **state) {
+static void given_keys_override_the_defaults(void **state) {
     scant_ctx *ctx = listening();
     (void)state;
     scant_experiment *e =
@@ -134,8 +134,8 @@ static void what_is_given_goes_before_it(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* By hand, of FixMatch: sgd at 0.03 with Nesterov momentum, decay of weights alone. */
-static void a_rate_and_nesterov_are_their_optimizers(void **state) {
+/* Known values. FixMatch: sgd at 0.03 with Nesterov momentum, decay of weights only. */
+static void the_learning_rate_and_nesterov_depend_on_the_optimizer(void **state) {
     scant_train_opts o;
     (void)state;
     scant_train_defaults("fixmatch", NULL, &o);
@@ -160,10 +160,9 @@ static void a_rate_and_nesterov_are_their_optimizers(void **state) {
     assert_null(scant_method_find("fixmach"));
 }
 
-/* What the library fills in for a method and optimizer, an experiment does, whichever
- * keys are given. Without momentum there is no Nesterov momentum unless it is asked for.
- */
-static void defaults_stand_beside_whatever_is_given(void **state) {
+/* Whichever keys are given, an experiment fills in the library's defaults for the method
+ * and optimizer. Without momentum, Nesterov momentum is off unless requested. */
+static void defaults_are_filled_in_beside_any_given_keys(void **state) {
     static const scant_setting cases[][2] = {
         {{0}},
         {{"optimizer", "sgd"}},
@@ -219,8 +218,8 @@ static void defaults_stand_beside_whatever_is_given(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The table names every method, and methods only options of the table. */
-static void the_table_of_options_fits_the_methods(void **state) {
+/* The option `method` lists every method, and methods set only options of the table. */
+static void the_table_of_options_matches_the_methods(void **state) {
     size_t n, rows;
     const scant_method_info *const *infos = scant_methods(&n);
     const scant_option *row = scant_train_options(&rows);
@@ -241,7 +240,7 @@ static void the_table_of_options_fits_the_methods(void **state) {
     assert_string_equal(method->choices, names);
 }
 
-static void keys_of_another_method_say_nothing_and_are_told(void **state) {
+static void keys_of_another_method_are_ignored_with_a_message(void **state) {
     scant_ctx *ctx = listening();
     char with[TEXT], without[TEXT];
     scant_experiment *e;
@@ -256,7 +255,7 @@ static void keys_of_another_method_say_nothing_and_are_told(void **state) {
     print_to(e, without);
     scant_experiment_free(e);
     assert_string_equal(with, without);
-    /* yet they must be right */
+    /* but they must be valid */
     const scant_setting wrong = {"train.fixmatch_mu", "0"};
     assert_int_equal(scant_experiment_open(ctx, NULL, &wrong, 1, &e), SCANT_EUSAGE);
     said[0] = 0;
@@ -315,9 +314,9 @@ typedef struct outcome {
     char error[SCANT__ERR_SIZE];
 } outcome;
 
-/* One run (strategy random, seed 0, unless settings say else) in a folder of its own. */
-static outcome play(const char *strategy, const char *folder,
-                    const scant_setting *settings) {
+/* Runs one strategy with seed 0 in a folder of its own. */
+static outcome run_experiment(const char *strategy, const char *folder,
+                              const scant_setting *settings) {
     outcome out = {0};
     scant_ctx *ctx = listening();
     scant_experiment *e = open_with(ctx, settings);
@@ -346,7 +345,7 @@ static outcome play(const char *strategy, const char *folder,
     return out;
 }
 
-static void must(const outcome *out) {
+static void assert_ran(const outcome *out) {
     if (out->status != SCANT_OK) fail_msg("%s", out->error);
 }
 
@@ -358,7 +357,7 @@ static bool same_points(const outcome *a, const outcome *b) {
     return same;
 }
 
-/* Two classes beside each other, in two dimensions. */
+/* Two neighbouring classes in two dimensions. */
 static float x[ROWS][2], x_test[TESTS][2];
 static int32_t y[ROWS], y_test[TESTS];
 
@@ -398,12 +397,12 @@ static int draw_data(void **state) {
     return 0;
 }
 
-/* The data above with a small network, a method and what else is wanted. */
+/* Settings: the data above, a small network, a method, and more. */
 typedef struct spec {
     scant_setting all[MORE];
 } spec;
 
-static spec about(const char *labels, const char *method, const scant_setting *more) {
+static spec spec_of(const char *labels, const char *method, const scant_setting *more) {
     spec s = {{{"data.train", path_of("x.npy")},
                {"data.train_labels", path_of(labels)},
                {"data.test", path_of("xt.npy")},
@@ -419,8 +418,8 @@ static spec about(const char *labels, const char *method, const scant_setting *m
     return s;
 }
 
-/* Labels that were not revealed are any: a network that had seen one would differ. */
-static void labels_that_are_not_revealed_are_not_seen(void **state) {
+/* Unrevealed labels become random: a network that has seen one would differ. */
+static void unrevealed_labels_are_not_seen(void **state) {
     static const scant_setting more[MORE] = {{"loop.strategies", "random"},
                                              {"loop.seeds", "0"},
                                              {"loop.initial", "10"},
@@ -432,9 +431,9 @@ static void labels_that_are_not_revealed_are_not_seen(void **state) {
         int32_t other[ROWS];
         bool picked[ROWS] = {false};
         snprintf(folder, sizeof folder, "hidden%zu", i);
-        spec s = about("y.npy", methods[i], more);
-        outcome a = play("random", folder, s.all);
-        must(&a);
+        spec s = spec_of("y.npy", methods[i], more);
+        outcome a = run_experiment("random", folder, s.all);
+        assert_ran(&a);
         assert_int_equal(a.n_picks, 10);
         for (size_t k = 0; k < a.n_picks; k++) picked[a.picks[k].index] = true;
         for (size_t k = 0; k < ROWS; k++)
@@ -442,42 +441,42 @@ static void labels_that_are_not_revealed_are_not_seen(void **state) {
         assert_memory_not_equal(other, y, sizeof y);
         put_npy("hidden.npy", "<i4", ROWS, 0, other, sizeof other);
         snprintf(folder, sizeof folder, "shuffled%zu", i);
-        s = about("hidden.npy", methods[i], more);
-        outcome b = play("random", folder, s.all);
-        must(&b);
+        s = spec_of("hidden.npy", methods[i], more);
+        outcome b = run_experiment("random", folder, s.all);
+        assert_ran(&b);
         assert_true(same_points(&a, &b));
-        /* one that was revealed is seen */
+        /* a revealed label is seen */
         other[a.picks[0].index] = !other[a.picks[0].index];
         put_npy("hidden.npy", "<i4", ROWS, 0, other, sizeof other);
         snprintf(folder, sizeof folder, "revealed%zu", i);
-        outcome c = play("random", folder, s.all);
-        must(&c);
+        outcome c = run_experiment("random", folder, s.all);
+        assert_ran(&c);
         assert_false(same_points(&a, &c));
     }
 }
 
-/* Samples that are held out train nothing: they may be anything. */
-static void samples_to_validate_with_are_not_learnt_from(void **state) {
+/* Moving the validation samples must not change the training. */
+static void validation_samples_are_not_trained_on(void **state) {
     static const scant_setting more[MORE] = {
         {"loop.strategies", "random"},
         {"loop.seeds", "0"},
         {"loop.initial", "10"},
         {"loop.rounds", "0"},
         {"data.validation", "30"},
-        {"model.dropout", "0.5"}, /* so that two looks at a sample differ */
+        {"model.dropout", "0.5"}, /* so that two views of a sample differ */
     };
     scant_ctx *ctx = listening();
     bool pool[ROWS] = {false};
     (void)state;
     for (size_t i = 0; i < METHODS; i++) {
         char folder[32];
-        spec s = about("y.npy", methods[i], more);
-        if (strcmp(methods[i], "pseudo-label") == 0) /* it is not sure of anything yet */
+        spec s = spec_of("y.npy", methods[i], more);
+        if (strcmp(methods[i], "pseudo-label") == 0) /* else none passes it yet */
             s.all[count(s.all)] = (scant_setting){"train.pseudo_label_threshold", "0.5"};
         snprintf(folder, sizeof folder, "valid%zu", i);
-        outcome a = play("random", folder, s.all);
-        must(&a);
-        /* which they are */
+        outcome a = run_experiment("random", folder, s.all);
+        assert_ran(&a);
+        /* find the validation samples and the pool */
         scant__arena arena;
         loop_samples samples;
         loop_split split;
@@ -501,21 +500,21 @@ static void samples_to_validate_with_are_not_learnt_from(void **state) {
         put_npy("x2.npy", "<f4", ROWS, 2, other, sizeof other);
         s.all[0].value = path_of("x2.npy");
         snprintf(folder, sizeof folder, "moved%zu", i);
-        outcome b = play("random", folder, s.all);
-        must(&b);
+        outcome b = run_experiment("random", folder, s.all);
+        assert_ran(&b);
         assert_true(same_points(&a, &b));
-        /* the pool's do */
+        /* moving the pool's samples changes it */
         put_npy("x2.npy", "<f4", ROWS, 2, spoiled, sizeof spoiled);
         snprintf(folder, sizeof folder, "spoilt%zu", i);
-        outcome c = play("random", folder, s.all);
-        must(&c);
+        outcome c = run_experiment("random", folder, s.all);
+        assert_ran(&c);
         assert_false(same_points(&a, &c));
     }
     scant_ctx_free(ctx);
 }
 
 /* An average that hardly moves is still the untrained network. */
-static void networks_are_judged_by_their_average(void **state) {
+static void networks_are_evaluated_by_their_average(void **state) {
     static const scant_setting more[MORE] = {
         {"loop.strategies", "random"}, {"loop.seeds", "0"}, {"loop.initial", "10"},
         {"loop.rounds", "0"},          {"train.lr", "0.1"}, {"train.ema", "0.9999999"}};
@@ -525,24 +524,24 @@ static void networks_are_judged_by_their_average(void **state) {
     memcpy(quick, more, sizeof more);
     none[2] = (scant_setting){"loop.initial_how", "none"};
     quick[5].value = "0.1";
-    spec s = about("y.npy", "fixmatch", none);
-    outcome untrained = play("random", "untrained", s.all);
-    s = about("y.npy", "fixmatch", more);
-    outcome slow = play("random", "slow", s.all);
-    s = about("y.npy", "fixmatch", quick);
-    outcome soon = play("random", "soon", s.all);
-    must(&untrained);
-    must(&slow);
-    must(&soon);
+    spec s = spec_of("y.npy", "fixmatch", none);
+    outcome untrained = run_experiment("random", "untrained", s.all);
+    s = spec_of("y.npy", "fixmatch", more);
+    outcome slow = run_experiment("random", "slow", s.all);
+    s = spec_of("y.npy", "fixmatch", quick);
+    outcome soon = run_experiment("random", "soon", s.all);
+    assert_ran(&untrained);
+    assert_ran(&slow);
+    assert_ran(&soon);
     double off = slow.points[0].loss - untrained.points[0].loss;
     assert_true(off * off < 1e-8);
     assert_true(untrained.points[0].loss - soon.points[0].loss > 0.01);
     assert_true(soon.points[0].best == soon.points[0].accuracy);
 }
 
-/* ---- ways to begin ----------------------------------------------------------------- */
+/* ---- initial sets ------------------------------------------------------------------ */
 
-static void every_method_begins_in_every_way(void **state) {
+static void every_method_starts_from_every_initial_set(void **state) {
     static const scant_setting zero[MORE] = {{"loop.strategies", "crc"},
                                              {"loop.seeds", "0"},
                                              {"loop.initial_how", "none"},
@@ -560,35 +559,35 @@ static void every_method_begins_in_every_way(void **state) {
     for (size_t i = 0; i < METHODS; i++) {
         char folder[32];
         snprintf(folder, sizeof folder, "zero%zu", i);
-        spec s = about("y.npy", methods[i], zero);
-        outcome a = play("crc", folder, s.all);
-        must(&a);
+        spec s = spec_of("y.npy", methods[i], zero);
+        outcome a = run_experiment("crc", folder, s.all);
+        assert_ran(&a);
         assert_int_equal(a.n_points, 3);
         assert_true(a.points[0].labels == 0 && a.points[1].labels == 8);
         snprintf(folder, sizeof folder, "single%zu", i);
-        s = about("y.npy", methods[i], single);
-        outcome b = play("crc", folder, s.all);
-        must(&b);
+        s = spec_of("y.npy", methods[i], single);
+        outcome b = run_experiment("crc", folder, s.all);
+        assert_ran(&b);
         assert_true(b.n_points == 2 && b.points[1].labels == 12);
         snprintf(folder, sizeof folder, "other%zu", i);
-        s = about("y.npy", methods[i], other);
-        outcome c = play("crc", folder, s.all);
-        must(&c);
+        s = spec_of("y.npy", methods[i], other);
+        outcome c = run_experiment("crc", folder, s.all);
+        assert_ran(&c);
         assert_true(c.n_points == 3 && c.points[2].labels == 12);
-        /* picked by another network, and so others */
+        /* without a query network the picks differ */
         size_t n = count(s.all);
         s.all[n - 2] = s.all[n - 1];
         s.all[n - 1] = (scant_setting){NULL, NULL};
         snprintf(folder, sizeof folder, "own%zu", i);
-        outcome d = play("crc", folder, s.all);
-        must(&d);
+        outcome d = run_experiment("crc", folder, s.all);
+        assert_ran(&d);
         assert_memory_equal(c.picks, d.picks, 4 * sizeof *c.picks);
         assert_memory_not_equal(c.picks, d.picks, c.n_picks * sizeof *c.picks);
         assert_true(c.points[0].loss == d.points[0].loss);
     }
 }
 
-static void the_last_round_of_a_pool_trains_by_its_labels(void **state) {
+static void a_fully_labelled_pool_is_trained_on_its_labels_alone(void **state) {
     scant_setting more[MORE] = {{"loop.strategies", "random"}, {"loop.seeds", "0"},
                                 {"data.pool", "20"},           {"loop.initial", "12"},
                                 {"loop.batch", "8"},           {"loop.rounds", "1"}};
@@ -596,22 +595,22 @@ static void the_last_round_of_a_pool_trains_by_its_labels(void **state) {
     for (size_t i = 0; i < METHODS; i++) {
         char folder[32];
         snprintf(folder, sizeof folder, "used%zu", i);
-        spec s = about("y.npy", methods[i], more);
-        outcome a = play("random", folder, s.all);
-        must(&a);
+        spec s = spec_of("y.npy", methods[i], more);
+        outcome a = run_experiment("random", folder, s.all);
+        assert_ran(&a);
         assert_int_equal(a.points[1].labels, 20);
         assert_true((strstr(said, "labels alone") != NULL) == (i > 0));
     }
-    more[3].value = "20"; /* from the beginning */
-    spec s = about("y.npy", "pi", more);
-    outcome a = play("random", "full", s.all);
+    more[3].value = "20"; /* all labelled from the start */
+    spec s = spec_of("y.npy", "pi", more);
+    outcome a = run_experiment("random", "full", s.all);
     assert_int_equal(a.status, SCANT_EINPUT);
     assert_non_null(strstr(a.error, "supervised"));
 }
 
-/* ---- going on ---------------------------------------------------------------------- */
+/* ---- warm starts ------------------------------------------------------------------- */
 
-static void warm_goes_on_with_more_than_the_weights(void **state) {
+static void a_warm_start_continues_with_more_than_the_weights(void **state) {
     static const scant_setting cold[MORE] = {
         {"loop.strategies", "random"}, {"loop.seeds", "0"},  {"loop.initial", "6"},
         {"loop.batch", "4"},           {"loop.rounds", "2"}, {"train.reinit", "no"},
@@ -625,21 +624,21 @@ static void warm_goes_on_with_more_than_the_weights(void **state) {
     for (size_t i = 0; i < METHODS; i++) {
         char folder[32];
         snprintf(folder, sizeof folder, "cold%zu", i);
-        spec s = about("y.npy", methods[i], cold);
-        outcome a = play("random", folder, s.all);
+        spec s = spec_of("y.npy", methods[i], cold);
+        outcome a = run_experiment("random", folder, s.all);
         snprintf(folder, sizeof folder, "warm%zu", i);
-        s = about("y.npy", methods[i], warm);
-        outcome b = play("random", folder, s.all);
+        s = spec_of("y.npy", methods[i], warm);
+        outcome b = run_experiment("random", folder, s.all);
         snprintf(folder, sizeof folder, "anew%zu", i);
-        s = about("y.npy", methods[i], anew);
-        outcome c = play("random", folder, s.all);
-        must(&a);
-        must(&b);
-        must(&c);
+        s = spec_of("y.npy", methods[i], anew);
+        outcome c = run_experiment("random", folder, s.all);
+        assert_ran(&a);
+        assert_ran(&b);
+        assert_ran(&c);
         assert_true(a.points[0].loss == b.points[0].loss);
         assert_true(a.points[1].loss != b.points[1].loss);
         assert_true(c.points[1].loss != b.points[1].loss);
-        /* the last round's end is there, and no other */
+        /* only the last round's checkpoint is kept */
         char name[64];
         snprintf(name, sizeof name, "warm%zu/runs/random-0.warm-%d.safetensors", i, 2);
         assert_int_equal(access(path_of(name), R_OK), 0);
@@ -652,20 +651,20 @@ static void warm_goes_on_with_more_than_the_weights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_given_is_as_scant_train_has_it),
-        cmocka_unit_test(what_is_printed_has_it_and_is_the_same_again),
-        cmocka_unit_test(what_is_given_goes_before_it),
-        cmocka_unit_test(defaults_stand_beside_whatever_is_given),
-        cmocka_unit_test(the_table_of_options_fits_the_methods),
-        cmocka_unit_test(a_rate_and_nesterov_are_their_optimizers),
-        cmocka_unit_test(keys_of_another_method_say_nothing_and_are_told),
+        cmocka_unit_test(defaults_are_those_of_scant_train),
+        cmocka_unit_test(defaults_are_printed_and_read_back),
+        cmocka_unit_test(given_keys_override_the_defaults),
+        cmocka_unit_test(defaults_are_filled_in_beside_any_given_keys),
+        cmocka_unit_test(the_table_of_options_matches_the_methods),
+        cmocka_unit_test(the_learning_rate_and_nesterov_depend_on_the_optimizer),
+        cmocka_unit_test(keys_of_another_method_are_ignored_with_a_message),
         cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(labels_that_are_not_revealed_are_not_seen),
-        cmocka_unit_test(samples_to_validate_with_are_not_learnt_from),
-        cmocka_unit_test(networks_are_judged_by_their_average),
-        cmocka_unit_test(every_method_begins_in_every_way),
-        cmocka_unit_test(the_last_round_of_a_pool_trains_by_its_labels),
-        cmocka_unit_test(warm_goes_on_with_more_than_the_weights),
+        cmocka_unit_test(unrevealed_labels_are_not_seen),
+        cmocka_unit_test(validation_samples_are_not_trained_on),
+        cmocka_unit_test(networks_are_evaluated_by_their_average),
+        cmocka_unit_test(every_method_starts_from_every_initial_set),
+        cmocka_unit_test(a_fully_labelled_pool_is_trained_on_its_labels_alone),
+        cmocka_unit_test(a_warm_start_continues_with_more_than_the_weights),
     };
     return cmocka_run_group_tests(tests, draw_data, remove_dir);
 }

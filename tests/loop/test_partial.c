@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rounds that are broken off: wherever that is, what was trained is kept, and gone on
- * with to the same results. Cancelled from the callback that hears of a phase, so that it
- * is known where.
+ * Cancelled rounds: wherever a round is cancelled, its training is kept, and resuming it
+ * gives the same results. The callback that reports phases cancels, so that the place is
+ * known.
  */
 #include <dirent.h>
 #include <math.h>
@@ -16,7 +16,8 @@
 
 enum { BASE = 9, MORE = 10, ROUNDS = 2, ROOM = 60, LINE = 256 };
 
-/* Looks at the test set happen: a fifth of 3 x 8 labels x 20 epochs is four times it. */
+/* Training evaluates on the test set at times: a fifth of 3 x 8 labels x 20 epochs is
+ * four times its size. */
 static const scant_setting base[BASE] = {
     {"data.train", "moons"}, {"data.test_size", "20"}, {"model.name", "mlp"},
     {"model.width", "8"},    {"train.lr", "0.1"},      {"train.batch", "4"},
@@ -32,16 +33,16 @@ typedef struct plan {
 } plan;
 
 typedef struct heard {
-    size_t events;     /* of phases and of progress in them */
-    size_t cancel_at;  /* which of them; 0: none */
-    const char *phase; /* or the first of this phase, in round: */
+    size_t events;     /* phases, and progress in them */
+    size_t cancel_at;  /* cancel at this one; 0: never */
+    const char *phase; /* or at the first one of this phase in round */
     size_t round;
-    double pause; /* seconds that hearing takes */
+    double pause; /* seconds that the callback sleeps */
     bool cancelled;
-    char first[32]; /* phase that was heard */
-    char last[32];  /* before it was cancelled */
-    bool begins;    /* that was its first event; a slow machine tells of more */
-    size_t last_round, before; /* rounds of earlier calls */
+    char first[32];            /* phase reported */
+    char last[32];             /* phase reported before it was cancelled */
+    bool begins;               /* that was its first event; a slow machine reports more */
+    size_t last_round, before; /* before: rounds of earlier calls */
     char said[4 * LINE];
 } heard;
 
@@ -72,7 +73,8 @@ static void listen(void *user, scant_log_level level, const char *line) {
     snprintf(h->said + at, sizeof h->said - at, "%s\n", line);
 }
 
-static scant_status play(const plan *p, const char *folder, bool resume, heard *h) {
+static scant_status run_experiment(const plan *p, const char *folder, bool resume,
+                                   heard *h) {
     scant_setting all[BASE + MORE];
     size_t n = BASE;
     unsigned threads = p->threads;
@@ -126,7 +128,7 @@ static void end_kept(kept *k) {
     scant_ctx_free(k->ctx);
 }
 
-/* Files of the runs' folder that have part in their names; the last one's path. */
+/* Counts the files in runs/ whose names contain part; path: of the last one. */
 static size_t count_files(const char *folder, const char *part, const char **path) {
     char runs[LINE];
     size_t found = 0;
@@ -157,7 +159,7 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
     assert_true(a.state.calibrations->when[LOOP_BEFORE].temperature == 1);
     assert_memory_equal(a.state.calibrations, b.state.calibrations,
                         (ROUNDS + 1) * sizeof *a.state.calibrations);
-    for (size_t i = 0; i <= ROUNDS; i++) /* epochs, too, of trainings that were over */
+    for (size_t i = 0; i <= ROUNDS; i++) /* also the epochs of finished trainings */
         for (size_t k = 0; k < LOOP_FIGURES; k++) {
             double x = a.state.theories[i].figures[k], y = b.state.theories[i].figures[k];
             assert_true(x == y || (isnan(x) && isnan(y)));
@@ -170,7 +172,7 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
     end_kept(&b);
 }
 
-/* ---- wherever it is ---------------------------------------------------------------- */
+/* ---- cancelled anywhere ------------------------------------------------------------ */
 
 static const plan plans[] = {
     {"sparse-greedy-3",
@@ -246,7 +248,7 @@ static const plan plans[] = {
      {"sparse-greedy", 8},
      {{"loop.strategies", "sparse-greedy"},
       {"loop.seeds", "8"},
-      {"loop.sparse-greedy.source", "gradient"}, /* calibrated by ensembles, too */
+      {"loop.sparse-greedy.source", "gradient"}, /* also trains ensembles to calibrate */
       {"train.epochs", "20"},
       {"train.warm", "yes"},
       {"train.initial_models", "2"},
@@ -256,42 +258,42 @@ static const plan plans[] = {
 };
 enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6 };
 
-/* What is heard first of a round that was broken off in phase. */
-static const char *goes_on_with(const char *phase) {
+/* The first phase reported when a round that was cancelled in `phase` is resumed. */
+static const char *resumed_phase(const char *phase) {
     return strcmp(phase, "calibrating") && strcmp(phase, "picking")
                ? phase
                : "computing predictions";
 }
 
-static void wherever_it_is_cancelled_it_goes_on_from_there(void **state) {
+static void a_round_cancelled_anywhere_is_resumed_there(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         const plan *p = &plans[i];
         char whole[32], cut[32];
         heard h = {0};
         snprintf(whole, sizeof whole, "whole%zu", i);
-        assert_int_equal(play(p, whole, false, &h), SCANT_OK);
+        assert_int_equal(run_experiment(p, whole, false, &h), SCANT_OK);
         size_t events = size_min(h.events, ROOM);
         assert_true(events > 3 * ROUNDS);
         for (size_t at = 1; at <= events; at++) {
             heard first = {.cancel_at = at}, second = {.cancel_at = 2}, rest = {0};
             snprintf(cut, sizeof cut, "cut%zu-%zu", i, at);
-            scant_status status = play(p, cut, false, &first);
-            if (!first.cancelled) break; /* a slow machine told more often before */
+            scant_status status = run_experiment(p, cut, false, &first);
+            if (!first.cancelled) break; /* a slow machine reported more events before */
             if (status != SCANT_ECANCELLED) assert_int_equal(first.last_round, ROUNDS);
-            play(p, cut, true, &second);
-            /* a round that had no more to ask about was finished instead */
+            run_experiment(p, cut, true, &second);
+            /* a round without another cancellation check was finished instead */
             if (second.before == first.last_round && first.begins)
-                assert_string_equal(second.first, goes_on_with(first.last));
+                assert_string_equal(second.first, resumed_phase(first.last));
             else if (first.begins)
                 assert_int_equal(second.before, first.last_round + 1);
-            assert_int_equal(play(p, cut, true, &rest), SCANT_OK);
+            assert_int_equal(run_experiment(p, cut, true, &rest), SCANT_OK);
             assert_same(p, cut, whole);
         }
     }
 }
 
-/* ---- files that do not fit --------------------------------------------------------- */
+/* ---- damaged files ----------------------------------------------------------------- */
 
 static void spoil(const char *path, bool lost) {
     assert_int_equal(unlink(path), 0);
@@ -302,16 +304,17 @@ static void spoil(const char *path, bool lost) {
     assert_int_equal(fclose(f), 0);
 }
 
-static void a_file_that_cannot_be_read_costs_time_alone(void **state) {
+static void an_unreadable_file_costs_only_time(void **state) {
     static const struct {
         size_t plan;
         const char *phase, *file;
-    } cases[] = {{0, "training", "training-1-0-a"},
-                 {0, "training the query network", "trained-1-0"},
-                 {0, "training the query network", "training-1-query-a"},
-                 {0, "computing predictions", "trained-1-query"},
-                 /* the first member is loaded then, and goes back to the last round's */
-                 {ENSEMBLE, "evaluating", "trained-1-1"}};
+    } cases[] = {
+        {0, "training", "training-1-0-a"},
+        {0, "training the query network", "trained-1-0"},
+        {0, "training the query network", "training-1-query-a"},
+        {0, "computing predictions", "trained-1-query"},
+        /* the first member, already loaded, goes back to the last round's weights */
+        {ENSEMBLE, "evaluating", "trained-1-1"}};
     (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const plan *p = &plans[cases[i / 2].plan];
@@ -319,69 +322,70 @@ static void a_file_that_cannot_be_read_costs_time_alone(void **state) {
         char unspoiled[32];
         snprintf(unspoiled, sizeof unspoiled, "unspoiled%zu", cases[i / 2].plan);
         if (!i || cases[i / 2].plan != cases[(i - 1) / 2].plan)
-            assert_int_equal(play(p, unspoiled, false, &h), SCANT_OK);
+            assert_int_equal(run_experiment(p, unspoiled, false, &h), SCANT_OK);
         heard first = {.phase = cases[i / 2].phase, .round = 1}, rest = {0};
         const char *path;
         char folder[32];
         snprintf(folder, sizeof folder, "spoiled%zu", i);
-        assert_int_equal(play(p, folder, false, &first), SCANT_ECANCELLED);
+        assert_int_equal(run_experiment(p, folder, false, &first), SCANT_ECANCELLED);
         assert_int_equal(count_files(folder, cases[i / 2].file, &path), 1);
         spoil(path, i % 2);
-        assert_int_equal(play(p, folder, true, &rest), SCANT_OK);
+        assert_int_equal(run_experiment(p, folder, true, &rest), SCANT_OK);
         assert_non_null(strstr(rest.said, cases[i / 2].file));
         assert_same(p, folder, unspoiled);
     }
 }
 
-/* The training that was under way is lost, too: it begins with the weights that it began
- * with. Each step is heard of, as hearing takes longer than the pause between two. */
-static void a_second_member_goes_on_or_begins_anew(void **state) {
+/* lost: the unfinished training starts again from the weights that it started from. Every
+ * step is reported, because the callback sleeps longer than the interval of reports. */
+static void a_second_member_is_resumed_or_starts_again(void **state) {
     const plan *p = &plans[ENSEMBLE];
     heard h = {0};
     (void)state;
-    assert_int_equal(play(p, "both", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(p, "both", false, &h), SCANT_OK);
     for (size_t lost = 0; lost < 2; lost++) {
         heard first = {.pause = 0.11, .cancel_at = 6}, rest = {0};
         const char *folder = lost ? "second1" : "second0", *path;
-        assert_int_equal(play(p, folder, false, &first), SCANT_ECANCELLED);
+        assert_int_equal(run_experiment(p, folder, false, &first), SCANT_ECANCELLED);
         kept k = read_kept(p, folder);
         assert_memory_equal(k.state.partial.parts, "ta", 3);
         end_kept(&k);
         assert_int_equal(count_files(folder, "training-0-1", &path), 1);
         if (lost) spoil(path, true);
-        assert_int_equal(play(p, folder, true, &rest), SCANT_OK);
+        assert_int_equal(run_experiment(p, folder, true, &rest), SCANT_OK);
         assert_same(p, folder, "both");
     }
 }
 
-/* A file a member, and none of the round before. */
+/* One file per member, and none of the round before. */
 static void members_are_kept_for_the_next_round(void **state) {
     heard h = {0};
     (void)state;
-    assert_int_equal(play(&plans[WARM_ENSEMBLE], "members", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(&plans[WARM_ENSEMBLE], "members", false, &h),
+                     SCANT_OK);
     assert_int_equal(count_files("members", ".weights-2", NULL), 2);
     assert_int_equal(count_files("members", ".warm-2", NULL), 2);
     assert_int_equal(count_files("members", ".safetensors", NULL), 4);
 }
 
-/* Killed after a checkpoint was written and before the state that tells of it. */
-static void a_new_checkpoint_does_not_replace_the_one_that_counts(void **state) {
+/* Killed after writing a checkpoint and before the state that refers to it. */
+static void a_new_checkpoint_does_not_overwrite_the_current_one(void **state) {
     const plan *p = &plans[1];
     heard h = {0}, first = {.phase = "training", .round = 1}, second = first, rest = {0};
     const char *old, *new;
     (void)state;
-    assert_int_equal(play(p, "unkilled", false, &h), SCANT_OK);
-    assert_int_equal(play(p, "killed", false, &first), SCANT_ECANCELLED);
+    assert_int_equal(run_experiment(p, "unkilled", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(p, "killed", false, &first), SCANT_ECANCELLED);
     assert_int_equal(count_files("killed", "training-1-0", &old), 1);
     const char *json = file_of("killed", p->name, ".json");
     assert_int_equal(link(old, path_of("checkpoint")), 0);
     assert_int_equal(link(json, path_of("json")), 0);
-    assert_int_equal(play(p, "killed", true, &second), SCANT_ECANCELLED);
+    assert_int_equal(run_experiment(p, "killed", true, &second), SCANT_ECANCELLED);
     assert_int_equal(count_files("killed", "training-1-0", &new), 1);
     assert_string_not_equal(old, new);
     assert_int_equal(rename(path_of("checkpoint"), old), 0);
     assert_int_equal(rename(path_of("json"), json), 0);
-    assert_int_equal(play(p, "killed", true, &rest), SCANT_OK);
+    assert_int_equal(run_experiment(p, "killed", true, &rest), SCANT_OK);
     assert_same(p, "killed", "unkilled");
 }
 
@@ -392,15 +396,15 @@ static void seconds_add_up_and_none_is_negative(void **state) {
     heard first = {.phase = "evaluating"}, second = first, rest = {0};
     char text[1 << 14] = "";
     (void)state;
-    assert_int_equal(play(p, "added", false, &first), SCANT_ECANCELLED);
+    assert_int_equal(run_experiment(p, "added", false, &first), SCANT_ECANCELLED);
     kept a = read_kept(p, "added");
     assert_true(a.state.partial.train_seconds > 0);
-    assert_true(a.state.partial.test_seconds > 0); /* there were looks */
-    assert_int_equal(play(p, "added", true, &second), SCANT_ECANCELLED);
+    assert_true(a.state.partial.test_seconds > 0); /* there were evaluations */
+    assert_int_equal(run_experiment(p, "added", true, &second), SCANT_ECANCELLED);
     kept b = read_kept(p, "added");
     assert_true(b.state.partial.train_seconds > a.state.partial.train_seconds);
     assert_true(b.state.partial.test_seconds > a.state.partial.test_seconds);
-    assert_int_equal(play(p, "added", true, &rest), SCANT_OK);
+    assert_int_equal(run_experiment(p, "added", true, &rest), SCANT_OK);
     kept c = read_kept(p, "added");
     assert_true(c.state.points[0].train_seconds > b.state.partial.train_seconds);
     FILE *log = fopen(path_of("added/log.jsonl"), "r");
@@ -414,14 +418,14 @@ static void seconds_add_up_and_none_is_negative(void **state) {
     end_kept(&c);
 }
 
-/* Seconds in which the caller is at something else are not counted twice: what was worked
- * and what the caller took fit into the time that all took. */
-static void waiting_for_the_caller_is_no_work(void **state) {
+/* Time in the caller's callback is not counted as work: work and pauses together fit into
+ * the elapsed time. */
+static void time_in_the_callers_callback_is_not_work(void **state) {
     const plan *p = &plans[0];
     heard h = {.pause = 0.03};
     double seconds = 0, begun = scant__now();
     (void)state;
-    assert_int_equal(play(p, "slow", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(p, "slow", false, &h), SCANT_OK);
     double whole = scant__now() - begun, paused = h.pause * (double)h.events;
     kept k = read_kept(p, "slow");
     for (size_t i = 0; i <= ROUNDS; i++)
@@ -431,14 +435,14 @@ static void waiting_for_the_caller_is_no_work(void **state) {
     end_kept(&k);
 }
 
-static double seconds_of_judging(const char *folder, const char *epochs) {
+static double test_seconds_of(const char *folder, const char *epochs) {
     const plan p = {
         "random-0",
         {"random", 0},
         {{"loop.strategies", "random"}, {"loop.seeds", "0"}, {"train.epochs", epochs}},
         1};
     heard h = {.phase = "computing predictions"};
-    play(&p, folder, false, &h);
+    run_experiment(&p, folder, false, &h);
     kept k = read_kept(&p, folder);
     assert_true(k.state.partial.there);
     double seconds = k.state.partial.test_seconds;
@@ -446,31 +450,31 @@ static double seconds_of_judging(const char *folder, const char *epochs) {
     return seconds;
 }
 
-/* 4 epochs have none; 1000 have 240. */
-static void looks_at_the_test_set_are_judging(void **state) {
+/* 4 epochs have no evaluation in between; 1000 have 240. */
+static void evaluations_during_training_count_as_test_time(void **state) {
     double one = INFINITY;
     (void)state;
     for (int i = 0; i < 5; i++) {
         char folder[32];
         snprintf(folder, sizeof folder, "blind%d", i);
-        one = fmin(one, seconds_of_judging(folder, "4"));
+        one = fmin(one, test_seconds_of(folder, "4"));
     }
-    double many = seconds_of_judging("looking", "1000");
-    if (!(many > 10 * one)) fail_msg("one judging %g s, 241 of them %g s", one, many);
+    double many = test_seconds_of("looking", "1000");
+    if (!(many > 10 * one)) fail_msg("one evaluation %g s, 241 of them %g s", one, many);
 }
 
 /* ---- seeds, models, steps ---------------------------------------------------------- */
 
-static void the_query_network_is_another_network_whatever_its_seed(void **state) {
+static void the_query_network_differs_even_with_the_same_seed(void **state) {
     plan p = {"margin-5",
               {"margin", 5},
               {{"loop.strategies", "margin"}, {"loop.seeds", "5"}, {"train.epochs", "6"}},
               1};
     heard h = {0};
     (void)state;
-    assert_int_equal(play(&p, "own", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(&p, "own", false, &h), SCANT_OK);
     p.more[3] = (scant_setting){"loop.query_seed", "5"};
-    assert_int_equal(play(&p, "other", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(&p, "other", false, &h), SCANT_OK);
     kept a = read_kept(&p, "own"), b = read_kept(&p, "other");
     size_t n = loop_state_picks(&a.state);
     assert_true(a.state.points[0].loss == b.state.points[0].loss);
@@ -480,8 +484,9 @@ static void the_query_network_is_another_network_whatever_its_seed(void **state)
     end_kept(&b);
 }
 
-/* Of five first models, validation chooses; the test set would often choose another. */
-static void validation_chooses_the_first_model(void **state) {
+/* The validation set chooses among five initial models; the test set would often choose
+ * another. */
+static void the_validation_set_chooses_the_initial_model(void **state) {
     size_t differ = 0;
     (void)state;
     for (unsigned seed = 0; seed < 6; seed++) {
@@ -499,7 +504,7 @@ static void validation_chooses_the_first_model(void **state) {
                         1};
         heard first = {.phase = "computing predictions"}, rest = {0};
         loop_test_result by_test[5];
-        assert_int_equal(play(&p, folder, false, &first), SCANT_ECANCELLED);
+        assert_int_equal(run_experiment(&p, folder, false, &first), SCANT_ECANCELLED);
         kept k = read_kept(&p, folder);
         const loop_partial *partial = &k.state.partial;
         assert_int_equal(partial->n_tested, 5);
@@ -512,7 +517,7 @@ static void validation_chooses_the_first_model(void **state) {
         size_t chosen = loop_median(partial->results, 5);
         differ += partial->results[chosen].loss !=
                   partial->results[loop_median(by_test, 5)].loss;
-        assert_int_equal(play(&p, folder, true, &rest), SCANT_OK);
+        assert_int_equal(run_experiment(&p, folder, true, &rest), SCANT_OK);
         kept done = read_kept(&p, folder);
         assert_true(done.state.points[0].loss == partial->results[chosen].loss);
         end_kept(&k);
@@ -545,7 +550,7 @@ static void short_trainings_have_their_share_of_steps(void **state) {
 
 /* ---- an early end ------------------------------------------------------------------ */
 
-static void a_strategy_that_picks_nothing_says_so(void **state) {
+static void a_strategy_that_picks_nothing_is_reported(void **state) {
     static const scant_strategy_info info = {.name = "bss"};
     scant_experiment e = {.set = {.rounds = 9}};
     loop_job job = {.e = &e};
@@ -573,19 +578,19 @@ static void a_strategy_that_picks_nothing_says_so(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wherever_it_is_cancelled_it_goes_on_from_there),
-        cmocka_unit_test(a_file_that_cannot_be_read_costs_time_alone),
-        cmocka_unit_test(a_second_member_goes_on_or_begins_anew),
+        cmocka_unit_test(a_round_cancelled_anywhere_is_resumed_there),
+        cmocka_unit_test(an_unreadable_file_costs_only_time),
+        cmocka_unit_test(a_second_member_is_resumed_or_starts_again),
         cmocka_unit_test(members_are_kept_for_the_next_round),
-        cmocka_unit_test(a_new_checkpoint_does_not_replace_the_one_that_counts),
+        cmocka_unit_test(a_new_checkpoint_does_not_overwrite_the_current_one),
         cmocka_unit_test(seconds_add_up_and_none_is_negative),
-        cmocka_unit_test(waiting_for_the_caller_is_no_work),
-        cmocka_unit_test(looks_at_the_test_set_are_judging),
-        cmocka_unit_test(the_query_network_is_another_network_whatever_its_seed),
-        cmocka_unit_test(validation_chooses_the_first_model),
+        cmocka_unit_test(time_in_the_callers_callback_is_not_work),
+        cmocka_unit_test(evaluations_during_training_count_as_test_time),
+        cmocka_unit_test(the_query_network_differs_even_with_the_same_seed),
+        cmocka_unit_test(the_validation_set_chooses_the_initial_model),
         cmocka_unit_test(the_median_is_the_lower_one_of_two),
         cmocka_unit_test(short_trainings_have_their_share_of_steps),
-        cmocka_unit_test(a_strategy_that_picks_nothing_says_so),
+        cmocka_unit_test(a_strategy_that_picks_nothing_is_reported),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Audited items among a batch: each is asked about once, and no more than their share.
+ * Audit items of a batch: each is handed out once, and no more than their share.
  */
 #include "projects.h"
 
@@ -22,7 +22,7 @@ static void begin(lab *l, const char *name) {
     lab_make(l, ctx_threads(1), name, o);
 }
 
-/* What somebody says of an item that was not handed out to them. */
+/* Stores an answer to an item that was not handed out. */
 static void answer(lab *l, size_t item, const char *name, scant_answer_kind kind,
                    size_t label) {
     store_entry e = {.item = item,
@@ -39,7 +39,7 @@ static void answer(lab *l, size_t item, const char *name, scant_answer_kind kind
     OK(store_commit(&tx));
 }
 
-/* The withheld in their order. */
+/* The audit set in its order. */
 static size_t audit_order(lab *l, size_t items[20]) {
     scant__arena arena;
     size_t *order, n;
@@ -52,7 +52,7 @@ static size_t audit_order(lab *l, size_t items[20]) {
     return n;
 }
 
-static void an_item_that_was_answered_is_not_asked_about_again(void **state) {
+static void an_answered_item_is_not_handed_out_again(void **state) {
     (void)state;
     lab l;
     size_t order[20], items[2 * BATCH], n;
@@ -62,7 +62,7 @@ static void an_item_that_was_answered_is_not_asked_about_again(void **state) {
     assert_int_equal(n, 2); /* one in five of ten */
     assert_int_equal(items[0], order[0]);
     assert_int_equal(items[1], order[1]);
-    /* a label ahead of the front, an unsure, a dispute: all are answers */
+    /* a label out of order, unsure, a dispute: all are answers */
     answer(&l, order[1], "ann", SCANT_ANSWER_LABEL, 0);
     OK(scant_project_audit(l.project, BATCH, items, &n));
     assert_int_equal(n, 1);
@@ -81,7 +81,7 @@ static void an_item_that_was_answered_is_not_asked_about_again(void **state) {
     lab_end(&l);
 }
 
-static void what_was_passed_over_comes_again_when_all_others_are_answered(void **state) {
+static void a_skipped_item_comes_again_after_all_others(void **state) {
     (void)state;
     lab l;
     size_t order[20], items[400], n;
@@ -105,16 +105,17 @@ static void what_was_passed_over_comes_again_when_all_others_are_answered(void *
     lab_end(&l);
 }
 
-static void assert_said(lab *l, const char *words) {
+static void assert_advice(lab *l, const char *words) {
     scant_meter m;
     char *text;
     OK(scant_project_meter(l->project, &m));
     OK(scant_project_advice(l->project, &m, &text));
-    if (!strstr(text, words)) fail_msg("\"%s\" does not say \"%s\"", text, words);
+    if (!strstr(text, words))
+        fail_msg("advice \"%s\" does not contain \"%s\"", text, words);
     scant_bytes_free(l->ctx, text);
 }
 
-static void labels_that_wait_for_an_earlier_item_are_said_to(void **state) {
+static void advice_names_the_item_that_later_labels_wait_for(void **state) {
     (void)state;
     lab l;
     size_t order[20], number;
@@ -130,22 +131,22 @@ static void labels_that_wait_for_an_earlier_item_are_said_to(void **state) {
                          .over_random_low = NAN,
                          .over_random_high = NAN};
     OK(store_model_add(l.project, &model, order, verdicts, 20, &number));
-    assert_said(&l, "no item of the audit set has a label");
+    assert_advice(&l, "no item of the audit set has a label");
     answer(&l, order[2], "ann", SCANT_ANSWER_LABEL, 0);
     answer(&l, order[1], "ann", SCANT_ANSWER_LABEL, 0);
     snprintf(words, sizeof words,
              "2 items of the audit set have a label, but item '%zu' comes", order[0]);
-    assert_said(&l, words);
+    assert_advice(&l, words);
     answer(&l, order[0], "ann", SCANT_ANSWER_UNSURE, 0);
-    assert_said(&l, "evaluated on 2 items");
+    assert_advice(&l, "evaluated on 2 items");
     lab_end(&l);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_item_that_was_answered_is_not_asked_about_again),
-        cmocka_unit_test(what_was_passed_over_comes_again_when_all_others_are_answered),
-        cmocka_unit_test(labels_that_wait_for_an_earlier_item_are_said_to),
+        cmocka_unit_test(an_answered_item_is_not_handed_out_again),
+        cmocka_unit_test(a_skipped_item_comes_again_after_all_others),
+        cmocka_unit_test(advice_names_the_item_that_later_labels_wait_for),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

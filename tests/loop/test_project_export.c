@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a project says to other programs, and that it reads it again.
+ * Exports of a project for other programs, and importing them again.
  */
 #include "../store/support.h"
 #include "scant/project.h"
@@ -9,7 +9,7 @@
 
 /* ---- projects ---------------------------------------------------------------------- */
 
-/* Six items with ids that a careless writer would spoil; "copy" is one of "plain". */
+/* Six items, most with ids that need quoting, and "copy", a copy of "plain". */
 static const char manifest[] = "id,row,text,group\n"
                                "plain,0,\"some \"\"text\"\"\",\n"
                                "\"a,comma\",1,,g\n"
@@ -64,7 +64,7 @@ static char *exported(scant_project *project, const char *format, size_t *size) 
 
 /* ---- CSV --------------------------------------------------------------------------- */
 
-static void a_table_has_a_row_an_item_well_quoted(void **state) {
+static void csv_has_a_quoted_row_per_item(void **state) {
     static const char want[] =
         "id,label,answer,annotator,time,seconds,answers,disputed,audit,copy_of,predicted,"
         "confidence,model\n"
@@ -88,8 +88,8 @@ static void a_table_has_a_row_an_item_well_quoted(void **state) {
     scant_project_free(project);
 }
 
-/* Who gave the label, not who said something else of the item after. */
-static void the_annotator_is_one_who_gave_the_label(void **state) {
+/* Not somebody who gave another answer later. */
+static void the_annotator_is_who_gave_the_label(void **state) {
     scant_project *project = make_project("annotator", 4, NULL, 0);
     size_t person, n, size;
     scant_lease leases[4];
@@ -136,7 +136,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
 
-static void lines_of_json_have_everybodys_answer(void **state) {
+static void jsonl_has_the_answers_of_everybody(void **state) {
     static const size_t answers[] = {1, 1, 2, 2, 0, 1, 1};
     size_t size, n = 0;
     (void)state;
@@ -171,14 +171,14 @@ static void lines_of_json_have_everybodys_answer(void **state) {
     scant_project_free(project);
 }
 
-static void tasks_are_what_label_studio_takes(void **state) {
+static void tasks_have_the_format_of_label_studio(void **state) {
     size_t size;
     (void)state;
     scant_project *project = awkward("tasks");
     give_labels(project);
     char *text = exported(project, "label-studio", &size);
     json_t *tasks = parsed(text, size);
-    assert_int_equal(json_array_size(tasks), 6); /* one has nothing to say */
+    assert_int_equal(json_array_size(tasks), 6); /* items without answers are left out */
     for (size_t i = 0; i < 6; i++) {
         const json_t *task = json_array_get(tasks, i), *annotation;
         const json_t *data = json_object_get(task, "data");
@@ -207,7 +207,7 @@ static void tasks_are_what_label_studio_takes(void **state) {
     scant_project_free(project);
 }
 
-/* ---- back again -------------------------------------------------------------------- */
+/* ---- round trips ------------------------------------------------------------------- */
 
 static void list_by(scant_project *project, const char *sql, char *out, size_t size) {
     sqlite3_stmt *s;
@@ -219,7 +219,7 @@ static void list_by(scant_project *project, const char *sql, char *out, size_t s
     sqlite3_finalize(s);
 }
 
-/* Every standing answer as a line, in the order of items and people. */
+/* A line for every current answer (people) or label, in the order of items and people. */
 static void list_answers(scant_project *project, bool people, char *out, size_t size) {
     const char *sql =
         "SELECT a.item || ' ' || p.name || ' ' || a.class || ' ' || l.at FROM answers a"
@@ -230,7 +230,7 @@ static void list_answers(scant_project *project, bool people, char *out, size_t 
     list_by(project, sql, out, size);
 }
 
-static void what_is_exported_can_be_imported(void **state) {
+static void exports_can_be_imported(void **state) {
     static const char *const formats[] = {"csv", "jsonl", "label-studio"};
     static char want[4096], got[4096];
     (void)state;
@@ -243,7 +243,7 @@ static void what_is_exported_can_be_imported(void **state) {
         scant_project *to = awkward(name);
         char *text = exported(from, formats[i], &size);
         put("exported", text, size);
-        /* JSON cannot hold the id that is not UTF-8; of CSV the last who says it */
+        /* JSON cannot hold the id that is not UTF-8; CSV has one annotator per item */
         const scant_import_opts opts = {.partial = i > 0};
         scant_import r;
         OK(scant_project_import(to, path_of("exported"), &opts, &r));
@@ -266,7 +266,7 @@ static void what_is_exported_can_be_imported(void **state) {
     scant_project_free(from);
 }
 
-static void what_nobody_can_label_is_exported_and_read_back(void **state) {
+static void skip_and_unsure_are_exported_and_read_back(void **state) {
     static const char *const formats[] = {"csv", "jsonl"};
     static char want[4096], got[4096];
     static const char sql[] = "SELECT a.item || p.name || a.kind || coalesce(a.class, "
@@ -321,7 +321,7 @@ static void what_nobody_can_label_is_exported_and_read_back(void **state) {
     scant_project_free(from);
 }
 
-/* ---- numbers ----------------------------------------------------------------------- */
+/* ---- arrays, the audit set, predictions -------------------------------------------- */
 
 static void an_array_has_the_class_of_every_item(void **state) {
     static const int64_t want[] = {0, 1, -1, 0, -1, 0, 0};
@@ -344,7 +344,7 @@ static void an_array_has_the_class_of_every_item(void **state) {
     scant_project_free(project);
 }
 
-static void withheld_items_are_there_too(void **state) {
+static void the_audit_set_is_exported_too(void **state) {
     size_t size, rows = 0, audited = 0;
     (void)state;
     scant_project *project = make_project("withheld", 50, NULL, 0);
@@ -363,8 +363,8 @@ static void withheld_items_are_there_too(void **state) {
     scant_project_free(project);
 }
 
-/* Two clouds, some of each labelled: the model knows the rest. */
-static void without_a_label_there_is_what_the_model_says(void **state) {
+/* Two clouds, some of each labelled: the model predicts the rest. */
+static void unlabelled_items_have_the_models_prediction(void **state) {
     enum { N = 60 };
     float rows[N][2];
     char labels[512] = "id,label\n";
@@ -440,7 +440,7 @@ static void other_formats_are_refused(void **state) {
     scant_project_free(project);
 }
 
-static void an_export_survives_failing_memory(void **state) {
+static void a_failed_allocation_of_an_export_is_reported(void **state) {
     static const char *const formats[] = {"csv", "jsonl", "label-studio", "npy"};
     (void)state;
     scant_project *project = awkward("memory");
@@ -457,7 +457,7 @@ static void an_export_survives_failing_memory(void **state) {
             assert_true(status == SCANT_OK || status == SCANT_ENOMEM);
             assert_int_equal(status == SCANT_OK, bytes != NULL);
             scant_bytes_free(ctx, bytes);
-            /* classes' names may stay with the handle */
+            /* the handle may keep the names of the classes */
             assert_true(mem.live <= live + 3);
         }
         assert_true(k > 1);
@@ -467,17 +467,17 @@ static void an_export_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_has_a_row_an_item_well_quoted),
-        cmocka_unit_test(the_annotator_is_one_who_gave_the_label),
-        cmocka_unit_test(lines_of_json_have_everybodys_answer),
-        cmocka_unit_test(tasks_are_what_label_studio_takes),
-        cmocka_unit_test(what_is_exported_can_be_imported),
-        cmocka_unit_test(what_nobody_can_label_is_exported_and_read_back),
+        cmocka_unit_test(csv_has_a_quoted_row_per_item),
+        cmocka_unit_test(the_annotator_is_who_gave_the_label),
+        cmocka_unit_test(jsonl_has_the_answers_of_everybody),
+        cmocka_unit_test(tasks_have_the_format_of_label_studio),
+        cmocka_unit_test(exports_can_be_imported),
+        cmocka_unit_test(skip_and_unsure_are_exported_and_read_back),
         cmocka_unit_test(an_array_has_the_class_of_every_item),
-        cmocka_unit_test(withheld_items_are_there_too),
-        cmocka_unit_test(without_a_label_there_is_what_the_model_says),
+        cmocka_unit_test(the_audit_set_is_exported_too),
+        cmocka_unit_test(unlabelled_items_have_the_models_prediction),
         cmocka_unit_test(other_formats_are_refused),
-        cmocka_unit_test(an_export_survives_failing_memory),
+        cmocka_unit_test(a_failed_allocation_of_an_export_is_reported),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

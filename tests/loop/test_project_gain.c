@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interval of a paired difference: by hand, and by what it promises.
+ * The interval of a paired difference: by hand, and its coverage.
  */
 #include "../support.h"
 
@@ -12,7 +12,7 @@ static void assert_near(double a, double b, double within) {
     if (!(fabs(a - b) <= within)) fail_msg("%.17g is not %.17g", a, b);
 }
 
-/* 10 and 2 of 100: p = 11/102, q = 3/102, d = 8/102, and the reach is
+/* 10 and 2 of 100: p = 11/102, q = 3/102, d = 8/102, and the half-width is
  * 1.96 sqrt((p + q - d^2) / 102) = 0.07027. */
 static void a_gain_has_bonett_and_prices_interval(void **state) {
     (void)state;
@@ -22,7 +22,7 @@ static void a_gain_has_bonett_and_prices_interval(void **state) {
     assert_near(g.high, 0.07843137 + 0.0702678, 1e-6);
 }
 
-static void a_gain_turned_round_is_a_loss(void **state) {
+static void swapping_the_models_negates_the_interval(void **state) {
     (void)state;
     project_gain g = project_gain_of(7, 3, 40), h = project_gain_of(3, 7, 40);
     assert_true(g.mean == -h.mean);
@@ -30,13 +30,13 @@ static void a_gain_turned_round_is_a_loss(void **state) {
     assert_near(g.high, -h.low, 1e-15);
 }
 
-static void pairs_that_never_differ_leave_some_doubt(void **state) {
+static void pairs_that_never_differ_still_have_an_interval(void **state) {
     (void)state;
     project_gain g = project_gain_of(0, 0, 20);
     assert_true(g.mean == 0 && g.low < -0.05 && g.high > 0.05);
 }
 
-static void of_one_pair_nothing_is_known(void **state) {
+static void fewer_than_two_pairs_give_no_gain(void **state) {
     (void)state;
     for (size_t n = 0; n < 2; n++) {
         project_gain g = project_gain_of(0, 0, n);
@@ -44,7 +44,7 @@ static void of_one_pair_nothing_is_known(void **state) {
     }
 }
 
-/* Sums over all ways that n pairs can fall out; terms by logarithms of factorials. */
+/* The exact coverage: a sum over all outcomes of n pairs, by logarithms of factorials. */
 static double coverage(size_t n, double p, double q) {
     double sum = 0, all = lgamma((double)n + 1);
     for (size_t b = 0; b <= n; b++)
@@ -59,7 +59,7 @@ static double coverage(size_t n, double p, double q) {
     return sum;
 }
 
-/* Not exact as that of a share is: it may be a percent or two below what it says. */
+/* Unlike the exact interval of a share, it may cover a percent or two less than 95 %. */
 static void the_interval_covers_the_true_gain(void **state) {
     (void)state;
     const size_t sizes[] = {20, 60, 150};
@@ -68,17 +68,17 @@ static void the_interval_covers_the_true_gain(void **state) {
         for (size_t j = 0; j < 5; j++) {
             double c = coverage(sizes[i], parts[j][0], parts[j][1]);
             if (c < 0.93)
-                fail_msg("n %zu, p %g, q %g: %.4f", sizes[i], parts[j][0], parts[j][1],
-                         c);
+                fail_msg("n %zu, p %g, q %g: covers %.4f", sizes[i], parts[j][0],
+                         parts[j][1], c);
         }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gain_has_bonett_and_prices_interval),
-        cmocka_unit_test(a_gain_turned_round_is_a_loss),
-        cmocka_unit_test(pairs_that_never_differ_leave_some_doubt),
-        cmocka_unit_test(of_one_pair_nothing_is_known),
+        cmocka_unit_test(swapping_the_models_negates_the_interval),
+        cmocka_unit_test(pairs_that_never_differ_still_have_an_interval),
+        cmocka_unit_test(fewer_than_two_pairs_give_no_gain),
         cmocka_unit_test(the_interval_covers_the_true_gain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The honest meter on models whose verdicts are made up, so that every figure can be
- * worked out by hand; and on a project that is played out.
+ * The meter on models with made-up predictions, so that every figure can be computed by
+ * hand; and on a simulated project.
  */
 #include "projects.h"
 
 #include "scant/project.h"
 #include "store/store.h"
 
-/* Forty withheld items, the first of them with labels, and nothing else. */
+/* An audit set of forty items, the first of them with labels, and nothing else. */
 static void begin(lab *l, const char *name, size_t labelled) {
     static const scant_setting settings[] = {{"audit_every", "1"}, {"audit_most", "40"}};
     lab_make(l, ctx_threads(1), name,
@@ -25,10 +25,10 @@ static void begin(lab *l, const char *name, size_t labelled) {
 typedef struct said {
     size_t labels;
     double agreement;
-    size_t from, to; /* in the audit order, it is right on these */
+    size_t from, to; /* in audit order, its predictions of these are right */
 } said;
 
-/* Returns how many items are withheld. */
+/* Returns the size of the audit set. */
 static size_t add_model(lab *l, said s) {
     enum { MOST = 100 };
     scant__arena arena;
@@ -65,7 +65,7 @@ static void assert_near(double a, double b, double within) {
     if (!(fabs(a - b) <= within)) fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void without_a_model_nothing_is_known(void **state) {
+static void without_a_model_the_meter_is_empty(void **state) {
     (void)state;
     lab l;
     char *text;
@@ -78,15 +78,15 @@ static void without_a_model_nothing_is_known(void **state) {
     assert_non_null(
         strstr(text, "There is no model yet: it needs labels of at least two"));
     scant_bytes_free(l.ctx, text);
-    lab_answer(&l, 20, false); /* the forty that are withheld have labels */
+    lab_answer(&l, 20, false); /* of other items: the audit set has its labels */
     OK(scant_project_advice(l.project, &m, &text));
     assert_non_null(strstr(text, "There is no model yet, but there are labels to train"));
     scant_bytes_free(l.ctx, text);
     lab_end(&l);
 }
 
-/* 36 of 40: 0.9, and by the tables from 0.7634 to 0.9721. */
-static void accuracy_is_the_share_of_audited_items(void **state) {
+/* 36 of 40: 0.9, and by tables an interval from 0.7634 to 0.9721. */
+static void accuracy_is_the_share_of_audited_items_that_are_right(void **state) {
     (void)state;
     lab l;
     begin(&l, "share", 40);
@@ -100,11 +100,11 @@ static void accuracy_is_the_share_of_audited_items(void **state) {
     assert_near(m.last.low, 0.7634, 5e-5);
     assert_near(m.last.high, 0.9721, 5e-5);
     assert_string_equal(m.last.file, "models/none.safetensors");
-    assert_true(isnan(m.per_ten) && !m.fading); /* one model has not gained anything */
+    assert_true(isnan(m.per_ten) && !m.fading); /* one model alone has no gain */
     lab_end(&l);
 }
 
-static void gain_is_of_the_models_within_the_last_labels(void **state) {
+static void gain_compares_models_within_the_last_labels(void **state) {
     (void)state;
     lab l;
     begin(&l, "gain", 40);
@@ -117,28 +117,28 @@ static void gain_is_of_the_models_within_the_last_labels(void **state) {
                 (6.0 / 42 + 1.959964 * sqrt((8.0 / 42 - 36.0 / 1764) / 42)) / 2, 1e-6);
     assert_false(m.fading);
     add_model(&l, (said){45, 0.99, 2, 38});
-    m = meter_of(&l); /* five labels are no span: still from the first */
+    m = meter_of(&l); /* five labels are too few: still from the first model */
     assert_near(m.per_ten, 6.0 / 40 * 10 / 25, 1e-12);
     add_model(&l, (said){60, 0.99, 2, 38});
     m = meter_of(&l);
     assert_near(m.per_ten, 6.0 / 40 * 10 / 40, 1e-12);
     OK(scant_project_set(l.project, "stop_labels", "20"));
-    m = meter_of(&l); /* from the one on 40, which was right on as many others */
+    m = meter_of(&l); /* from the model of 40 labels, which was right on as many items */
     assert_near(m.per_ten, 0, 1e-12);
     assert_true(m.fading && m.per_ten_high > 0);
     OK(scant_project_set(l.project, "stop_labels", "3"));
-    m = meter_of(&l); /* rounds are longer than that: the last that is ten away */
+    m = meter_of(&l); /* rounds are longer: from the last model ten labels away */
     assert_near(m.per_ten, 0, 1e-12);
     lab_end(&l);
 }
 
-static void figures_near_their_limits_can_be_told_from_them(void **state) {
+static void figures_near_a_limit_have_enough_digits(void **state) {
     (void)state;
     lab l;
     char *text;
     begin(&l, "near", 40);
     add_model(&l, (said){20, NAN, 0, 35});
-    add_model(&l, (said){71, 0.99, 0, 36}); /* 2.5 points in 51 labels: 0.490 for ten */
+    add_model(&l, (said){71, 0.99, 0, 36}); /* 2.5 points in 51 labels: 0.490 per ten */
     OK(scant_project_set(l.project, "stop_labels", "60"));
     scant_meter m = meter_of(&l);
     assert_true(m.fading);
@@ -154,7 +154,7 @@ static void figures_near_their_limits_can_be_told_from_them(void **state) {
     lab_end(&l);
 }
 
-static void stopping_takes_all_three(void **state) {
+static void stopping_needs_all_three_checks(void **state) {
     (void)state;
     lab l;
     char *text;
@@ -180,7 +180,7 @@ static void stopping_takes_all_three(void **state) {
     assert_non_null(strstr(text, "it may hold once by chance"));
     scant_bytes_free(l.ctx, text);
     OK(scant_project_set(l.project, "stop_agreement", "0.985"));
-    m = meter_of(&l); /* only the first of the last two pairs */
+    m = meter_of(&l); /* only the first of the last two pairs agrees */
     assert_true(!m.agreeing && !m.stop);
     lab_end(&l);
 }
@@ -196,7 +196,7 @@ static scant_status note_point(void *user, const scant_model_point *point) {
     return SCANT_OK;
 }
 
-/* ---- items that come later --------------------------------------------------------- */
+/* ---- items added later ------------------------------------------------------------- */
 
 static void add_items(lab *l, size_t more) {
     char path[500];
@@ -213,7 +213,7 @@ static void add_items(lab *l, size_t more) {
     l->n += more;
 }
 
-static void items_that_come_later_leave_earlier_figures_as_they_were(void **state) {
+static void items_added_later_do_not_change_earlier_figures(void **state) {
     (void)state;
     lab l;
     char *text;
@@ -233,7 +233,7 @@ static void items_that_come_later_leave_earlier_figures_as_they_were(void **stat
     assert_non_null(strstr(text, "100 items were added after this model"));
     assert_non_null(strstr(text, "Go on labelling."));
     scant_bytes_free(l.ctx, text);
-    /* the next model is judged on all: up to the first that nobody was asked about */
+    /* the next model is evaluated on all, up to the first item without an answer */
     size_t withheld = add_model(&l, (said){90, 0.99, 0, SIZE_MAX});
     assert_true(withheld > 45);
     points p = {.n = 0};
@@ -241,7 +241,7 @@ static void items_that_come_later_leave_earlier_figures_as_they_were(void **stat
     assert_true(m.last.audited < 20 && m.added == 0);
     OK(scant_project_models(l.project, note_point, &p));
     for (size_t i = 0; i < 3; i++) assert_int_equal(p.all[i].audited, 40);
-    /* while both models stand on the items before, and those are still compared */
+    /* the gain still compares both models on the earlier items */
     assert_near(m.per_ten, 4.0 / 40 * 10 / 50, 1e-12);
     assert_int_equal(lab_answer(&l, withheld - 40, false), withheld - 40);
     m = meter_of(&l);
@@ -251,7 +251,7 @@ static void items_that_come_later_leave_earlier_figures_as_they_were(void **stat
 
 /* ---- items without a label --------------------------------------------------------- */
 
-static void what_nobody_could_tell_is_told(void **state) {
+static void items_left_out_are_reported(void **state) {
     (void)state;
     scant_lease leases[5];
     lab l;
@@ -283,8 +283,8 @@ static void what_nobody_could_tell_is_told(void **state) {
     lab_end(&l);
 }
 
-/* Labels that come after a model judge it, too. */
-static void labels_that_come_later_judge_earlier_models(void **state) {
+/* Labels that are given after a training count for its model, too. */
+static void later_labels_count_for_earlier_models(void **state) {
     (void)state;
     const scant_setting settings[] = {{"audit_every", "2"}};
     lab l;
@@ -314,7 +314,7 @@ static void labels_that_come_later_judge_earlier_models(void **state) {
     assert_true(isnan(after.all[0].agreement));
     assert_true(after.all[1].agreement > 0.5 && after.all[1].agreement <= 1);
     scant_meter m = meter_of(&l);
-    assert_int_equal(m.over_random_labels, 40); /* of 50, and 20 of those were picked */
+    assert_int_equal(m.over_random_labels, 40); /* of 50; 20 of those were picked */
     assert_true(m.over_random_low <= m.over_random &&
                 m.over_random <= m.over_random_high);
     lab_end(&l);
@@ -322,14 +322,14 @@ static void labels_that_come_later_judge_earlier_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_model_nothing_is_known),
-        cmocka_unit_test(accuracy_is_the_share_of_audited_items),
-        cmocka_unit_test(gain_is_of_the_models_within_the_last_labels),
-        cmocka_unit_test(figures_near_their_limits_can_be_told_from_them),
-        cmocka_unit_test(stopping_takes_all_three),
-        cmocka_unit_test(items_that_come_later_leave_earlier_figures_as_they_were),
-        cmocka_unit_test(what_nobody_could_tell_is_told),
-        cmocka_unit_test(labels_that_come_later_judge_earlier_models),
+        cmocka_unit_test(without_a_model_the_meter_is_empty),
+        cmocka_unit_test(accuracy_is_the_share_of_audited_items_that_are_right),
+        cmocka_unit_test(gain_compares_models_within_the_last_labels),
+        cmocka_unit_test(figures_near_a_limit_have_enough_digits),
+        cmocka_unit_test(stopping_needs_all_three_checks),
+        cmocka_unit_test(items_added_later_do_not_change_earlier_figures),
+        cmocka_unit_test(items_left_out_are_reported),
+        cmocka_unit_test(later_labels_count_for_earlier_models),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

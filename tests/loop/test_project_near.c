@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Look-alikes, why an item is asked about, and the map: by slow ways to find the same.
+ * Similar items, why an item was picked, and the map, compared with slow computations.
  */
 #include "projects.h"
 #include "scant/project.h"
 
 static const lab_opts plain = {.n = 400, .d = 7, .classes = 3, .noise = 0.5, .seed = 21};
 
-/* Distance in deviations, up to a factor that is the same for all. */
-static double apart(const lab *l, size_t a, size_t b) {
+/* Distance in standard deviations, up to a common factor. */
+static double distance_of(const lab *l, size_t a, size_t b) {
     double sum = 0;
     for (size_t j = 0; j < l->d; j++) {
         double mean = 0, square = 0;
@@ -28,7 +28,7 @@ static scant_status note_barred(void *user, const scant_item *item) {
     return SCANT_OK;
 }
 
-static void look_alikes_are_the_nearest_that_may_be_asked_about(void **state) {
+static void similar_items_are_the_nearest_that_may_be_picked(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -42,19 +42,19 @@ static void look_alikes_are_the_nearest_that_may_be_asked_about(void **state) {
     double last = 0;
     for (size_t k = 0; k < 9; k++) {
         assert_true(items[k] != 17 && !barred[items[k]]);
-        double d = apart(&l, 17, items[k]);
+        double d = distance_of(&l, 17, items[k]);
         assert_true(d >= last - 1e-5);
         last = d;
     }
     size_t nearer = 0;
     for (size_t i = 0; i < l.n; i++)
-        nearer += i != 17 && !barred[i] && apart(&l, 17, i) < last - 1e-5;
+        nearer += i != 17 && !barred[i] && distance_of(&l, 17, i) < last - 1e-5;
     assert_int_equal(nearer, 8);
     free(barred);
     lab_end(&l);
 }
 
-static void why_tells_neighbours_before_there_is_a_model(void **state) {
+static void why_has_neighbours_before_the_first_model(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -71,8 +71,8 @@ static void why_tells_neighbours_before_there_is_a_model(void **state) {
     OK(scant_project_labels(l.project, labels, l.n));
     double last = 0;
     for (size_t k = 0; k < why.n_neighbours; k++) {
-        double d = apart(&l, 3, why.neighbours[k]);
-        assert_true(labels[why.neighbours[k]] >= 0); /* learned from, so not withheld */
+        double d = distance_of(&l, 3, why.neighbours[k]);
+        assert_true(labels[why.neighbours[k]] >= 0); /* trained on: not withheld */
         assert_true(fabs(d - why.distances[k]) < 1e-4 && d >= last - 1e-5);
         last = d;
     }
@@ -82,7 +82,7 @@ static void why_tells_neighbours_before_there_is_a_model(void **state) {
     lab_end(&l);
 }
 
-static void why_tells_what_the_model_holds(void **state) {
+static void why_has_the_models_prediction(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -135,8 +135,8 @@ static void the_map_shows_all_items_within_its_frame(void **state) {
     lab_end(&l);
 }
 
-/* Points on a line with a little beside it: the first axis is the line, the second what
- * is beside, and distances on the map are distances. */
+/* Points near a line: the first axis is the line, the second the offset from it, and the
+ * map keeps distances. */
 static void the_map_keeps_distances(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -156,7 +156,7 @@ static void the_map_keeps_distances(void **state) {
     double scale = 0, at[100][2];
     for (size_t i = 0; i < n; i++)
         at[items[i]][0] = (double)xy[2 * i], at[items[i]][1] = (double)xy[2 * i + 1];
-    for (size_t i = 1; i < 98; i++) { /* the outermost may be at the border */
+    for (size_t i = 1; i < 98; i++) { /* the outermost may be moved to the border */
         double shown = hypot(at[i][0] - at[50][0], at[i][1] - at[50][1]), sum = 0;
         for (size_t j = 0; j < 3; j++)
             sum += pow((double)x[3 * i + j] - (double)x[150 + j], 2);
@@ -194,7 +194,7 @@ static void a_small_map_has_picks_and_labels_first(void **state) {
     lab_end(&l);
 }
 
-static void the_map_stays_where_it_is_when_labels_come(void **state) {
+static void labels_do_not_move_the_map(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -230,7 +230,7 @@ static void one_column_has_a_map_too(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-static scant_status ask_all(lab *l) {
+static scant_status call_all(lab *l) {
     scant_why why;
     scant_meter meter;
     size_t items[50], n;
@@ -245,7 +245,7 @@ static scant_status ask_all(lab *l) {
     return status;
 }
 
-static void memory_failing_anywhere_is_told(void **state) {
+static void a_failed_allocation_is_reported(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
@@ -255,10 +255,10 @@ static void memory_failing_anywhere_is_told(void **state) {
     lab_answer(&l, 40, false);
     OK(scant_project_train(l.project, NULL, NULL));
     for (size_t at = 0;; at++) {
-        lab_reopen(&l); /* nothing is mapped */
+        lab_reopen(&l); /* nothing is in memory */
         m.calls = 0;
         m.fail_at = at;
-        scant_status status = ask_all(&l);
+        scant_status status = call_all(&l);
         bool done = m.calls <= at;
         m.fail_at = SIZE_MAX;
         if (status != SCANT_OK) assert_int_equal(status, SCANT_ENOMEM);
@@ -272,15 +272,15 @@ static void memory_failing_anywhere_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(look_alikes_are_the_nearest_that_may_be_asked_about),
-        cmocka_unit_test(why_tells_neighbours_before_there_is_a_model),
-        cmocka_unit_test(why_tells_what_the_model_holds),
+        cmocka_unit_test(similar_items_are_the_nearest_that_may_be_picked),
+        cmocka_unit_test(why_has_neighbours_before_the_first_model),
+        cmocka_unit_test(why_has_the_models_prediction),
         cmocka_unit_test(the_map_shows_all_items_within_its_frame),
         cmocka_unit_test(the_map_keeps_distances),
         cmocka_unit_test(a_small_map_has_picks_and_labels_first),
-        cmocka_unit_test(the_map_stays_where_it_is_when_labels_come),
+        cmocka_unit_test(labels_do_not_move_the_map),
         cmocka_unit_test(one_column_has_a_map_too),
-        cmocka_unit_test(memory_failing_anywhere_is_told),
+        cmocka_unit_test(a_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

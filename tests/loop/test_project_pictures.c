@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projects of pictures: a network on the pixels, or on what a backbone makes of them; and
- * pictures that cannot be read.
+ * Projects of images: a network on the pixels, or on a backbone's features; and images
+ * that cannot be read.
  */
 #include "projects.h"
 
@@ -9,10 +9,9 @@
 #include "data/images.h"
 #include "scant/project.h"
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------ */
 
-/* Class 0 is dark at the top, class 1 at the bottom; a little noise makes each one
- * another. */
+/* Class 0 is dark at the top, class 1 at the bottom; noise makes each image different. */
 static int32_t class_at(size_t i) { return (int32_t)(i % 2); }
 
 static void paint(size_t i, size_t side, size_t channels, unsigned char *out) {
@@ -24,7 +23,7 @@ static void paint(size_t i, size_t side, size_t channels, unsigned char *out) {
         }
 }
 
-static void put_pictures(scant_ctx *ctx, const char *folder, size_t from, size_t to) {
+static void put_images(scant_ctx *ctx, const char *folder, size_t from, size_t to) {
     enum { SIDE = 16 };
     unsigned char rgb[SIDE * SIDE * 3];
     char name[64];
@@ -59,7 +58,7 @@ static void open_folder(lab *l, const char *name, const char *folder,
     OK(scant_project_create(l->ctx, l->dir, &opts, &l->project));
 }
 
-static size_t right_of(lab *l) {
+static size_t count_right(lab *l) {
     scant_array *p;
     size_t model, right = 0;
     OK(scant_project_predict(l->project, &p, &model));
@@ -107,7 +106,7 @@ static void a_small_network_learns_pixels(void **state) {
     assert_int_equal(scant_project_alike(l.project, 0, 5, items, &n), SCANT_ENOTREADY);
     lab_answer(&l, 40, false);
     OK(scant_project_train(l.project, NULL, NULL));
-    assert_true(right_of(&l) > N * 9 / 10);
+    assert_true(count_right(&l) > N * 9 / 10);
     OK(scant_project_features(l.project, &features));
     assert_non_null(features);
     assert_int_equal(scant_array_shape(features)[0], N);
@@ -119,7 +118,7 @@ static void a_small_network_learns_pixels(void **state) {
     OK(scant_project_why(l.project, 1, &why));
     assert_int_equal(why.n_neighbours, SCANT_WHY_NEIGHBOURS);
     lab_remove(&l, "cache");
-    assert_true(right_of(&l) > N * 9 / 10); /* from the weights, with its features */
+    assert_true(count_right(&l) > N * 9 / 10); /* from the weights, with features */
     OK(scant_project_features(l.project, &features));
     assert_non_null(features);
     scant_array_free(features);
@@ -137,7 +136,7 @@ static void note_warning(void *user, scant_log_level level, const char *text) {
     snprintf(warned, sizeof warned, "%s", text);
 }
 
-static void pictures_that_cannot_be_read_are_black_and_told_of(void **state) {
+static void unreadable_images_are_black_and_reported(void **state) {
     (void)state;
     scant_ctx *ctx;
     lab l = {.n = 30};
@@ -145,7 +144,7 @@ static void pictures_that_cannot_be_read_are_black_and_told_of(void **state) {
         scant_ctx_create(&(scant_ctx_opts){.threads = 2, .log = note_warning}, &ctx),
         SCANT_OK);
     l.ctx = lab_ctx = ctx;
-    put_pictures(ctx, "broken", 0, 30);
+    put_images(ctx, "broken", 0, 30);
     open_folder(&l, "broken-project", "broken", NULL);
     put("broken/0003.png", "what is this?", 13);
     unlink(path_of("broken/0017.png"));
@@ -155,15 +154,15 @@ static void pictures_that_cannot_be_read_are_black_and_told_of(void **state) {
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(warned, "0003.png"));
     assert_non_null(strstr(warned, "1 other"));
-    assert_true(right_of(&l) >= 27);
+    assert_true(count_right(&l) >= 27);
     lab_end(&l);
 }
 
 /* ---- a backbone -------------------------------------------------------------------- */
 
 typedef struct watch {
-    size_t begun; /* runs of the backbone that went on */
-    int stop_at;  /* ticks until it is cancelled; -1: never */
+    size_t begun; /* reports of reading images */
+    int stop_at;  /* reports until it is cancelled; -1: never */
 } watch;
 
 static void on_progress(void *user, const char *phase, double fraction) {
@@ -177,7 +176,7 @@ static int on_cancel(void *user) {
     return w->stop_at >= 0 && w->begun > (size_t)w->stop_at;
 }
 
-/* Weights are of no use, but they are weights. */
+/* Untrained weights are enough here. */
 static void put_backbone(scant_ctx *ctx, const char *name, uint64_t seed) {
     scant_net *net;
     scant_net_opts opts = {.shape = {3, 224, 224}, .classes = 10, .seed = seed};
@@ -198,7 +197,7 @@ static float *features_of(lab *l, size_t n) {
     return copy;
 }
 
-static void a_backbones_features_are_made_once(void **state) {
+static void features_of_a_backbone_are_computed_once(void **state) {
     (void)state;
     watch w = {.stop_at = -1};
     scant_ctx *ctx;
@@ -212,19 +211,19 @@ static void a_backbones_features_are_made_once(void **state) {
                      SCANT_OK);
     l.ctx = lab_ctx = ctx;
     put_backbone(ctx, "backbone.safetensors", 1);
-    put_pictures(ctx, "some", 0, 12);
+    put_images(ctx, "some", 0, 12);
     open_folder(&l, "some-project", "some", path_of("backbone.safetensors"));
     float *first = features_of(&l, 12);
     w.begun = 0;
     OK(scant_project_prepare(l.project));
     assert_int_equal(w.begun, 0); /* nothing to do */
-    put_pictures(ctx, "some", 12, 15);
+    put_images(ctx, "some", 12, 15);
     OK(scant_project_add(l.project, NULL, &added));
     assert_int_equal(added, 3);
     float *more = features_of(&l, 15);
     assert_memory_equal(first, more, 12 * 1280 * sizeof *first);
     assert_true(w.begun > 0);
-    /* other weights make other features, of all */
+    /* other weights give other features, of all images */
     put_backbone(ctx, "backbone.safetensors", 2);
     float *other = features_of(&l, 15);
     assert_true(memcmp(first, other, 1280 * sizeof *first) != 0);
@@ -235,7 +234,7 @@ static void a_backbones_features_are_made_once(void **state) {
     lab_end(&l);
 }
 
-static void a_backbone_that_is_broken_off_goes_on(void **state) {
+static void features_of_a_cancelled_backbone_are_kept(void **state) {
     (void)state;
     watch w = {.stop_at = -1};
     scant_ctx *ctx;
@@ -249,7 +248,7 @@ static void a_backbone_that_is_broken_off_goes_on(void **state) {
                      SCANT_OK);
     l.ctx = lab_ctx = ctx;
     put_backbone(ctx, "backbone.safetensors", 1);
-    put_pictures(ctx, "many", 0, 60);
+    put_images(ctx, "many", 0, 60);
     open_folder(&l, "many-project", "many", path_of("backbone.safetensors"));
     w = (watch){.stop_at = 2};
     assert_int_equal(scant_project_prepare(l.project), SCANT_ECANCELLED);
@@ -265,9 +264,9 @@ static void a_backbone_that_is_broken_off_goes_on(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_network_learns_pixels),
-        cmocka_unit_test(pictures_that_cannot_be_read_are_black_and_told_of),
-        cmocka_unit_test(a_backbones_features_are_made_once),
-        cmocka_unit_test(a_backbone_that_is_broken_off_goes_on),
+        cmocka_unit_test(unreadable_images_are_black_and_reported),
+        cmocka_unit_test(features_of_a_backbone_are_computed_once),
+        cmocka_unit_test(features_of_a_cancelled_backbone_are_kept),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

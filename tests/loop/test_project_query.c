@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Picks of a project: which items may be picked, by what, and that they are a round.
+ * Picks of a project: which items may be picked, by which strategy, and that they are a
+ * round.
  */
 #include "projects.h"
 #include "scant/project.h"
@@ -25,7 +26,7 @@ static void assert_pickable(lab *l, const scant_picks *picks) {
     for (size_t i = 0; i < picks->count; i++) {
         size_t item = picks->items[i].index;
         assert_true(item < l->n && !barred[item]);
-        barred[item] = true; /* nor twice */
+        barred[item] = true; /* nor picked twice */
     }
     free(barred);
 }
@@ -42,19 +43,19 @@ static void begin(lab *l, const char *name, scant_ctx *ctx, const scant_setting 
 
 static size_t warnings, notes;
 
-static void count_told(void *user, scant_log_level level, const char *text) {
+static void count_messages(void *user, scant_log_level level, const char *text) {
     (void)user;
     warnings += level == SCANT_LOG_WARNING;
     notes += level == SCANT_LOG_INFO && strstr(text, "no model yet") != NULL;
 }
 
-static void before_the_first_model_the_setting_waits_and_picks_are_random(void **state) {
+static void before_the_first_model_picks_are_random(void **state) {
     (void)state;
     scant_ctx *ctx;
     lab l;
     size_t round;
     assert_int_equal(
-        scant_ctx_create(&(scant_ctx_opts){.threads = 2, .log = count_told}, &ctx),
+        scant_ctx_create(&(scant_ctx_opts){.threads = 2, .log = count_messages}, &ctx),
         SCANT_OK);
     begin(&l, "cold", ctx, NULL, 0);
     warnings = notes = 0;
@@ -62,11 +63,11 @@ static void before_the_first_model_the_setting_waits_and_picks_are_random(void *
     assert_string_equal(picks->strategy, "random");
     assert_int_equal(picks->count, 20);
     assert_int_equal(round, 1);
-    assert_int_equal(notes, 1); /* it is as it should be */
+    assert_int_equal(notes, 1); /* a note, not a warning */
     assert_int_equal(warnings, 0);
     assert_pickable(&l, picks);
     scant_picks_free(ctx, picks);
-    /* nor is it news that there are fewer to fall back on */
+    /* fewer spare items than requested are no reason to warn either */
     picks = query(&l, (scant_project_query_opts){.batch = 20, .spare = 100000}, NULL);
     assert_int_equal(picks->count, 20);
     assert_int_equal(warnings, 0);
@@ -74,7 +75,7 @@ static void before_the_first_model_the_setting_waits_and_picks_are_random(void *
     picks = query(&l, (scant_project_query_opts){.batch = 100000}, NULL);
     assert_int_equal(warnings, 1);
     scant_picks_free(ctx, picks);
-    /* options of the strategy that was set are no mistake */
+    /* options of the strategy that is set are no error */
     const scant_setting option = {"bias", "1"};
     OK(scant_project_set(l.project, "strategy", "badge"));
     picks = query(&l, (scant_project_query_opts){.settings = &option, .n_settings = 0},
@@ -84,7 +85,7 @@ static void before_the_first_model_the_setting_waits_and_picks_are_random(void *
     lab_end(&l);
 }
 
-static void before_the_first_model_one_that_is_named_must_do(void **state) {
+static void before_the_first_model_a_named_strategy_must_need_none(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -115,7 +116,7 @@ static void train_some(lab *l) {
     OK(scant_project_train(l->project, NULL, NULL));
 }
 
-/* Those that ask where draws disagree need a model that has some. */
+/* Strategies that need posterior draws. */
 static bool is_bayesian(const char *name) {
     return strcmp(name, "bald") == 0 || strcmp(name, "batchbald") == 0 ||
            strcmp(name, "acs-fw") == 0;
@@ -174,7 +175,7 @@ static void picks_are_the_same_on_any_number_of_threads(void **state) {
     assert_memory_equal(a, b, sizeof a);
 }
 
-static void the_audit_is_hidden_from_strategies(void **state) {
+static void labels_of_the_audit_set_do_not_change_picks(void **state) {
     (void)state;
     size_t picked[2][10];
     for (int wrong = 0; wrong < 2; wrong++) {
@@ -220,7 +221,7 @@ static void picks_are_a_round_that_is_handed_out(void **state) {
     assert_int_equal(n, 8);
     for (size_t i = 0; i < 8; i++) assert_int_equal(items[i], picks->items[i].index);
     OK(scant_project_person(l.project, "ann", &person));
-    do { /* one of the audit may come before it */
+    do { /* an audit item may come first */
         OK(scant_project_next(l.project, person, 1, &lease, &n));
         assert_int_equal(n, 1);
         scant_answer answer = {.item = lease.item,
@@ -235,7 +236,7 @@ static void picks_are_a_round_that_is_handed_out(void **state) {
     lab_end(&l);
 }
 
-static void fewer_items_than_asked_for_are_all_of_them_and_then_none(void **state) {
+static void a_batch_larger_than_the_pool_takes_all_and_the_next_none(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -260,7 +261,7 @@ static void fewer_items_than_asked_for_are_all_of_them_and_then_none(void **stat
     lab_end(&l);
 }
 
-static void a_bandit_goes_on_from_round_to_round(void **state) {
+static void a_bandit_keeps_its_state_between_rounds(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -282,7 +283,7 @@ static void a_bandit_goes_on_from_round_to_round(void **state) {
     lab_end(&l);
 }
 
-static void memory_failing_anywhere_makes_no_half_round(void **state) {
+static void a_failed_allocation_returns_no_picks(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
@@ -320,10 +321,10 @@ static void memory_failing_anywhere_makes_no_half_round(void **state) {
 typedef struct waiting {
     scant_hold *hold;
     size_t asked, warned;
-    bool never; /* the lock is not given back: the user ends it */
+    bool never; /* the lock is not released: the user cancels */
 } waiting;
 
-static int give_back(void *user) {
+static int release_lock(void *user) {
     waiting *w = user;
     if (!w->warned) return 0;
     w->asked++;
@@ -339,7 +340,7 @@ static void hear_waiting(void *user, scant_log_level level, const char *text) {
     w->warned += level == SCANT_LOG_WARNING && strstr(text, "process 77") != NULL;
 }
 
-static void features_that_another_program_reads_are_waited_for(void **state) {
+static void a_query_waits_while_another_program_reads_features(void **state) {
     (void)state;
     for (int never = 0; never < 2; never++) {
         waiting w = {.never = never};
@@ -349,7 +350,7 @@ static void features_that_another_program_reads_are_waited_for(void **state) {
         lab l;
         assert_int_equal(scant_ctx_create(&(scant_ctx_opts){.threads = 1,
                                                             .log = hear_waiting,
-                                                            .cancel = give_back,
+                                                            .cancel = release_lock,
                                                             .user = &w},
                                           &ctx),
                          SCANT_OK);
@@ -371,16 +372,16 @@ static void features_that_another_program_reads_are_waited_for(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_the_first_model_the_setting_waits_and_picks_are_random),
-        cmocka_unit_test(before_the_first_model_one_that_is_named_must_do),
+        cmocka_unit_test(before_the_first_model_picks_are_random),
+        cmocka_unit_test(before_the_first_model_a_named_strategy_must_need_none),
         cmocka_unit_test(every_strategy_picks),
         cmocka_unit_test(picks_are_the_same_on_any_number_of_threads),
-        cmocka_unit_test(the_audit_is_hidden_from_strategies),
+        cmocka_unit_test(labels_of_the_audit_set_do_not_change_picks),
         cmocka_unit_test(picks_are_a_round_that_is_handed_out),
-        cmocka_unit_test(fewer_items_than_asked_for_are_all_of_them_and_then_none),
-        cmocka_unit_test(a_bandit_goes_on_from_round_to_round),
-        cmocka_unit_test(memory_failing_anywhere_makes_no_half_round),
-        cmocka_unit_test(features_that_another_program_reads_are_waited_for),
+        cmocka_unit_test(a_batch_larger_than_the_pool_takes_all_and_the_next_none),
+        cmocka_unit_test(a_bandit_keeps_its_state_between_rounds),
+        cmocka_unit_test(a_failed_allocation_returns_no_picks),
+        cmocka_unit_test(a_query_waits_while_another_program_reads_features),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Training a project's model: what it learns from and what not, what is left on disk, and
- * that all of cache/ can go.
+ * Training a project's model: what it trains on and what not, the files it leaves, and
+ * that cache/ can be deleted.
  */
 #include "projects.h"
 
@@ -22,7 +22,7 @@ static scant_array *predict(lab *l, size_t *model) {
     return p;
 }
 
-/* A project whose first model has learned from some forty labels. */
+/* A project with a first model, trained after forty answers. */
 static void lab_trained(lab *l, const char *name) {
     lab_make(l, ctx_threads(2), name, plain);
     lab_answer(l, 40, false);
@@ -40,7 +40,7 @@ static size_t largest(const float *x, size_t n) {
 
 /* ---- learning ---------------------------------------------------------------------- */
 
-static void a_model_learns_what_people_say(void **state) {
+static void a_model_learns_the_labels(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -75,8 +75,8 @@ static char *weights_after(const char *name, bool wrong, unsigned threads, size_
     return bytes;
 }
 
-/* False labels on every withheld item: not a bit of the weights may move. */
-static void nothing_is_learned_from_withheld_items(void **state) {
+/* Wrong labels of the whole audit set must not change a bit of the weights. */
+static void labels_of_the_audit_set_are_not_trained_on(void **state) {
     (void)state;
     size_t n, m;
     char *a = weights_after("true", false, 2, &n);
@@ -87,9 +87,9 @@ static void nothing_is_learned_from_withheld_items(void **state) {
     free(b);
 }
 
-/* Withheld rows change places: what is learned from stays, and so do the columns' mean
- * and deviation. */
-static void turn_withheld(lab *l) {
+/* Rotates the rows of the audit set. Training rows stay, and so do the mean and deviation
+ * of each column. */
+static void rotate_audit_set(lab *l) {
     scant__arena arena;
     size_t *items, n;
     int32_t *labels;
@@ -115,7 +115,7 @@ static char *weights_by(const char *method, bool turned, size_t *size) {
     o.n_settings = 1;
     lab_make(&l, ctx, turned ? "turned" : "straight", o);
     if (turned) {
-        turn_withheld(&l);
+        rotate_audit_set(&l);
         scant_project_free(l.project);
         lab_remove(&l, "");
         lab_open(&l, "turned", &o);
@@ -130,8 +130,8 @@ static char *weights_by(const char *method, bool turned, size_t *size) {
     return bytes;
 }
 
-/* Also where items without labels are learned from. */
-static void no_method_looks_at_withheld_items(void **state) {
+/* Also where unlabelled items are trained on. */
+static void no_method_trains_on_the_audit_set(void **state) {
     static const char *const methods[] = {"fixmatch", "pi", "pseudo-label"};
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -139,7 +139,7 @@ static void no_method_looks_at_withheld_items(void **state) {
         char *a = weights_by(methods[i], false, &n);
         char *b = weights_by(methods[i], true, &m);
         assert_int_equal(n, m);
-        if (memcmp(a, b, n) != 0) fail_msg("%s has seen what is withheld", methods[i]);
+        if (memcmp(a, b, n) != 0) fail_msg("%s has seen the audit set", methods[i]);
         free(a);
         free(b);
     }
@@ -156,7 +156,7 @@ static void the_same_seed_gives_the_same_weights_on_any_number_of_threads(void *
     free(b);
 }
 
-static void a_seed_that_is_given_is_used(void **state) {
+static void a_given_seed_is_used(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -179,7 +179,7 @@ static void a_seed_that_is_given_is_used(void **state) {
     lab_end(&l);
 }
 
-/* ---- labels that are too few ------------------------------------------------------- */
+/* ---- too few labels ---------------------------------------------------------------- */
 
 static void without_labels_of_two_classes_there_is_no_model(void **state) {
     (void)state;
@@ -191,7 +191,7 @@ static void without_labels_of_two_classes_there_is_no_model(void **state) {
              (lab_opts){.n = 40, .d = 2, .classes = 2, .noise = 0.1, .seed = 3});
     assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_ENOTREADY);
     assert_says(ctx, l.dir, "no label to learn from");
-    for (size_t i = 0; i < l.n; i++) l.truth[i] = 1; /* as far as people say */
+    for (size_t i = 0; i < l.n; i++) l.truth[i] = 1; /* all answers are of one class */
     lab_answer(&l, 12, false);
     assert_int_equal(scant_project_train(l.project, NULL, &model), SCANT_ENOTREADY);
     assert_says(ctx, l.dir, "two classes");
@@ -200,7 +200,7 @@ static void without_labels_of_two_classes_there_is_no_model(void **state) {
     lab_end(&l);
 }
 
-static void two_items_are_enough(void **state) {
+static void two_labelled_items_are_enough(void **state) {
     (void)state;
     const scant_setting settings[] = {{"audit_every", "0"}};
     scant_ctx *ctx = ctx_threads(1);
@@ -219,8 +219,8 @@ static void two_items_are_enough(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* All rows alike: nothing can be told apart, and nothing breaks. */
-static void rows_that_are_all_the_same_do_no_harm(void **state) {
+/* Nothing can be learned from equal rows, but all numbers stay finite. */
+static void equal_rows_do_no_harm(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l = {.ctx = ctx, .n = 50, .d = 3, .classes = 2};
@@ -232,7 +232,7 @@ static void rows_that_are_all_the_same_do_no_harm(void **state) {
     for (size_t i = 0; i < 50; i++) truth[i] = i % 2;
     l.x = x, l.truth = truth;
     lab_open(&l, "alike", &(lab_opts){.seed = 2});
-    if (lab_answer(&l, 10, false) >= 10) { /* copies are asked about once */
+    if (lab_answer(&l, 10, false) >= 10) { /* copies are handed out once */
         train(&l);
         scant_array *p = predict(&l, &model);
         for (size_t i = 0; i < 100; i++) assert_true(isfinite(numbers(p)[i]));
@@ -248,7 +248,7 @@ static void rows_that_are_all_the_same_do_no_harm(void **state) {
 
 static size_t bytes_of(const lab *l) { return l->n * l->classes * sizeof(float); }
 
-/* What the first model says of all items; free() ends it. */
+/* The first model's probabilities of all items. The caller frees them. */
 static float *probabilities(lab *l) {
     size_t model;
     scant_array *p = predict(l, &model);
@@ -281,26 +281,26 @@ static void all_of_cache_can_be_deleted(void **state) {
     lab_end(&l);
 }
 
-static void without_cache_and_weights_it_says_train_again(void **state) {
+static void without_cache_and_weights_the_error_says_train_again(void **state) {
     (void)state;
     lab l;
     scant_array *p;
     size_t model;
     lab_trained(&l, "lost");
     lab_remove(&l, "models/0001.safetensors");
-    p = predict(&l, &model); /* cache/ still knows */
+    p = predict(&l, &model); /* cache/ still has them */
     scant_array_free(p);
     lab_remove(&l, "cache");
     assert_int_equal(scant_project_predict(l.project, &p, &model), SCANT_ENOTREADY);
     assert_non_null(strstr(scant_ctx_errmsg(l.ctx), "train again"));
-    assert_int_equal(train(&l), 2); /* agreement is not known, and that is all */
+    assert_int_equal(train(&l), 2); /* only the agreement is not known */
     p = predict(&l, &model);
     assert_int_equal(model, 2);
     scant_array_free(p);
     lab_end(&l);
 }
 
-static void damaged_files_of_cache_are_made_anew(void **state) {
+static void damaged_files_of_cache_are_computed_again(void **state) {
     (void)state;
     static const char *const names[] = {"cache/probs-0001.npy", "cache/features.npy"};
     lab l;
@@ -319,8 +319,8 @@ static void damaged_files_of_cache_are_made_anew(void **state) {
     lab_end(&l);
 }
 
-/* A disk that is not mounted, or a folder that was moved. */
-static void features_that_were_read_outlive_their_file(void **state) {
+/* The disk of the source may be unmounted, or its folder moved. */
+static void cached_features_outlive_their_file(void **state) {
     (void)state;
     lab l;
     size_t model;
@@ -340,7 +340,7 @@ static void features_that_were_read_outlive_their_file(void **state) {
     lab_end(&l);
 }
 
-static void other_features_in_the_file_are_read_anew(void **state) {
+static void a_changed_file_of_features_is_read_again(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -359,10 +359,10 @@ static void other_features_in_the_file_are_read_anew(void **state) {
     lab_end(&l);
 }
 
-/* ---- what comes later -------------------------------------------------------------- */
+/* ---- items and classes added later ------------------------------------------------- */
 
-/* What is there without asking a network; rows 0: nothing. */
-static void assert_there(lab *l, size_t model, size_t rows, size_t columns) {
+/* Checks the predictions that exist without running a network; rows 0: none. */
+static void assert_predicted(lab *l, size_t model, size_t rows, size_t columns) {
     scant_array *p;
     size_t number;
     OK(scant_project_predicted(l->project, &p, &number));
@@ -373,25 +373,25 @@ static void assert_there(lab *l, size_t model, size_t rows, size_t columns) {
     scant_array_free(p);
 }
 
-static void items_and_classes_that_come_later_are_predicted(void **state) {
+static void items_and_classes_added_later_are_predicted(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
     size_t model, added, label;
     char more[500];
     lab_make(&l, ctx, "later", plain);
-    assert_there(&l, 0, 0, 0);
+    assert_predicted(&l, 0, 0, 0);
     lab_answer(&l, 60, false);
     train(&l);
     lab_remove(&l, "cache");
-    assert_there(&l, 1, 0, 0);
+    assert_predicted(&l, 1, 0, 0);
     scant_array *p = predict(&l, &model);
     float first[3];
     memcpy(first, numbers(p), sizeof first);
     scant_array_free(p);
 
     OK(scant_project_class_add(l.project, "later", &label));
-    assert_there(&l, 1, l.n, 3); /* nothing is made for who only looks */
+    assert_predicted(&l, 1, l.n, 3); /* reading them computes nothing */
     p = predict(&l, &model);
     assert_int_equal(scant_array_shape(p)[1], 4);
     assert_memory_equal(first, numbers(p), sizeof first);
@@ -414,7 +414,7 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     OK(scant_project_add(
         l.project, &(scant_source){.features = more, .manifest = manifest}, &added));
     assert_int_equal(added, 25);
-    assert_there(&l, 1, l.n, 4);
+    assert_predicted(&l, 1, l.n, 4);
     p = predict(&l, &model);
     assert_int_equal(scant_array_shape(p)[0], l.n + 25);
     for (size_t i = 0; i < 4 * (l.n + 25); i++) assert_true(isfinite(numbers(p)[i]));
@@ -422,12 +422,12 @@ static void items_and_classes_that_come_later_are_predicted(void **state) {
     scant_array_free(p);
     assert_int_equal(train(&l), 2);
     p = predict(&l, &model);
-    assert_true(numbers(p)[3] > 0 && numbers(p)[3] < 0.34f); /* known now, never seen */
+    assert_true(numbers(p)[3] > 0 && numbers(p)[3] < 0.34f); /* known now, no labels */
     scant_array_free(p);
     lab_end(&l);
 }
 
-static void a_second_training_is_told_who_trains(void **state) {
+static void a_second_training_is_refused_and_the_error_names_the_first(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1), *other = ctx_threads(1);
     lab l;
@@ -449,9 +449,9 @@ static void a_second_training_is_told_who_trains(void **state) {
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* Every allocation of a training fails once, or every so-manieth: the call says so, and
- * the next one does its work. */
-static void memory_failing_anywhere_leaves_a_project_that_works(void **state) {
+/* Every step-th allocation of a training fails in turn: the call reports it, and the next
+ * one works. */
+static void a_failed_allocation_leaves_a_project_that_works(void **state) {
     (void)state;
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
@@ -490,22 +490,22 @@ static void memory_failing_anywhere_leaves_a_project_that_works(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_learns_what_people_say),
-        cmocka_unit_test(nothing_is_learned_from_withheld_items),
-        cmocka_unit_test(no_method_looks_at_withheld_items),
+        cmocka_unit_test(a_model_learns_the_labels),
+        cmocka_unit_test(labels_of_the_audit_set_are_not_trained_on),
+        cmocka_unit_test(no_method_trains_on_the_audit_set),
         cmocka_unit_test(the_same_seed_gives_the_same_weights_on_any_number_of_threads),
-        cmocka_unit_test(a_seed_that_is_given_is_used),
+        cmocka_unit_test(a_given_seed_is_used),
         cmocka_unit_test(without_labels_of_two_classes_there_is_no_model),
-        cmocka_unit_test(two_items_are_enough),
-        cmocka_unit_test(rows_that_are_all_the_same_do_no_harm),
+        cmocka_unit_test(two_labelled_items_are_enough),
+        cmocka_unit_test(equal_rows_do_no_harm),
         cmocka_unit_test(all_of_cache_can_be_deleted),
-        cmocka_unit_test(without_cache_and_weights_it_says_train_again),
-        cmocka_unit_test(damaged_files_of_cache_are_made_anew),
-        cmocka_unit_test(features_that_were_read_outlive_their_file),
-        cmocka_unit_test(other_features_in_the_file_are_read_anew),
-        cmocka_unit_test(items_and_classes_that_come_later_are_predicted),
-        cmocka_unit_test(a_second_training_is_told_who_trains),
-        cmocka_unit_test(memory_failing_anywhere_leaves_a_project_that_works),
+        cmocka_unit_test(without_cache_and_weights_the_error_says_train_again),
+        cmocka_unit_test(damaged_files_of_cache_are_computed_again),
+        cmocka_unit_test(cached_features_outlive_their_file),
+        cmocka_unit_test(a_changed_file_of_features_is_read_again),
+        cmocka_unit_test(items_and_classes_added_later_are_predicted),
+        cmocka_unit_test(a_second_training_is_refused_and_the_error_names_the_first),
+        cmocka_unit_test(a_failed_allocation_leaves_a_project_that_works),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

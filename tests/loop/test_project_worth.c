@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What picking is worth: nothing where items are picked at random, much where a class is
- * rare and picks are of all classes; and it is not told before there is something to
- * compare.
+ * The gain over random: none for random picks, much for picks of all of many classes; and
+ * it is not known before there is something to compare.
  */
 #include "projects.h"
 
@@ -61,8 +60,8 @@ static void shuffle(size_t *order, uint64_t seed) {
     }
 }
 
-/* Audited items are drawn at random; labels to learn from, too, or as many of each class,
- * of the items behind those. */
+/* Audited items are the first of a random order. Training items are the next ones or, if
+ * even, the next ones with equally many of each class. */
 static project_gain try_once(trial *t, lab *l, uint64_t seed, bool even, size_t *labels) {
     size_t rows[LEARNED], n = 0, of_class[CLASSES] = {0};
     int32_t said[LEARNED], audit_said[AUDITED];
@@ -87,7 +86,7 @@ static project_gain try_once(trial *t, lab *l, uint64_t seed, bool even, size_t 
 }
 
 typedef struct found {
-    size_t covered, above; /* intervals with 0 in them; beyond it */
+    size_t covered, above; /* intervals that contain 0; that are above it */
 } found;
 
 static found try_often(const char *name, bool even, size_t trials) {
@@ -107,7 +106,7 @@ static found try_often(const char *name, bool even, size_t trials) {
         f.above += g.low > 0;
         mean += g.mean / (double)trials;
     }
-    print_message("%s: the mean gain is %.3f; of %zu intervals %zu have 0 in them, %zu "
+    print_message("%s: the mean gain is %.3f; of %zu intervals %zu contain 0, %zu "
                   "are above it\n",
                   name, mean, trials, f.covered, f.above);
     trial_end(&t);
@@ -115,14 +114,14 @@ static found try_often(const char *name, bool even, size_t trials) {
     return f;
 }
 
-/* Nine of ten is what to expect: the interval leaves out the draw of labels. */
-static void what_is_random_gains_nothing_over_random(void **state) {
+/* Nine of ten are expected: the interval does not include the random draw of labels. */
+static void random_picks_gain_nothing_over_random(void **state) {
     (void)state;
     found f = try_often("chance", false, TRIALS);
     assert_true(f.covered >= TRIALS * 4 / 5);
 }
 
-static void two_of_every_class_gain_over_random(void **state) {
+static void picks_of_every_class_gain_over_random(void **state) {
     (void)state;
     found f = try_often("even", true, FEWER);
     assert_true(f.above >= FEWER / 2);
@@ -139,10 +138,10 @@ static size_t labels_compared(lab *l) {
     return m.over_random_labels;
 }
 
-/* Three to learn from and three of the audit in six. */
+/* Half of the items are of the audit set. */
 static const scant_setting half[] = {{"audit_every", "2"}};
 
-static void chance_is_not_compared_with_chance(void **state) {
+static void random_rounds_are_not_compared_with_random(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -161,14 +160,14 @@ static void chance_is_not_compared_with_chance(void **state) {
     lab_end(&l);
 }
 
-static void picks_are_compared_once_they_are_half(void **state) {
+static void picks_are_compared_once_they_are_half_of_the_labels(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
     make_many(&l, ctx, "picked-rounds", half, 1);
     lab_query(&l, "random", 30);
     lab_answer(&l, 60, false);
-    assert_int_equal(labels_compared(&l), 0); /* 24 of 30, all by chance */
+    assert_int_equal(labels_compared(&l), 0); /* 24 of 30, all random */
     lab_query(&l, "margin", 30);
     lab_answer(&l, 40, false);
     assert_int_equal(labels_compared(&l), 0); /* 40 of 50, 10 picked */
@@ -180,8 +179,8 @@ static void picks_are_compared_once_they_are_half(void **state) {
     lab_end(&l);
 }
 
-/* Labels that a file brings of items which no round has picked. */
-static void labels_of_no_strategy_do_not_count_as_picked(void **state) {
+/* Imported labels of items that no round has picked. */
+static void imported_labels_of_other_items_do_not_count_as_picks(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -198,12 +197,12 @@ static void labels_of_no_strategy_do_not_count_as_picked(void **state) {
     assert_int_equal(labels_compared(&l), 0);
     lab_query(&l, "margin", 40);
     lab_answer(&l, 80, false);
-    assert_int_equal(labels_compared(&l), 0); /* strategies have seen too many others */
+    assert_int_equal(labels_compared(&l), 0); /* too few of the labels are picks */
     lab_end(&l);
 }
 
-/* A batch that goes to people as a file, and comes back as one. */
-static void picks_that_come_back_from_a_file_are_picks(void **state) {
+/* A batch that is labelled elsewhere and imported. */
+static void imported_labels_of_picks_count_as_picks(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     scant__arena arena;
@@ -224,7 +223,7 @@ static void picks_that_come_back_from_a_file_are_picks(void **state) {
     snprintf(path, sizeof path, "%s/back.csv", dir);
     FILE *f = fopen(path, "w");
     fprintf(f, "id,label\n");
-    for (size_t i = 0; i < 25; i++) /* those to fall back on stand behind */
+    for (size_t i = 0; i < 25; i++) /* the spare items follow the picks */
         fprintf(f, "%zu,%c\n", picks->items[i].index,
                 'a' + l.truth[picks->items[i].index]);
     fclose(f);
@@ -243,12 +242,12 @@ static void picks_that_come_back_from_a_file_are_picks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_random_gains_nothing_over_random),
-        cmocka_unit_test(two_of_every_class_gain_over_random),
-        cmocka_unit_test(chance_is_not_compared_with_chance),
-        cmocka_unit_test(picks_are_compared_once_they_are_half),
-        cmocka_unit_test(labels_of_no_strategy_do_not_count_as_picked),
-        cmocka_unit_test(picks_that_come_back_from_a_file_are_picks),
+        cmocka_unit_test(random_picks_gain_nothing_over_random),
+        cmocka_unit_test(picks_of_every_class_gain_over_random),
+        cmocka_unit_test(random_rounds_are_not_compared_with_random),
+        cmocka_unit_test(picks_are_compared_once_they_are_half_of_the_labels),
+        cmocka_unit_test(imported_labels_of_other_items_do_not_count_as_picks),
+        cmocka_unit_test(imported_labels_of_picks_count_as_picks),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

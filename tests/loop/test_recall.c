@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call that goes on and is cancelled before it has got back what an earlier one kept.
- * That takes pictures: for a network that is made to be loaded into, their pixels are
- * measured, and that can be cancelled. The place is an allocation of the run's thread,
- * which waits there until the caller's thread knows.
+ * A resumed call that is cancelled before it has loaded what an earlier call kept. This
+ * needs images: a network that is created to load weights into measures their pixels,
+ * and that can be cancelled. The test cancels at an allocation of the run's thread, which
+ * waits there until the caller's thread has noticed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,14 +17,14 @@
 enum { PICTURES = 120, SIDE = 4, ROUNDS = 1 };
 
 typedef struct heard {
-    const char *phase;     /* cancelled when it begins; NULL: never */
+    const char *phase;     /* cancel when it begins; NULL: never */
     size_t cancel_at;      /* or at this allocation of the run; 0: never */
-    pthread_t caller;      /* whose allocations are not the run's */
-    atomic_bool begun;     /* the run has, in this call */
+    pthread_t caller;      /* its allocations are not the run's */
+    atomic_bool begun;     /* the run has begun, in this call */
     atomic_size_t blocks;  /* allocations since then */
-    atomic_bool cancelled; /* it is asked for, */
-    atomic_bool answered;  /* and the caller's thread has heard */
-    size_t phases;         /* that were told of */
+    atomic_bool cancelled; /* cancelling is requested, */
+    atomic_bool answered;  /* and the caller's thread has noticed */
+    size_t phases;         /* that were reported */
 } heard;
 
 static void hear(void *user, const scant_run_event *event) {
@@ -48,7 +48,8 @@ static void *allocate(void *user, size_t bytes) {
         h->cancelled = true;
         for (int i = 0; i < 2000 && !h->answered; i++)
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* it stops the pool */
+        /* until it has stopped the job pool */
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
     return malloc(bytes);
 }
@@ -58,7 +59,8 @@ static void release(void *user, void *block) {
     free(block);
 }
 
-static scant_status play(const scant_setting *all, size_t n, bool resume, heard *h) {
+static scant_status run_experiment(const scant_setting *all, size_t n, bool resume,
+                                   heard *h) {
     scant_ctx *ctx;
     scant_experiment *e;
     scant_ctx_opts opts = {.threads = 1,
@@ -90,7 +92,7 @@ static loop_state read_kept(scant_ctx *ctx, scant__arena *arena) {
     return s;
 }
 
-static void put_pictures(char pictures[512], char labels[512]) {
+static void put_images(char pictures[512], char labels[512]) {
     unsigned char pixels[PICTURES * SIDE * SIDE];
     int64_t classes[PICTURES];
     for (size_t i = 0; i < PICTURES; i++) {
@@ -107,14 +109,14 @@ static void put_pictures(char pictures[512], char labels[512]) {
     snprintf(labels, 512, "%s", put_buffer("y.npy", &y));
 }
 
-static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state) {
+static void a_resumed_run_that_is_cancelled_at_once_loses_nothing(void **state) {
     char pictures[512], labels[512];
     scant_ctx *ctx = ctx_threads(1);
     heard first = {.phase = "training the query network"};
     size_t early = 0;
     bool under_way = false;
     (void)state;
-    put_pictures(pictures, labels);
+    put_images(pictures, labels);
     const scant_setting all[] = {
         {"data.train", pictures},      {"data.train_labels", labels},
         {"data.test_size", "20"},      {"model.name", "mlp"},
@@ -125,13 +127,13 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
         {"loop.seeds", "0"},
     };
     const size_t n = sizeof all / sizeof *all;
-    assert_int_equal(play(all, n, false, &first), SCANT_ECANCELLED);
+    assert_int_equal(run_experiment(all, n, false, &first), SCANT_ECANCELLED);
     for (size_t at = 1; at < 200 && !under_way; at += 1 + at / 4) {
         scant__arena before_arena, after_arena;
         loop_state before = read_kept(ctx, &before_arena);
         assert_memory_equal(before.partial.parts, "tt", 3);
         heard h = {.cancel_at = at};
-        assert_int_equal(play(all, n, true, &h), SCANT_ECANCELLED);
+        assert_int_equal(run_experiment(all, n, true, &h), SCANT_ECANCELLED);
         loop_state after = read_kept(ctx, &after_arena);
         const loop_partial *a = &before.partial, *b = &after.partial;
         assert_true(b->there);
@@ -151,7 +153,7 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_kept_is_lost_however_soon_it_is_cancelled_again),
+        cmocka_unit_test(a_resumed_run_that_is_cancelled_at_once_loses_nothing),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How samples are cut: sizes, disjoint sets, what hangs on the seed and what does not.
+ * How samples are split: sizes, disjoint sets, what depends on the seed.
  */
 #include "../data/support.h"
 
@@ -16,7 +16,7 @@ typedef struct bench {
     loop_samples samples;
 } bench;
 
-/* Labels go round; every 10th sample has none. */
+/* Labels cycle through the classes; every 10th sample has none. */
 static void begin(bench *b, const scant_setting *more, size_t n_more) {
     static float points[N][2];
     static int64_t labels[N];
@@ -48,7 +48,7 @@ static loop_split split(bench *b, uint64_t seed) {
     return s;
 }
 
-/* Marks rows, none of which may be marked. */
+/* Marks rows; none of them may be marked already. */
 static void mark(bool *seen, const size_t *rows, size_t n) {
     for (size_t i = 0; i < n; i++) {
         assert_true(rows[i] < N && rows[i] % 10 != 9);
@@ -57,7 +57,7 @@ static void mark(bool *seen, const size_t *rows, size_t n) {
     }
 }
 
-static void sets_have_their_sizes_and_do_not_meet(void **state) {
+static void sets_have_their_sizes_and_are_disjoint(void **state) {
     const scant_setting more[] = {
         {"data.pool", "200"}, {"data.validation", "30"}, {"loop.initial", "12"}};
     bench b;
@@ -84,7 +84,7 @@ static void sets_have_their_sizes_and_do_not_meet(void **state) {
     end(&b);
 }
 
-static void a_seed_decides(void **state) {
+static void the_seed_decides_the_split(void **state) {
     const scant_setting more[] = {{"data.pool", "200"}};
     bench b;
     (void)state;
@@ -96,8 +96,8 @@ static void a_seed_decides(void **state) {
     end(&b);
 }
 
-/* Each cut has random numbers of its own. */
-static void a_validation_set_comes_out_of_the_same_pool(void **state) {
+/* Each split draws random numbers of its own. */
+static void a_validation_set_is_taken_from_the_same_pool(void **state) {
     const scant_setting without[] = {{"data.pool", "200"}};
     const scant_setting with[] = {{"data.pool", "200"}, {"data.validation", "20"}};
     bool before[N] = {false}, after[N] = {false};
@@ -115,7 +115,7 @@ static void a_validation_set_comes_out_of_the_same_pool(void **state) {
     end(&b);
 }
 
-static void balanced_sets_have_every_class_alike(void **state) {
+static void balanced_sets_have_equally_many_of_each_class(void **state) {
     const scant_setting more[] = {{"loop.initial", "22"},
                                   {"loop.initial_how", "balanced"}};
     bench b;
@@ -133,7 +133,7 @@ static void balanced_sets_have_every_class_alike(void **state) {
     end(&b);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
+static void sizes_that_do_not_fit_are_refused(void **state) {
     const struct {
         scant_setting setting;
         const char *says;
@@ -154,11 +154,11 @@ static void what_does_not_fit_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_have_their_sizes_and_do_not_meet),
-        cmocka_unit_test(a_seed_decides),
-        cmocka_unit_test(a_validation_set_comes_out_of_the_same_pool),
-        cmocka_unit_test(balanced_sets_have_every_class_alike),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(sets_have_their_sizes_and_are_disjoint),
+        cmocka_unit_test(the_seed_decides_the_split),
+        cmocka_unit_test(a_validation_set_is_taken_from_the_same_pool),
+        cmocka_unit_test(balanced_sets_have_equally_many_of_each_class),
+        cmocka_unit_test(sizes_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file that a run's state is kept in: what is written is read, and what is damaged is
+ * The file with the state of a run: it is read as it was written, and a damaged one is
  * refused.
  */
 #include <math.h>
@@ -51,7 +51,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
     assert_memory_equal(a.picks, b.picks, sizeof picks);
     assert_memory_equal(a.points, b.points, sizeof *a.points);
     assert_memory_equal(a.calibrations, b.calibrations, sizeof *a.calibrations);
-    for (size_t i = 0; i < LOOP_FIGURES; i++) { /* NaN is what is not known */
+    for (size_t i = 0; i < LOOP_FIGURES; i++) { /* NaN: not known */
         double was = a.theories[0].figures[i], is = b.theories[0].figures[i];
         assert_true(was == is || (isnan(was) && isnan(is)));
     }
@@ -95,13 +95,13 @@ static void a_damaged_state_is_refused(void **state) {
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,\"inf\",0]],[]]" TAIL,
         HEAD "\"rounds\": [], \"picks\": [], \"over\": true" TAIL,
         THEORY("3"),
-        THEORY("[]"), /* one a round */
+        THEORY("[]"), /* one per round */
         THEORY("[null]"),
         THEORY("[[1, 2, 3]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, \"inf\"]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]"),
         ROUND "3" UNKNOWN,
-        ROUND "[]" UNKNOWN, /* one a round */
+        ROUND "[]" UNKNOWN, /* one per round */
         ROUND "[[null, null], [null, null]]" UNKNOWN,
         ROUND "[null]" UNKNOWN,
         ROUND "[[null]]" UNKNOWN,
@@ -111,7 +111,8 @@ static void a_damaged_state_is_refused(void **state) {
         ROUND "[[[1, 0.5, 3], null]]" UNKNOWN,
         ROUND "[[null, [1, 0.5, [[0, 1, 0.5, 0.5]]]]]" UNKNOWN, /* bins are 1 to 15 */
         ROUND "[[null, [1, 0.5, [[16, 1, 0.5, 0.5]]]]]" UNKNOWN,
-        ROUND "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]" UNKNOWN, /* with samples */
+        ROUND
+        "[[null, [1, 0.5, [[1, 0, 0.5, 0.5]]]]]" UNKNOWN, /* a bin without samples */
         ROUND "[[null, [1, 0.5, [[1, 1, 1.5, 0.5]]]]]" UNKNOWN,
         ROUND "[[null, [1, 0.5, [[1, 1, 0.5, -1]]]]]" UNKNOWN,
         ROUND "[[null, [1, 0.5, [[1, 1, 0.5]]]]]" UNKNOWN,
@@ -125,7 +126,7 @@ static void a_damaged_state_is_refused(void **state) {
     scant__arena_init(&arena, ctx);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (read_state(ctx, wrong[i], &s, &arena) != SCANT_EINPUT)
-            fail_msg("%s was taken", wrong[i]);
+            fail_msg("%s was accepted", wrong[i]);
         assert_says(ctx, path_of("state.json"), "not what a run");
     }
     assert_int_equal(
@@ -260,7 +261,7 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
         PARTIAL("1", ".", "", "\"query\": \"\", " TIMES MORE("[]", "[0]")),
         PARTIAL("1", ".", "", "\"query\": \"tt\", " TIMES MORE("[]", "[0]")),
         PARTIAL("1", ".", "", "\"query\": true, " TIMES MORE("[]", "[0]")),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", REST), /* calibration: one a model */
+        PARTIAL("1", "t", "[1, 1, 1, 1]", REST), /* calibration: one per model */
         PARTIAL("1", "t", "[1, 1, 1, 1]", QUERY TIMES MORE("[3]", "[0]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1, -1]")),
@@ -273,7 +274,7 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (read_partial(ctx, wrong[i], &s) != SCANT_EINPUT)
-            fail_msg("%s was taken", wrong[i]);
+            fail_msg("%s was accepted", wrong[i]);
         assert_says(ctx, path_of("state.json"), "not what a run");
     }
     const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]",

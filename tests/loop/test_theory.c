@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What whole networks' gradients pick, and what theory says of a round, against one
- * backward pass a sample, matrices that are built whole, and the definitions.
+ * Picks by gradients of all layers, and the theory figures of a round, compared with one
+ * backward pass per sample, full matrices, and the definitions.
  *
- * Weights of a round are on disk while its results are told, where networks are trained
- * on (train.reinit = no): they are copied then, and everything is computed again.
+ * With train.reinit = no the weights of a round are on disk while its results are
+ * reported: they are copied then, and everything is computed again.
  */
 #include "../data/support.h"
 #include "../nn/gradients.h"
@@ -44,8 +44,9 @@ static void keep_weights(void *user, const scant_run_event *event) {
     copy_file(path_of(from), to);
 }
 
-static scant_status play(scant_ctx *ctx, const char *folder, const char *strategy,
-                         const char *theory, const scant_setting *more, size_t n_more) {
+static scant_status run_experiment(scant_ctx *ctx, const char *folder,
+                                   const char *strategy, const char *theory,
+                                   const scant_setting *more, size_t n_more) {
     scant_setting all[24] = {
         {"data.train", "moons"}, {"data.test_size", "20"},      {"model.name", "mlp"},
         {"model.width", "8"},    {"train.batch", "4"},          {"train.epochs", "15"},
@@ -72,7 +73,7 @@ typedef struct picked {
     double score;
 } picked;
 
-/* Of round, in order; how many. */
+/* Reads the picks of a round in order; returns how many. */
 static size_t read_picks(const char *folder, size_t round, picked *out, size_t room) {
     char name[NAME], line[LINE];
     snprintf(name, sizeof name, "%s/picks.csv", folder);
@@ -110,15 +111,15 @@ static double figure(const char *folder, size_t round, const char *column) {
     }
 }
 
-/* ---- everything again -------------------------------------------------------------- */
+/* ---- everything computed again ----------------------------------------------------- */
 
 typedef struct again {
     fixture f;
     scant_data *data;
     plain p;
-    size_t rows[LABELS + BATCH], n, n_batch; /* S, then Q */
-    float *g;                                /* a gradient a row of them */
-    size_t from;                             /* of the last layer's parameters */
+    size_t rows[LABELS + BATCH], n, n_batch; /* labelled S, then batch Q */
+    float *g;                                /* a gradient for each of them */
+    size_t from;                             /* the first parameter of the last layer */
 } again;
 
 static again open_again(scant_ctx *ctx, const char *weights) {
@@ -129,7 +130,7 @@ static again open_again(scant_ctx *ctx, const char *weights) {
     opts.seed = loop_seed(SEED, 0, 0, LOOP_SEED_WEIGHTS);
     assert_int_equal(scant_net_create(ctx, "mlp", &opts, &a.f.net), SCANT_OK);
     if (weights) assert_int_equal(scant_net_load(a.f.net, path_of(weights), 0), SCANT_OK);
-    assert_false(a.f.net->scaled); /* samples go in as they are */
+    assert_false(a.f.net->scaled); /* samples are not scaled */
     const nn_net *shape = a.f.net->net;
     a.from = shape->params[shape->nodes[shape->n_nodes - 1].weight].offset;
     a.f.parameters = scant_net_parameters(a.f.net);
@@ -146,7 +147,7 @@ static void close_again(again *a) {
     free(a->g);
 }
 
-/* S of a round, Q, and their gradients. */
+/* Reads S and Q of a round and computes their gradients. */
 static void take_sets(again *a, const char *folder, size_t round) {
     picked picks[POOL];
     a->n = a->n_batch = 0;
@@ -166,7 +167,7 @@ static void take_sets(again *a, const char *folder, size_t round) {
     }
 }
 
-/* |sum of g over some rows|^2, of parameters from `from` on: G. */
+/* G: |sum of g over some rows|^2, of the parameters from `from` on. */
 static double speed_of(const again *a, size_t from, const size_t *list, size_t n) {
     double sum = 0;
     for (size_t k = from; k < a->f.parameters; k++) {
@@ -189,7 +190,7 @@ static int better(const void *x, const void *y) {
     return a->score < b->score ? 1 : a->score > b->score ? -1 : 0;
 }
 
-/* The batch is the best of the pool by scores, which are the file's. */
+/* The batch is the best of the pool by scores, and the file has the same scores. */
 static void check_batch(const char *folder, const again *a, const double *scores) {
     static scored all[POOL];
     picked got[BATCH];
@@ -207,8 +208,8 @@ static void check_batch(const char *folder, const again *a, const double *scores
     }
 }
 
-/* With g_S whole: G(S u {x}) - G(S), and the variants of it. */
-static void dynamic_ranks_by_whole_gradients(void **state) {
+/* With g_S of all layers: G(S u {x}) - G(S), and the variants of it. */
+static void dynamic_ranks_by_gradients_of_all_layers(void **state) {
     (void)state;
     static const struct {
         const char *gamma;
@@ -221,7 +222,8 @@ static void dynamic_ranks_by_whole_gradients(void **state) {
                                       {"loop.dynamic.gamma", rules[r].gamma}};
         char folder[32];
         snprintf(folder, sizeof folder, "gamma-%s", rules[r].gamma);
-        assert_int_equal(play(ctx, folder, "dynamic", "none", more, 2), SCANT_OK);
+        assert_int_equal(run_experiment(ctx, folder, "dynamic", "none", more, 2),
+                         SCANT_OK);
         again a = open_again(ctx, "dynamic-0");
         take_sets(&a, folder, 0);
         size_t size = a.f.parameters;
@@ -240,13 +242,13 @@ static void dynamic_ranks_by_whole_gradients(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void egl_ranks_by_whole_gradients(void **state) {
+static void egl_ranks_by_gradients_of_all_layers(void **state) {
     (void)state;
     static double scores[POOL];
     scant_ctx *ctx = ctx_threads(1);
-    assert_int_equal(
-        play(ctx, "egl", "egl", "none", &(scant_setting){"loop.egl.layers", "all"}, 1),
-        SCANT_OK);
+    assert_int_equal(run_experiment(ctx, "egl", "egl", "none",
+                                    &(scant_setting){"loop.egl.layers", "all"}, 1),
+                     SCANT_OK);
     again a = open_again(ctx, "egl-0");
     take_sets(&a, "egl", 0);
     for (size_t row = 0; row < POOL; row++) {
@@ -292,7 +294,7 @@ static void jacobi(double *a, size_t n, double *values) {
             }
 }
 
-/* h+ . h+', or the mean over outputs of their gradients' products. */
+/* h+ . h+', or the mean over outputs of the inner products of their gradients. */
 static void kernel_of(again *a, bool whole, double *k) {
     size_t n = a->n, d = scant_net_features(a->f.net), size = a->f.parameters;
     float *x = calloc(n * 2 * (size + d), sizeof *x);
@@ -355,7 +357,7 @@ static double bound_of(const again *a, const double *k) {
     return sqrt(2 * sum / (double)n);
 }
 
-static double part_of(double a, double b) { return fabs(a - b) / fabs(b); }
+static double relative_error(double a, double b) { return fabs(a - b) / fabs(b); }
 
 static void check_spectrum(again *a, const char *folder, size_t round, bool whole) {
     double k[LABELS * LABELS], copy[LABELS * LABELS], values[LABELS], alignment = 0;
@@ -363,27 +365,28 @@ static void check_spectrum(again *a, const char *folder, size_t round, bool whol
     kernel_of(a, whole, k);
     memcpy(copy, k, sizeof copy);
     jacobi(copy, n, values);
-    double tolerance = whole ? 1e-6 : 1e-10; /* products of the whole are in float */
+    double tolerance = whole ? 1e-6 : 1e-10; /* products of all layers are in float */
     for (size_t i = 0; i < n; i++) rank += values[i] > tolerance * values[n - 1];
     assert_true(figure(folder, round, "rank") == (double)rank);
-    if (!whole && round) assert_true(rank <= WIDTH + 1 && rank < n); /* not all of K */
-    assert_true(part_of(figure(folder, round, "largest"), values[n - 1]) < 1e-4);
+    if (!whole && round) assert_true(rank <= WIDTH + 1 && rank < n); /* K is singular */
+    assert_true(relative_error(figure(folder, round, "largest"), values[n - 1]) < 1e-4);
     assert_close(figure(folder, round, "lambda"), values[n - rank], values[n - 1], 1e-6,
                  "lambda", round);
-    assert_true(part_of(figure(folder, round, "lambda"), values[n - rank]) < 0.02);
+    assert_true(relative_error(figure(folder, round, "lambda"), values[n - rank]) < 0.02);
     for (size_t i = 0; i < n * n; i++)
         if (a->data->labels[a->rows[i / n]] == a->data->labels[a->rows[i % n]])
             alignment += k[i];
-    assert_true(part_of(figure(folder, round, "alignment"), alignment) < 1e-4);
+    assert_true(relative_error(figure(folder, round, "alignment"), alignment) < 1e-4);
     assert_close(figure(folder, round, "mmd"), mmd_of(k, INITIAL, n), sqrt(values[n - 1]),
                  1e-4, "mmd", round);
     if (rank == n && values[0] > 1e-4 * values[n - 1])
-        assert_true(part_of(figure(folder, round, "bound"), bound_of(a, k)) < 0.01);
+        assert_true(relative_error(figure(folder, round, "bound"), bound_of(a, k)) <
+                    0.01);
     else
         assert_true(figure(folder, round, "bound") > 0);
 }
 
-/* By the definitions: what each row of Q adds to G(S), and what all add. */
+/* By the definitions: what each row of Q adds to G(S), and what all add together. */
 static void check_dynamics(again *a, const char *folder, size_t round, bool whole) {
     size_t from = whole ? 0 : a->from, list[LABELS + BATCH], all = a->n + a->n_batch;
     for (size_t i = 0; i < all; i++) list[i] = i;
@@ -393,11 +396,12 @@ static void check_dynamics(again *a, const char *folder, size_t round, bool whol
         list[a->n] = u;
         alone += speed_of(a, from, list, a->n + 1) - before;
     }
-    assert_true(part_of(figure(folder, round, "dynamics"), before) < 1e-3);
+    assert_true(relative_error(figure(folder, round, "dynamics"), before) < 1e-3);
     if (round == ROUNDS)
         assert_true(isnan(figure(folder, round, "ratio")));
     else
-        assert_true(part_of(figure(folder, round, "ratio"), alone / together) < 1e-3);
+        assert_true(relative_error(figure(folder, round, "ratio"), alone / together) <
+                    1e-3);
 }
 
 static void figures_are_those_of_explicit_gradients_and_kernels(void **state) {
@@ -406,7 +410,8 @@ static void figures_are_those_of_explicit_gradients_and_kernels(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     for (int whole = 0; whole < 2; whole++) {
         const char *folder = layers[whole];
-        assert_int_equal(play(ctx, folder, "badge", layers[whole], NULL, 0), SCANT_OK);
+        assert_int_equal(run_experiment(ctx, folder, "badge", layers[whole], NULL, 0),
+                         SCANT_OK);
         for (size_t round = 0; round < ROUNDS; round++) {
             char weights[32];
             snprintf(weights, sizeof weights, "badge-%zu", round);
@@ -423,7 +428,7 @@ static void figures_are_those_of_explicit_gradients_and_kernels(void **state) {
     scant_ctx_free(ctx);
 }
 
-static double start_of(again *a) {
+static double lambda_per_label(again *a) {
     double k[LABELS * LABELS], values[LABELS];
     size_t n = a->n, rank = 0;
     kernel_of(a, false, k);
@@ -432,21 +437,21 @@ static double start_of(again *a) {
     return values[n - rank] / (double)n;
 }
 
-/* lambda/n under the weights that the round begins with, which are the last round's, by
- * that of the initial set under the first ones. */
-static void the_rate_follows_the_smallest_eigenvalue(void **state) {
+/* lambda/n under the weights that the round starts from, which are the last round's,
+ * divided by that of the initial set under the initial weights. */
+static void the_learning_rate_follows_the_smallest_eigenvalue(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
-    assert_int_equal(
-        play(ctx, "auto", "badge", "last", &(scant_setting){"train.lr", "auto"}, 1),
-        SCANT_OK);
-    assert_true(figure("auto", 0, "lr_advice") == 0.01); /* sgd's */
+    assert_int_equal(run_experiment(ctx, "auto", "badge", "last",
+                                    &(scant_setting){"train.lr", "auto"}, 1),
+                     SCANT_OK);
+    assert_true(figure("auto", 0, "lr_advice") == 0.01); /* the default of sgd */
     again first = open_again(ctx, NULL), then = open_again(ctx, "badge-0");
     take_sets(&first, "auto", 0);
     take_sets(&then, "auto", 1);
-    double ratio = start_of(&then) / start_of(&first);
-    assert_true(ratio > 0.1 && ratio < 10); /* or the test says nothing */
-    assert_true(part_of(figure("auto", 1, "lr_advice"), 0.01 * ratio) < 0.02);
+    double ratio = lambda_per_label(&then) / lambda_per_label(&first);
+    assert_true(ratio > 0.1 && ratio < 10); /* else the test says nothing */
+    assert_true(relative_error(figure("auto", 1, "lr_advice"), 0.01 * ratio) < 0.02);
     close_again(&first);
     close_again(&then);
     scant_ctx_free(ctx);
@@ -454,7 +459,7 @@ static void the_rate_follows_the_smallest_eigenvalue(void **state) {
 
 /* ---- the ratio --------------------------------------------------------------------- */
 
-/* Of the specification's fixture, rows 0 and 3 against the two labelled ones. */
+/* In the fixture of the specification, rows 0 and 3 against the two labelled ones. */
 static void the_ratio_is_the_specified_one(void **state) {
     (void)state;
     double g[3][9] = {{0}}, sum[9] = {0}, norms = 0, products = 0, both = 0, cross = 0;
@@ -491,13 +496,13 @@ static void a_ratio_of_orthogonal_gradients_is_one(void **state) {
     /* (3, 0, 0), (0, 4, 0) against (1, -2, 5): 9 + 16, 3 - 8; their sum is (3, 4, 0) */
     assert_true(loop_theory_ratio(25, -5, 25, -5) == 1);
     assert_true(loop_theory_ratio(2, 0, 4, 0) == 0.5);  /* two equal ones */
-    assert_true(loop_theory_ratio(2, 1, 4, -4) == -1);  /* it may be anything */
-    assert_true(isnan(loop_theory_ratio(2, 1, 4, -2))); /* nothing changes */
+    assert_true(loop_theory_ratio(2, 1, 4, -4) == -1);  /* any value is possible */
+    assert_true(isnan(loop_theory_ratio(2, 1, 4, -2))); /* together they add 0 */
     assert_true(isnan(loop_theory_ratio(0, 0, 0, 0)));
     assert_true(isnan(loop_theory_ratio((double)NAN, 0, 0, 0)));
 }
 
-/* ---- bounds ------------------------------------------------------------------------ */
+/* ---- limits ------------------------------------------------------------------------ */
 
 static scant_status check_labels(size_t cap, const char *theory, size_t initial,
                                  size_t n_pool, char *said, size_t room) {
@@ -532,10 +537,10 @@ static void too_many_labels_for_kernels_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dynamic_ranks_by_whole_gradients),
-        cmocka_unit_test(egl_ranks_by_whole_gradients),
+        cmocka_unit_test(dynamic_ranks_by_gradients_of_all_layers),
+        cmocka_unit_test(egl_ranks_by_gradients_of_all_layers),
         cmocka_unit_test(figures_are_those_of_explicit_gradients_and_kernels),
-        cmocka_unit_test(the_rate_follows_the_smallest_eigenvalue),
+        cmocka_unit_test(the_learning_rate_follows_the_smallest_eigenvalue),
         cmocka_unit_test(the_ratio_is_the_specified_one),
         cmocka_unit_test(a_ratio_of_orthogonal_gradients_is_one),
         cmocka_unit_test(too_many_labels_for_kernels_are_refused),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of npc and crc share: pools in memory, calls, and lambda by LAPACK's
- * dense solver, written from its definition.
+ * Shared by the tests of npc and crc: pools in memory, calls, and lambda by its
+ * definition, with LAPACK's dense solver.
  */
 #ifndef SCANT_TESTS_SELECT_LAMBDA_H
 #define SCANT_TESTS_SELECT_LAMBDA_H
@@ -13,8 +13,8 @@
 #include "linalg/dense.h"
 #include "support.h"
 
-/* Half a unit of what counts as equal, and what two solvers differ by: of the largest
- * eigenvalue. */
+/* How far two solvers may differ, relative to the largest eigenvalue: half of what counts
+ * as equal. */
 static const double NEAR = 2e-12;
 
 typedef struct pool {
@@ -24,7 +24,7 @@ typedef struct pool {
     int64_t *labels; /* 0 or -1 */
 } pool;
 
-/* Rows i with i % every == 0 are labelled, while there are such; every = 0: none. */
+/* Rows i with i % every == 0 are labelled; every = 0: none. */
 static inline void pool_make(pool *p, uint64_t seed, size_t n, size_t d, size_t every,
                              double bias) {
     *p = (pool){.n = n, .d = d, .bias = bias};
@@ -70,7 +70,7 @@ static inline double figure(const scant_picks *picks, const char *name) {
     return NAN;
 }
 
-/* ---- the oracle ---- */
+/* ---- lambda by its definition ---- */
 
 static inline double inner(const pool *p, size_t i, size_t j) {
     double sum = p->bias * p->bias;
@@ -102,7 +102,7 @@ static inline size_t rank_of(const pool *p) {
     return rank;
 }
 
-/* Of the labelled rows, which are taken to be independent, and `rows`. */
+/* lambda of the labelled rows, assumed to be independent, together with `rows`. */
 static inline double lambda_of(const pool *p, size_t rank, const size_t *rows, size_t b,
                                double *largest) {
     size_t *all = malloc(p->n * sizeof *all), n = 0;
@@ -116,7 +116,7 @@ static inline double lambda_of(const pool *p, size_t rank, const size_t *rows, s
     return lambda;
 }
 
-/* Two labelled rows and six open ones; values of other programs are known for them. */
+/* Two labelled rows and six unlabelled ones, with values known from other programs. */
 static inline void pool_fixture(pool *p) {
     static const double h[] = {1, 0, 0, 1, 1, 1, 2, -1, -1, .5, .5, .5, 1, 2, -2, 1};
     pool_make(p, 1, 8, 2, 0, 1);

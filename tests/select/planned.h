@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a selection that does not run.
+ * Plans a selection without running it.
  */
 #ifndef SCANT_TESTS_SELECT_PLANNED_H
 #define SCANT_TESTS_SELECT_PLANNED_H

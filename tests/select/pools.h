@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call of scant_select() on the test's own doubles, in one line.
+ * Calls scant_select() on arrays of double in one line.
  */
 #ifndef SCANT_TESTS_SELECT_POOLS_H
 #define SCANT_TESTS_SELECT_POOLS_H
 
 #include "support.h"
 
-/* What a test has; NULL or 0: not given. Classes are those of probs, logits, calibrated
- * and samples. */
+/* The evidence of a test; NULL or 0: not given. c is the number of classes of probs,
+ * logits, calibrated and samples. */
 typedef struct given {
     size_t n, d, c, k, m;
     const double *features, *probs, *logits, *calibrated, *gradients, *samples;
@@ -58,7 +58,7 @@ static inline void given_close(opened *o) {
     for (size_t i = 0; i < o->count; i++) scant_array_free(o->array[i]);
 }
 
-/* settings: "key=value key=value" or NULL. The picks end with scant_picks_free(). */
+/* settings: "key=value key=value" or NULL. The caller frees the picks. */
 static inline scant_status given_try(scant_ctx *ctx, const char *strategy, const given *g,
                                      size_t batch, uint64_t seed, const char *settings,
                                      scant_picks **out) {
@@ -98,7 +98,7 @@ static inline void given_refused(scant_ctx *ctx, const char *strategy, const giv
     assert_int_equal(given_try(ctx, strategy, g, batch, 0, settings, &picks), status);
     assert_null(picks);
     if (!strstr(scant_ctx_errmsg(ctx), says))
-        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), says);
+        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx), says);
 }
 
 static inline double figure_of(const scant_picks *picks, const char *name) {

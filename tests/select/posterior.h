@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of strategies that read posterior samples share: pools, and entropies
- * written out in long double.
+ * Shared by the tests of strategies that read posterior draws: pools, and entropies in
+ * long double.
  */
 #ifndef SCANT_TESTS_SELECT_POSTERIOR_H
 #define SCANT_TESTS_SELECT_POSTERIOR_H
@@ -10,8 +10,8 @@
 
 #include "select/pools.h"
 
-/* Samples (m, n, C) by softmax of `common` times a logit all samples share and `apart`
- * times one of their own. */
+/* Posterior draws (m, n, C): the softmax of `common` times a logit that all draws share
+ * plus `apart` times one of their own. */
 static inline given posterior(uint64_t seed, size_t m, size_t n, size_t c, double common,
                               double apart) {
     double *p = malloc(m * n * c * sizeof *p);
@@ -37,15 +37,15 @@ static inline double *rows_of(const given *g, size_t sample, size_t row) {
 
 static inline long double plogp(long double p) { return p > 0 ? p * logl(p) : 0; }
 
-/* The mean over samples of a row's entropy. */
-static inline long double within(const given *g, size_t row) {
+/* The mean over draws of a row's entropy. */
+static inline long double mean_entropy(const given *g, size_t row) {
     long double sum = 0;
     for (size_t s = 0; s < g->m; s++)
         for (size_t k = 0; k < g->c; k++) sum -= plogp(rows_of(g, s, row)[k]);
     return sum / g->m;
 }
 
-/* Of all strings of labels of rows from `at` on; chance (m): of those before. */
+/* The entropy of all label strings of rows; chance (m): of the labels before, by draw. */
 static inline long double strings_entropy(const given *g, const size_t *rows,
                                           size_t count, const long double *chance) {
     long double sum = 0, next[128];
@@ -60,13 +60,14 @@ static inline long double strings_entropy(const given *g, const size_t *rows,
     return sum;
 }
 
-/* What the labels of rows tell of the model, over every string of labels. m <= 128. */
+/* The mutual information of the labels of rows and the model, by enumerating all label
+ * strings. m <= 128. */
 static inline long double joint_information(const given *g, const size_t *rows,
                                             size_t count) {
     long double chance[128], sum;
     for (size_t s = 0; s < g->m; s++) chance[s] = 1;
     sum = strings_entropy(g, rows, count, chance);
-    for (size_t i = 0; i < count; i++) sum -= within(g, rows[i]);
+    for (size_t i = 0; i < count; i++) sum -= mean_entropy(g, rows[i]);
     return sum;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pools, and sparse-greedy and sparse-iht on them in their plain dense versions: Phi as a
- * matrix, every step as the paper has it.
+ * Pools, and plain dense versions of sparse-greedy and sparse-iht: Phi as a matrix, every
+ * step as in the paper.
  */
 #ifndef SCANT_TESTS_SELECT_SPARSE_PLAIN_H
 #define SCANT_TESTS_SELECT_SPARSE_PLAIN_H
@@ -16,10 +16,10 @@
 /* ---- pools ------------------------------------------------------------------------ */
 
 typedef struct pool {
-    size_t n, d, c, m; /* m > 0: samples, not probabilities and features */
+    size_t n, d, c, m; /* m > 0: posterior draws, not probabilities and features */
     double *h, *p, *q, *samples;
     int32_t *labels;     /* NULL: none */
-    int64_t *candidates; /* NULL: all; else the first half of the rows, falling */
+    int64_t *candidates; /* NULL: all; else the first half of the rows, descending */
     double temperature;  /* > 0: p are logits */
     bool narrow;         /* handed over as float */
 } pool;
@@ -36,7 +36,7 @@ static void to_probs(double *row, size_t c, double temperature) {
     for (size_t k = 0; k < c; k++) row[k] /= sum;
 }
 
-/* kinds > 0: rows are copies of so many. */
+/* kinds > 0: rows are copies of that many different ones. */
 static pool pool_make(uint64_t seed, size_t n, size_t d, size_t c, size_t m,
                       size_t kinds) {
     pool p = {.n = n, .d = d, .c = c, .m = m};
@@ -68,7 +68,7 @@ static void pool_end(pool *p) {
     free(p->candidates);
 }
 
-/* Values that float holds, so that both sides see the same. */
+/* Rounds to float, so that both sides see the same values. */
 static void pool_narrow(pool *p) {
     for (size_t i = 0; i < p->n * p->d; i++) p->h[i] = (double)(float)p->h[i];
     for (size_t i = 0; i < p->n * p->c; i++) {
@@ -190,7 +190,7 @@ static double figure(const scant_picks *picks, const char *name) {
     return 0;
 }
 
-/* ---- the plain versions: Phi as a matrix, every step as the paper has it ----------- */
+/* ---- the plain versions ------------------------------------------------------------ */
 
 typedef struct dense {
     size_t n, b, size;
@@ -270,7 +270,7 @@ static void dense_end(dense *d) {
     free(d->sigma);
 }
 
-/* out = Phi w - v (minus: whether v is taken off) */
+/* out = Phi w, minus v if minus */
 static void dense_image(const dense *d, const double *w, bool minus, double *out) {
     for (size_t k = 0; k < d->size; k++) out[k] = minus ? -d->v[k] : 0;
     for (size_t j = 0; j < d->n; j++)
@@ -333,7 +333,7 @@ static void dense_debias_and_clip(const dense *d, double *w) {
     free(u);
 }
 
-/* picks: b places. */
+/* picks and scores: b entries. */
 static inline void dense_greedy(const dense *d, double tau, double *w, size_t *picks,
                                 double *scores) {
     double *slope = numbers(d->n), *one = numbers(d->n);
@@ -361,7 +361,7 @@ static double dense_worth(const dense *d, size_t j, double s, bool printed) {
     return kept + d->alpha * d->sigma[j] * d->sigma[j];
 }
 
-/* One iteration from w and z, which it changes; chosen: b flags. */
+/* One iteration, which updates w and z; chosen: n flags, b of them set. */
 static inline void dense_iteration(const dense *d, bool printed, double *w, double *z,
                                    bool *chosen, double *point) {
     double *slope = numbers(d->n), *old = numbers(d->n);

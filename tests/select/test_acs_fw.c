@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * acs-fw against a dense run in long double, and what holds of any run.
+ * acs-fw compared with a dense version in long double, and properties of any run.
  */
 #include "select/posterior.h"
 
@@ -85,7 +85,7 @@ static long double dense_rest(const dense *f) {
     return sqrtl(sum);
 }
 
-static void a_dense_run_gives_the_same(void **state) {
+static void runs_equal_those_of_a_dense_version(void **state) {
     (void)state;
     static const struct {
         size_t m, n, c, batch, width;
@@ -112,7 +112,7 @@ static void a_dense_run_gives_the_same(void **state) {
         start = sqrtl(start);
         assert_int_equal(figure_of(picks, "steps"), f.steps);
         assert_int_equal(figure_of(picks, "filled"), picks->count - held);
-        /* double beside long double, over some dozens of steps */
+        /* double against long double, over dozens of steps */
         assert_true(fabsl(figure_of(picks, "objective") - dense_rest(&f)) <
                     1e-12L * start);
         assert_true(fabsl(figure_of(picks, "objective_start") - start) < 1e-14L * start);
@@ -123,7 +123,7 @@ static void a_dense_run_gives_the_same(void **state) {
             assert_true((p->weight > 0) == (k < held));
             long double key = k < held ? f.w[p->index] : f.score[p->index];
             if (k == held) before = INFINITY;
-            /* the rest by score, which rounding may move by 1e-13 of what was */
+            /* the rest by score; rounding may change it by 1e-13 of the start */
             assert_true(key <= before + 1e-13L * start);
             before = key;
         }
@@ -151,9 +151,9 @@ static void the_objective_falls_with_the_batch(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* One row stands for itself; of n copies the first stands for all, at weight n. So the
- * weights times sizes are the sum of all sizes, as after any whole first step. */
-static void copies_are_one_row_with_their_weight(void **state) {
+/* One row represents itself; the first of n copies represents all, with weight n. So the
+ * weights times sizes sum to all sizes, as after any first step of length 1. */
+static void the_first_of_n_copies_has_weight_n(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     for (size_t n = 1; n <= 9; n += 4) {
@@ -177,8 +177,8 @@ static void copies_are_one_row_with_their_weight(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Where no two samples differ no row says anything, and none has weight. */
-static void agreement_leaves_only_filling(void **state) {
+/* Where all draws agree, no row carries information and none has a weight. */
+static void agreeing_draws_give_no_weights(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     given g = posterior(4, 5, 60, 4, 1, 0);
@@ -194,8 +194,8 @@ static void agreement_leaves_only_filling(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The pool is the rows that may be picked: labelled ones might as well not be there. */
-static void labelled_rows_play_no_part(void **state) {
+/* Only rows that may be picked count: removing the labelled ones changes nothing. */
+static void labelled_rows_do_not_count(void **state) {
     (void)state;
     enum { N = 45 };
     scant_ctx *ctx = ctx_threads(1);
@@ -226,7 +226,7 @@ static void labelled_rows_play_no_part(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void more_projections_than_samples_are_refused(void **state) {
+static void more_projections_than_draws_are_refused(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     given g = posterior(1, 4, 10, 3, 1, 1);
@@ -239,12 +239,12 @@ static void more_projections_than_samples_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dense_run_gives_the_same),
+        cmocka_unit_test(runs_equal_those_of_a_dense_version),
         cmocka_unit_test(the_objective_falls_with_the_batch),
-        cmocka_unit_test(copies_are_one_row_with_their_weight),
-        cmocka_unit_test(agreement_leaves_only_filling),
-        cmocka_unit_test(labelled_rows_play_no_part),
-        cmocka_unit_test(more_projections_than_samples_are_refused),
+        cmocka_unit_test(the_first_of_n_copies_has_weight_n),
+        cmocka_unit_test(agreeing_draws_give_no_weights),
+        cmocka_unit_test(labelled_rows_do_not_count),
+        cmocka_unit_test(more_projections_than_draws_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

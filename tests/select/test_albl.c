@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * albl: the arms' own picks, the rule by which they are drawn and rewarded worked out
- * here again, the state from call to call, and states that are none.
+ * albl: the picks of each arm, the rule that draws and rewards arms computed again here,
+ * the state from call to call, and invalid states.
  */
 #include "select/pools.h"
 
@@ -52,8 +52,8 @@ static bool right(const pool *p, size_t row) {
     return (int64_t)top == p->y[row];
 }
 
-/* Ten rounds of a loop that labels what is picked, with the update by hand. */
-static void rounds_follow_the_rule(void **state) {
+/* Ten rounds that label the picks, with the update computed here. */
+static void rounds_follow_the_rule_of_the_bandit(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     size_t played[2] = {0, 0};
@@ -101,7 +101,7 @@ static void rounds_follow_the_rule(void **state) {
 }
 
 /* At the first call both arms have probability 1/2. */
-static void seeds_draw_both_arms_alike(void **state) {
+static void seeds_draw_both_arms_equally_often(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     pool p = make(1);
@@ -119,7 +119,7 @@ static void seeds_draw_both_arms_alike(void **state) {
 }
 
 /* The last arm's probability stays within its bounds however often it is rewarded. */
-static void probabilities_keep_to_their_bounds(void **state) {
+static void probabilities_stay_within_their_bounds(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     pool p = make(2);
@@ -139,7 +139,7 @@ static void probabilities_keep_to_their_bounds(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void states_that_are_none_are_refused(void **state) {
+static void invalid_states_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *text, *says;
@@ -170,7 +170,8 @@ static void states_that_are_none_are_refused(void **state) {
         assert_int_equal(call(ctx, &p, 0, all[i].text, &got), SCANT_EINPUT);
         assert_null(got);
         if (!strstr(scant_ctx_errmsg(ctx), all[i].says))
-            fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), all[i].says);
+            fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx),
+                     all[i].says);
     }
     assert_int_equal(call(ctx, &p, 0, MIDDLE ", \"picked\": [[59, 0.5]]}", &got),
                      SCANT_OK);
@@ -178,7 +179,7 @@ static void states_that_are_none_are_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void wrong_numbers_are_found_whichever_arm_plays(void **state) {
+static void invalid_values_are_found_whichever_arm_is_drawn(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     for (uint64_t seed = 0; seed < 6; seed++) {
@@ -194,11 +195,11 @@ static void wrong_numbers_are_found_whichever_arm_plays(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_follow_the_rule),
-        cmocka_unit_test(seeds_draw_both_arms_alike),
-        cmocka_unit_test(probabilities_keep_to_their_bounds),
-        cmocka_unit_test(states_that_are_none_are_refused),
-        cmocka_unit_test(wrong_numbers_are_found_whichever_arm_plays),
+        cmocka_unit_test(rounds_follow_the_rule_of_the_bandit),
+        cmocka_unit_test(seeds_draw_both_arms_equally_often),
+        cmocka_unit_test(probabilities_stay_within_their_bounds),
+        cmocka_unit_test(invalid_states_are_refused),
+        cmocka_unit_test(invalid_values_are_found_whichever_arm_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

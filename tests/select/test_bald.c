@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bald against numbers by hand, against the formula in long double, and on ties.
+ * bald compared with values by hand and with the formula in long double; ties.
  */
 #include "select/posterior.h"
 
-/* Two samples that are sure of different classes: their label tells which one is right.
- */
-static void opposite_samples_are_worth_ln_2(void **state) {
+/* Two draws that are sure of different classes: the label tells which one is right. */
+static void opposite_draws_score_ln_2(void **state) {
     (void)state;
-    static const double p[] = {1, 0, .5, .5, 1, 0, /* one sample of three rows, */
+    static const double p[] = {1, 0, .5, .5, 1, 0, /* one draw of three rows, */
                                0, 1, .5, .5, 1, 0};
     scant_ctx *ctx = ctx_threads(1);
     given g = {.n = 3, .c = 2, .m = 2, .samples = p};
     scant_picks *picks = given_select(ctx, "bald", &g, 3, 0, NULL);
     assert_int_equal(picks->items[0].index, 0);
     assert_true(fabs(picks->items[0].score - log(2)) < 2e-16);
-    /* unsure, but of one mind; and sure: neither has anything to tell */
+    /* the draws agree, unsure or sure: the label tells nothing */
     assert_int_equal(picks->items[1].index, 1);
     assert_int_equal(picks->items[2].index, 2);
     assert_true(picks->items[1].score == 0 && picks->items[2].score == 0);
@@ -39,9 +38,9 @@ static void scores_are_those_of_the_formula(void **state) {
         for (size_t i = 0; i < g.n; i++) {
             size_t row = picks->items[i].index;
             double score = picks->items[i].score;
-            long double total = within(&g, row) + joint_information(&g, &row, 1);
-            /* two entropies, right to some 1e-15 of themselves; and probabilities near 1
-             * have no more than 1e-16 to tell of */
+            long double total = mean_entropy(&g, row) + joint_information(&g, &row, 1);
+            /* two entropies with a relative error near 1e-15; and probabilities near 1
+             * are accurate to 1e-16 only */
             long double want = joint_information(&g, &row, 1);
             assert_true(fabsl((long double)score - want) <= 4e-15L * total + 5e-16L);
             assert_true(score >= 0 && score <= log((double)g.m) + 1e-14);
@@ -53,9 +52,9 @@ static void scores_are_those_of_the_formula(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Copies, copies with other names for the classes, and copies whose samples come in
- * another order are the same to bald: all tie, and the first comes first. */
-static void copies_tie_whatever_the_order_of_classes_and_samples(void **state) {
+/* Copies, copies with permuted classes and copies with permuted draws have the same
+ * score: all tie, and the first comes first. */
+static void copies_tie_whatever_the_order_of_classes_and_draws(void **state) {
     (void)state;
     enum { KINDS = 4 };
     scant_ctx *ctx = ctx_threads(1);
@@ -82,7 +81,7 @@ static void copies_tie_whatever_the_order_of_classes_and_samples(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void rows_without_disagreement_tie_at_nothing(void **state) {
+static void rows_without_disagreement_tie_at_0(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     for (size_t m = 2; m < 40; m += 3) {
@@ -98,7 +97,7 @@ static void rows_without_disagreement_tie_at_nothing(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void wrong_samples_are_named(void **state) {
+static void invalid_draws_are_reported_with_their_place(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     static const char *const strategies[] = {"bald", "batchbald", "acs-fw",
@@ -124,11 +123,11 @@ static void wrong_samples_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opposite_samples_are_worth_ln_2),
+        cmocka_unit_test(opposite_draws_score_ln_2),
         cmocka_unit_test(scores_are_those_of_the_formula),
-        cmocka_unit_test(copies_tie_whatever_the_order_of_classes_and_samples),
-        cmocka_unit_test(rows_without_disagreement_tie_at_nothing),
-        cmocka_unit_test(wrong_samples_are_named),
+        cmocka_unit_test(copies_tie_whatever_the_order_of_classes_and_draws),
+        cmocka_unit_test(rows_without_disagreement_tie_at_0),
+        cmocka_unit_test(invalid_draws_are_reported_with_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * batchbald against every string of labels written out, while that can be done; beyond,
- * its estimates against the truth with bounds that chance exceeds less than once in a
- * million.
+ * batchbald compared with an enumeration of all label strings where that is possible;
+ * beyond, its estimates compared with the truth, with bounds that chance exceeds less
+ * than once in a million.
  */
 #include "select/posterior.h"
 
@@ -11,8 +11,8 @@
 
 #include "select/joint.h"
 
-/* Each pick must be a row that adds as much as the best one, to `slack`, and its score
- * the joint information of the picks. */
+/* Each pick must add as much as the best row, within `slack`, and its score must be the
+ * joint information of the picks. */
 static void check_greedy(const given *g, const scant_picks *picks, size_t count,
                          double slack) {
     size_t rows[16];
@@ -57,13 +57,13 @@ static void exact_picks_are_those_of_enumeration(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Joint information of picks and each row, all at once: J is (strings, m). */
+/* The joint information of picks and each row, for all rows. j is (strings, m). */
 static void all_gains(const given *g, const size_t *picks, size_t count, double *out) {
     size_t strings = 1;
     double *j = malloc(4096 * g->m * sizeof *j), known = 0;
     for (size_t s = 0; s < g->m; s++) j[s] = 1 / (double)g->m;
     for (size_t k = 0; k < count; k++) {
-        known += (double)within(g, picks[k]);
+        known += (double)mean_entropy(g, picks[k]);
         for (size_t t = strings; t-- > 0;)
             for (size_t c = g->c; c-- > 0;)
                 for (size_t s = 0; s < g->m; s++)
@@ -72,7 +72,7 @@ static void all_gains(const given *g, const size_t *picks, size_t count, double 
         strings *= g->c;
     }
     for (size_t i = 0; i < g->n; i++) {
-        out[i] = -known - (double)within(g, i);
+        out[i] = -known - (double)mean_entropy(g, i);
         for (size_t t = 0; t < strings; t++)
             for (size_t c = 0; c < g->c; c++) {
                 double r = 0;
@@ -84,10 +84,10 @@ static void all_gains(const given *g, const size_t *picks, size_t count, double 
     free(j);
 }
 
-/* So many rows and strings that bounds and merged strings decide what is looked at. Sums
- * of probabilities differ from 1 as those of half precision do: then bounds are not quite
- * bounds. */
-static void lazy_picks_are_those_of_looking_at_every_row(void **state) {
+/* So many rows and strings that bounds and merged strings decide which rows are
+ * evaluated. Probabilities sum to 1 only as closely as in half precision: then the bounds
+ * are not quite bounds. */
+static void lazy_picks_are_those_of_evaluating_every_row(void **state) {
     (void)state;
     enum { N = 700, M = 8, C = 5, B = 6 };
     scant_ctx *ctx = ctx_threads(2);
@@ -118,9 +118,9 @@ static void lazy_picks_are_those_of_looking_at_every_row(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void a_copy_tells_nothing_new(void **state) {
+static void a_copy_adds_no_information(void **state) {
     (void)state;
-    /* rows 1 and 3 are copies; row 2 is unsure alike; row 0 disagrees a little */
+    /* rows 1 and 3 are copies; the draws agree on row 2 and differ a little on row 0 */
     static const double p[] = {.6, .4, 1, 0, .5, .5, 1, 0, /* */
                                .4, .6, 0, 1, .5, .5, 0, 1};
     scant_ctx *ctx = ctx_threads(1);
@@ -128,7 +128,7 @@ static void a_copy_tells_nothing_new(void **state) {
     scant_picks *picks = given_select(ctx, "batchbald", &g, 4, 0, NULL);
     assert_int_equal(picks->items[0].index, 1);
     assert_true(fabs(picks->items[0].score - log(2)) < 1e-14);
-    /* all is told: the rest by bald, the copy before the others */
+    /* no information is left: the rest by bald, the copy before the others */
     assert_int_equal(picks->items[1].index, 3);
     assert_int_equal(picks->items[2].index, 0);
     assert_int_equal(picks->items[3].index, 2);
@@ -141,7 +141,7 @@ static void a_copy_tells_nothing_new(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Between the largest and the sum of the parts, and never more than ln m. */
+/* It never falls, and is at most the sum of the parts and at most ln m. */
 static void information_is_monotone_and_bounded(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -161,7 +161,7 @@ static void information_is_monotone_and_bounded(void **state) {
                         sum += alone->items[i].score;
                 assert_true(score >= (k ? picks->items[k - 1].score : 0));
                 assert_true(score <= ceiling);
-                /* an estimate may be above by its noise: see below */
+                /* an estimate may exceed it by its noise: see below */
                 double noise = k < (size_t)figure_of(picks, "exact") ? 1e-12 : ceiling;
                 assert_true(score <= sum + noise);
             }
@@ -175,14 +175,15 @@ static void information_is_monotone_and_bounded(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* An estimate is ln m less a mean of entropies between 0 and ln m over the strings: its
- * standard deviation is at most ln m / 2 over the root of their number. */
+/* An estimate is ln m minus the mean over strings of entropies between 0 and ln m: its
+ * standard deviation is at most ln m / 2 divided by the root of their number. Returns
+ * five standard deviations. */
 static double noise_of(const given *g, size_t mc) {
     double strings = (double)(mc / g->m * g->m);
     return 5 * log((double)g->m) / 2 / sqrt(strings);
 }
 
-/* Each by itself, and on average over many seeds: the choice does not flatter them. */
+/* Each alone, and averaged over many seeds: choosing the best row does not bias them. */
 static void estimates_are_near_the_truth(void **state) {
     (void)state;
     enum { B = 9, SEEDS = 30 };
@@ -207,7 +208,7 @@ static void estimates_are_near_the_truth(void **state) {
             }
             scant_picks_free(ctx, picks);
         }
-        assert_true(exact < B - 1); /* or nothing was estimated */
+        assert_true(exact < B - 1); /* else nothing was estimated */
         for (size_t k = exact; k < B; k++)
             assert_true(fabs(error[k]) < noise_of(&g, mc) / sqrt(SEEDS));
         posterior_end(&g);
@@ -215,8 +216,8 @@ static void estimates_are_near_the_truth(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The gain of rows given some picks, from drawn strings, on average over many draws: as
- * exact; and a bound from merged strings is one. */
+/* The gains of rows after some picks: those from drawn strings are exact on average over
+ * many draws, and those from merged strings are upper bounds. */
 static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
     (void)state;
     enum { N = 30, M = 7, C = 3, B = 7, DRAWS = 60 };
@@ -266,17 +267,17 @@ static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
             for (size_t i = 0; i < N; i++) {
                 double bound = value[i * JOINT_PARTS] - j.merged.known;
                 assert_true(bound > want[i] - 1e-12);
-                if (i >= B - 1) assert_true(bound < 1.5 * want[i]); /* and of use */
+                if (i >= B - 1) assert_true(bound < 1.5 * want[i]); /* and close */
             }
         }
         scant__arena_end(&arena);
     }
     for (size_t i = B - 1; i < N; i++) {
         double mean = sum[i] / DRAWS, variance = square[i] / DRAWS - mean * mean;
-        /* five deviations, and a thousandth of what is left for dropped strings */
+        /* five standard deviations, and a thousandth of `left` for dropped strings */
         double error = 5 * sqrt(variance / DRAWS) + 1e-3 * left;
         assert_true(fabs(mean - want[i]) < error);
-        assert_true(error < want[i] / 2); /* so that it means something */
+        assert_true(error < want[i] / 2); /* else the test is too weak */
     }
     assert_true(fabs(log(M) - left - told) < noise_of(&g, 140 * DRAWS));
     given_close(&o);
@@ -284,9 +285,9 @@ static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Labels come as often as the samples predict them. Ten rows on which all agree make so
- * many strings that they are drawn; of the eleventh the posterior shows which label it
- * was. */
+/* Labels come as often as the model predicts them. Ten rows on which all posterior draws
+ * agree make so many strings that these are sampled; the posterior after the eleventh row
+ * shows which label it got. */
 static void labels_are_drawn_by_their_probabilities(void **state) {
     (void)state;
     enum { N = 11, M = 5, C = 3, LIMIT = 30000 };
@@ -325,8 +326,8 @@ static void labels_are_drawn_by_their_probabilities(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* When the picks have told nearly all, noise must not be larger than what is left. */
-static void gains_are_within_what_is_left(void **state) {
+/* When little information is left, the noise of a gain must not exceed it. */
+static void gains_do_not_exceed_the_information_left(void **state) {
     (void)state;
     enum { N = 40, M = 9, C = 3, B = 12 };
     static double value[N * JOINT_PARTS];
@@ -368,10 +369,9 @@ enum { RACES = 3, RACERS = 900, LONG_MC = 2000 };
 #define LONG_SETTING "mc=2000"
 #endif
 
-/* Rows that are dropped from the race for a pick on a few strings would not have won on
- * all of them: the picks again, each time with every row looked at on the same strings.
- */
-static void the_race_is_won_by_the_best(void **state) {
+/* Rows that the race for a pick drops after a few strings would not have won on all of
+ * them: the picks again, each time with every row evaluated on the same strings. */
+static void the_race_is_won_by_the_best_row(void **state) {
     (void)state;
     enum { N = RACERS, M = 20, C = 4, B = 14 };
     static double value[N * JOINT_PARTS];
@@ -413,15 +413,15 @@ static void the_race_is_won_by_the_best(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Hundreds of labels that say very little, and impossible ones: products of so many
- * probabilities would vanish. */
-static void long_strings_do_not_vanish(void **state) {
+/* Hundreds of labels with little information, and impossible ones: products of so many
+ * probabilities would underflow. */
+static void long_strings_do_not_underflow(void **state) {
     (void)state;
     enum { N = 420, B = 400 };
     scant_ctx *ctx = ctx_threads(2);
     for (int hard = 0; hard < 2; hard++) {
         given g = posterior(3, 4, N, 30, hard ? 4 : 0, .02);
-        for (size_t i = 0; hard && i < N; i++) /* a class that only one sample allows */
+        for (size_t i = 0; hard && i < N; i++) /* a class that only one draw allows */
             for (size_t s = 0; s < 3; s++) {
                 double *p = rows_of(&g, s, i);
                 p[1] += p[0], p[0] = 0;
@@ -433,7 +433,7 @@ static void long_strings_do_not_vanish(void **state) {
         assert_true(last <= log(4));
         if (!hard) {
             assert_true(figure_of(picks, "sampled") > 300);
-            /* little of it is said twice: a fair part of the sum of all */
+            /* little of it is redundant: a fair part of the sum of all */
             scant_picks *alone = given_select(ctx, "bald", &g, B, 0, NULL);
             double sum = 0;
             for (size_t k = 0; k < B; k++) sum += alone->items[k].score;
@@ -479,15 +479,15 @@ static void degenerate_pools_are_fine(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_picks_are_those_of_enumeration),
-        cmocka_unit_test(lazy_picks_are_those_of_looking_at_every_row),
-        cmocka_unit_test(a_copy_tells_nothing_new),
+        cmocka_unit_test(lazy_picks_are_those_of_evaluating_every_row),
+        cmocka_unit_test(a_copy_adds_no_information),
         cmocka_unit_test(information_is_monotone_and_bounded),
         cmocka_unit_test(estimates_are_near_the_truth),
         cmocka_unit_test(gains_are_unbiased_and_merged_ones_are_bounds),
         cmocka_unit_test(labels_are_drawn_by_their_probabilities),
-        cmocka_unit_test(gains_are_within_what_is_left),
-        cmocka_unit_test(the_race_is_won_by_the_best),
-        cmocka_unit_test(long_strings_do_not_vanish),
+        cmocka_unit_test(gains_do_not_exceed_the_information_left),
+        cmocka_unit_test(the_race_is_won_by_the_best_row),
+        cmocka_unit_test(long_strings_do_not_underflow),
         cmocka_unit_test(degenerate_pools_are_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

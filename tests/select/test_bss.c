@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bss as it is called: what its weights are worth, computed again from rows and weights
- * alone; budgets; bases; wrong calls. The process has its own tests
- * (linalg/test_bss_sampling.c), and the basis (linalg/test_basis.c).
+ * bss as a strategy: the quality of its weights, computed from rows and weights alone;
+ * budgets; bases; invalid calls. The sampling process has its own tests
+ * (linalg/test_bss_sampling.c), and so has the basis (linalg/test_basis.c).
  */
 #include <math.h>
 #include <stdbool.h>
@@ -17,8 +17,7 @@ static void near(double got, double want, double tolerance) {
     if (!(fabs(got - want) <= tolerance)) fail_msg("%.17g is not %.17g", got, want);
 }
 
-/* ---- calls --------------------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------------------- */
 
 typedef struct call {
     const double *x; /* (n, d) */
@@ -96,12 +95,11 @@ static void check_refused(const call *c, scant_status status, const char *says) 
     result r;
     assert_int_equal(make_call(c, &r), status);
     if (!strstr(scant_ctx_errmsg(r.ctx), says))
-        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(r.ctx), says);
+        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(r.ctx), says);
     end(&r);
 }
 
-/* ---- pools --------------------------------------------------------------------------
- */
+/* ---- pools ------------------------------------------------------------------------- */
 
 static double *normals(uint64_t seed, size_t count) {
     double *x = malloc(count * sizeof *x);
@@ -117,15 +115,15 @@ static double *heavy(uint64_t seed, size_t n, size_t d) {
     return x;
 }
 
-enum { MOST = 16 }; /* functions of a basis that is checked */
+enum { MOST = 16 }; /* functions of a basis that can be checked */
 
 /* Function k of row i: features, then the constant. */
 static double function(const call *c, size_t i, size_t k) {
     return k < c->d ? c->x[i * c->d + k] : 1;
 }
 
-/* Eigenvalues of the weighted sum over the picks against the mean over the pool: of A^T A
- * in a basis that is orthonormal under the pool's law. */
+/* Eigenvalues of the weighted sum over the picks relative to the mean over the pool:
+ * those of A^T A in a basis that is orthonormal under the pool's distribution. */
 static size_t eigenvalues(const call *c, const result *r, double *values) {
     size_t w = c->d + !(c->gradients || (c->bias && *c->bias == '0')), available = 0;
     double s[MOST * MOST] = {0}, g[MOST * MOST] = {0};
@@ -144,8 +142,8 @@ static size_t eigenvalues(const call *c, const result *r, double *values) {
     return w;
 }
 
-/* What holds of every answer. */
-static void check_answer(const call *c, const result *r) {
+/* Properties of every result. */
+static void check_result(const call *c, const result *r) {
     const scant_picks *p = r->picks;
     bool *seen = calloc(c->n, sizeof *seen);
     assert_true(p->count >= 1 && p->count <= c->batch && p->count <= c->n);
@@ -169,10 +167,9 @@ static void check_answer(const call *c, const result *r) {
     free(seen);
 }
 
-/* ---- what the weights are worth -----------------------------------------------------
- */
+/* ---- the quality of the weights ---------------------------------------------------- */
 
-/* Generalized eigenvalues of matrices whose entries spread over six decades. */
+/* For generalized eigenvalues of matrices whose entries spread over six decades. */
 static const double NEAR = 1e-7;
 
 static void check_band(const call *c, const result *r) {
@@ -193,7 +190,7 @@ static void an_epsilon_gives_good_output_in_every_run(void **state) {
         c.epsilon = epsilons[run_ % 3];
         result r;
         run(&c, &r);
-        check_answer(&c, &r);
+        check_result(&c, &r);
         check_band(&c, &r);
         size_t w = eigenvalues(&c, &r, values);
         double gamma = info(&r, "gamma"), epsilon = strtod(c.epsilon, NULL);
@@ -208,16 +205,16 @@ static void an_epsilon_gives_good_output_in_every_run(void **state) {
     }
 }
 
-/* At any budget that pays for the basis. sum u_i |v_i|^2 is the trace of A^T A, whose
- * mean the process keeps near D: its band narrows with gamma. */
-static void weights_sum_to_the_basis(void **state) {
+/* At any budget that is enough for the basis. sum u_i |v_i|^2 is the trace of A^T A,
+ * whose mean the process keeps near D; the band narrows with gamma. */
+static void the_weighted_trace_is_near_the_dimension(void **state) {
     (void)state;
     for (size_t k = 0; k < 12; k++) {
         double *x = heavy(k, 2000, 5), values[MOST], trace = 0;
         call c = {.x = x, .n = 2000, .d = 5, .batch = 100 + 60 * k, .seed = k};
         result r;
         run(&c, &r);
-        check_answer(&c, &r);
+        check_result(&c, &r);
         check_band(&c, &r);
         size_t w = eigenvalues(&c, &r, values);
         for (size_t i = 0; i < w; i++) trace += values[i] / (double)w;
@@ -253,7 +250,7 @@ static double predict(const call *c, const double *fitted, size_t i) {
     return sum;
 }
 
-static void what_is_in_the_span_is_found_exactly(void **state) {
+static void functions_in_the_span_are_fitted_exactly(void **state) {
     (void)state;
     enum { N = 1000, D = 6 };
     double *x = normals(3, N * D), y[N], fitted[D + 1];
@@ -271,8 +268,8 @@ static void what_is_in_the_span_is_found_exactly(void **state) {
     free(x);
 }
 
-/* Noise of the same size everywhere, but the slopes are decided by a few long rows:
- * uniform picks miss them. */
+/* The noise is the same everywhere, but a few long rows decide the slopes: uniform picks
+ * miss them. */
 static void the_fit_beats_that_of_uniform_picks(void **state) {
     (void)state;
     enum { N = 3000, D = 5, B = 60, SEEDS = 40 };
@@ -297,13 +294,12 @@ static void the_fit_beats_that_of_uniform_picks(void **state) {
                 loss[way] += pow(predict(&c, fitted, i) - y[i], 2) / N / SEEDS;
             end(&r);
         }
-    /* The best possible is 1; it was 1.03, and 2.8 by uniform picks. */
+    /* The best possible is 1; measured: 1.03, and 2.8 with uniform picks. */
     assert_true(loss[0] < 1.15 && loss[1] > 1.5);
     free(x);
 }
 
-/* ---- budgets ------------------------------------------------------------------------
- */
+/* ---- budgets ----------------------------------------------------------------------- */
 
 static void no_budget_is_exceeded(void **state) {
     (void)state;
@@ -318,7 +314,7 @@ static void no_budget_is_exceeded(void **state) {
                     result r;
                     c.seed = i + k + j;
                     run(&c, &r);
-                    check_answer(&c, &r);
+                    check_result(&c, &r);
                     size_t batch = c.batch < c.n ? c.batch : c.n;
                     size_t most = batch < 4 ? 1 : batch / 2;
                     assert_true(info(&r, "dim") <= (double)most);
@@ -329,7 +325,7 @@ static void no_budget_is_exceeded(void **state) {
                 }
 }
 
-/* Where rows are plenty and none stands out, nearly all of the budget is used. */
+/* With many rows, none of which stands out, nearly all of the budget is used. */
 static void the_budget_is_used(void **state) {
     (void)state;
     double *x = normals(8, 20000 * 4);
@@ -343,7 +339,7 @@ static void the_budget_is_used(void **state) {
     free(x);
 }
 
-static void an_epsilon_that_takes_more_rows_than_the_batch_is_refused(void **state) {
+static void an_epsilon_that_needs_more_rows_than_the_batch_is_refused(void **state) {
     (void)state;
     double *x = normals(9, 2000 * 3);
     call c = {.x = x, .n = 2000, .d = 3, .batch = 2000, .epsilon = "0.2"};
@@ -365,7 +361,7 @@ static void an_epsilon_that_takes_more_rows_than_the_batch_is_refused(void **sta
     free(x);
 }
 
-static void a_row_that_is_drawn_again_is_one_pick(void **state) {
+static void a_row_that_is_drawn_twice_is_one_pick(void **state) {
     (void)state;
     enum { N = 400 };
     double x[N]; /* one row has nearly all the leverage of the second dimension */
@@ -373,18 +369,17 @@ static void a_row_that_is_drawn_again_is_one_pick(void **state) {
     call c = {.x = x, .n = N, .d = 1, .batch = 40};
     result r;
     run(&c, &r);
-    check_answer(&c, &r);
+    check_result(&c, &r);
     check_band(&c, &r);
     assert_true(info(&r, "draws") > info(&r, "distinct") + 5);
     bool there = false;
     for (size_t i = 0; i < r.picks->count; i++) there |= r.picks->items[i].index == 77;
     assert_true(there);
-    near(info(&r, "leverage"), N, 0.05 * N); /* it stands for a dimension alone */
+    near(info(&r, "leverage"), N, 0.05 * N); /* it spans a dimension alone */
     end(&r);
 }
 
-/* ---- bases --------------------------------------------------------------------------
- */
+/* ---- bases ------------------------------------------------------------------------- */
 
 static void check_same(const call *a, const call *b, double tolerance) {
     result one, other;
@@ -400,8 +395,8 @@ static void check_same(const call *a, const call *b, double tolerance) {
     end(&other);
 }
 
-/* The law depends on the span alone, not on the functions that span it; weights differ by
- * rounding. */
+/* The distribution depends on the span alone, not on the functions that span it; weights
+ * differ by rounding. */
 static void another_basis_of_the_same_span_gives_the_same_picks(void **state) {
     (void)state;
     enum { N = 900, D = 4 };
@@ -436,7 +431,7 @@ static void another_basis_of_the_same_span_gives_the_same_picks(void **state) {
     other.x = large; /* whose squares overflow */
     check_same(&c, &other, 1e-8);
     for (size_t i = 0; i < N * D; i++) large[i] = ldexp(x[i], -700);
-    check_same(&c, &other, 1e-8); /* or vanish */
+    check_same(&c, &other, 1e-8); /* or underflow */
     result r;
     other.bias = "1";
     run(&other, &r);
@@ -445,7 +440,7 @@ static void another_basis_of_the_same_span_gives_the_same_picks(void **state) {
     free(x);
 }
 
-static void the_option_shows_the_basis_that_was_taken(void **state) {
+static void the_option_shows_the_basis_that_was_used(void **state) {
     (void)state;
     double *x = normals(12, 300);
     call c = {.x = x, .n = 100, .d = 3, .batch = 20};
@@ -494,7 +489,7 @@ static void a_basis_that_is_too_large_is_cut_with_a_warning(void **state) {
     free(x);
 }
 
-static void polynomials_are_found_exactly(void **state) {
+static void polynomials_are_fitted_exactly(void **state) {
     (void)state;
     enum { N = 800, W = 10 }; /* of two variables, degree 3 */
     double *x = normals(14, N * 2), f[N * (W - 1)], y[N], fitted[W], truth[W];
@@ -510,7 +505,7 @@ static void polynomials_are_found_exactly(void **state) {
     for (size_t i = 0; i < N; i++) y[i] = predict(&spelled, truth, i);
     result r;
     run(&c, &r);
-    check_answer(&c, &r);
+    check_result(&c, &r);
     assert_int_equal(info(&r, "dim"), W);
     check_band(&spelled, &r);
     fit(&spelled, r.picks->items, r.picks->count, y, fitted);
@@ -551,10 +546,9 @@ static void monomials_are_listed_by_degree(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* ---- which rows ---------------------------------------------------------------------
- */
+/* ---- labelled rows and unusual pools ----------------------------------------------- */
 
-static void labelled_rows_play_no_part(void **state) {
+static void labelled_rows_do_not_count(void **state) {
     (void)state;
     enum { N = 500, D = 3 };
     double *x = normals(15, N * D), left[N * D];
@@ -581,13 +575,13 @@ static void labelled_rows_play_no_part(void **state) {
     free(x);
 }
 
-static void small_and_equal_pools_have_an_answer(void **state) {
+static void small_and_constant_pools_have_a_result(void **state) {
     (void)state;
     double one[] = {3, 4}, same[40], nothing[40] = {0};
     for (size_t i = 0; i < 40; i++) same[i] = 1 + (double)(i % 2);
     result r;
     call c = {.x = one, .n = 1, .d = 2, .batch = 1};
-    run(&c, &r); /* of one row the basis is one function, of length 1 there */
+    run(&c, &r); /* the basis of one row is one function, of length 1 there */
     assert_int_equal(r.picks->count, 1);
     near(r.picks->items[0].weight, info(&r, "lambda_min"), 1e-12);
     near(r.picks->items[0].weight, 1, 0.25);
@@ -599,7 +593,7 @@ static void small_and_equal_pools_have_an_answer(void **state) {
     near(info(&r, "leverage"), 1, 1e-12);
     end(&r);
     c.x = nothing;
-    run(&c, &r); /* the constant is left */
+    run(&c, &r); /* only the constant is left */
     assert_int_equal(info(&r, "dim"), 1);
     end(&r);
     c.basis = "poly:2";
@@ -614,20 +608,20 @@ static void small_and_equal_pools_have_an_answer(void **state) {
     check_refused(&c, SCANT_EINPUT, "x: every available row is 0");
 }
 
-/* More features than rows: the basis is what the rows tell apart. */
+/* With more features than rows, the rows limit the dimension of the basis. */
 static void wide_features_are_fine(void **state) {
     (void)state;
     double *x = normals(16, 30 * 200);
     call c = {.x = x, .n = 30, .d = 200, .batch = 30};
     result r;
     run(&c, &r);
-    check_answer(&c, &r);
+    check_result(&c, &r);
     assert_int_equal(info(&r, "dim"), 15);
     assert_non_null(strstr(r.warned, "more than the 30 rows of the pool"));
     end(&r);
     c.d = 20, c.n = 300, c.basis = "poly:3", c.batch = 40; /* 1771 monomials */
     run(&c, &r);
-    check_answer(&c, &r);
+    check_result(&c, &r);
     assert_non_null(strstr(
         r.warned, "the basis has 1771 functions, more than the 300 rows of the pool"));
     assert_int_equal(info(&r, "dim"), 20);
@@ -635,7 +629,7 @@ static void wide_features_are_fine(void **state) {
     free(x);
 }
 
-static void wrong_options_are_refused(void **state) {
+static void invalid_options_are_refused(void **state) {
     (void)state;
     double *x = normals(17, 100 * 100);
     call c = {.x = x, .n = 100, .d = 100, .batch = 10};
@@ -661,8 +655,7 @@ static void wrong_options_are_refused(void **state) {
     free(x);
 }
 
-/* ---- kernels -------------------------------------------------------------------------
- */
+/* ---- kernels ----------------------------------------------------------------------- */
 
 static scant_status kernel_call(scant_ctx *ctx, const double *x, size_t n, size_t batch,
                                 scant_plan *plan, scant_picks **picks) {
@@ -707,7 +700,7 @@ static void a_kernel_keeps_to_its_plan(void **state) {
         }
         free(first);
     }
-    /* too little: the plan says what would do, and it does */
+    /* too little memory: the plan says how much is enough, and it is */
     scant_ctx *ctx;
     scant_plan plan;
     scant_picks *picks = NULL;
@@ -728,22 +721,22 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_keeps_to_its_plan),
         cmocka_unit_test(an_epsilon_gives_good_output_in_every_run),
-        cmocka_unit_test(weights_sum_to_the_basis),
-        cmocka_unit_test(what_is_in_the_span_is_found_exactly),
+        cmocka_unit_test(the_weighted_trace_is_near_the_dimension),
+        cmocka_unit_test(functions_in_the_span_are_fitted_exactly),
         cmocka_unit_test(the_fit_beats_that_of_uniform_picks),
         cmocka_unit_test(no_budget_is_exceeded),
         cmocka_unit_test(the_budget_is_used),
-        cmocka_unit_test(an_epsilon_that_takes_more_rows_than_the_batch_is_refused),
-        cmocka_unit_test(a_row_that_is_drawn_again_is_one_pick),
+        cmocka_unit_test(an_epsilon_that_needs_more_rows_than_the_batch_is_refused),
+        cmocka_unit_test(a_row_that_is_drawn_twice_is_one_pick),
         cmocka_unit_test(another_basis_of_the_same_span_gives_the_same_picks),
-        cmocka_unit_test(the_option_shows_the_basis_that_was_taken),
+        cmocka_unit_test(the_option_shows_the_basis_that_was_used),
         cmocka_unit_test(a_basis_that_is_too_large_is_cut_with_a_warning),
-        cmocka_unit_test(polynomials_are_found_exactly),
+        cmocka_unit_test(polynomials_are_fitted_exactly),
         cmocka_unit_test(monomials_are_listed_by_degree),
-        cmocka_unit_test(labelled_rows_play_no_part),
-        cmocka_unit_test(small_and_equal_pools_have_an_answer),
+        cmocka_unit_test(labelled_rows_do_not_count),
+        cmocka_unit_test(small_and_constant_pools_have_a_result),
         cmocka_unit_test(wide_features_are_fine),
-        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(invalid_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crc: groups made again from the random keys, judged by the dense solver; what happens
- * to group sizes that do not fit.
+ * crc: groups formed again from the random keys, with lambda by the dense solver; and
+ * group sizes that do not fit.
  */
 #include "lambda.h"
 
@@ -47,7 +47,7 @@ static size_t group_of(const scant_picks *picks) {
     return 0;
 }
 
-/* ---- groups made again ---- */
+/* ---- groups formed again ---- */
 
 typedef struct group {
     size_t rows[64];
@@ -60,21 +60,21 @@ typedef struct keyed {
     size_t row;
 } keyed;
 
-static int falling(const void *a, const void *b) {
+static int descending(const void *a, const void *b) {
     const keyed *x = a, *y = b;
     return (x->key < y->key) - (x->key > y->key);
 }
 
-static int rising(const void *a, const void *b) {
+static int ascending(const void *a, const void *b) {
     const size_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
 }
 
 static int by_first_row(const void *a, const void *b) {
-    return rising(((const group *)a)->rows, ((const group *)b)->rows);
+    return ascending(((const group *)a)->rows, ((const group *)b)->rows);
 }
 
-/* All complete groups of the open rows, by their first rows; returns how many. */
+/* All complete groups of the unlabelled rows, sorted by first row; returns how many. */
 static size_t regroup(const pool *p, uint64_t seed, size_t size, size_t rank,
                       group *groups) {
     keyed *order = malloc(p->n * sizeof *order);
@@ -83,11 +83,11 @@ static size_t regroup(const pool *p, uint64_t seed, size_t size, size_t rank,
         if (p->labels[i] < 0)
             order[open++] =
                 (keyed){scant__rng_unit(&(scant__rng){seed, SCANT__RNG_SHUFFLE}, i), i};
-    qsort(order, open, sizeof *order, falling);
+    qsort(order, open, sizeof *order, descending);
     count = open / size;
     for (size_t g = 0; g < count; g++) {
         for (size_t i = 0; i < size; i++) groups[g].rows[i] = order[g * size + i].row;
-        qsort(groups[g].rows, size, sizeof(size_t), rising);
+        qsort(groups[g].rows, size, sizeof(size_t), ascending);
         groups[g].lambda = lambda_of(p, rank, groups[g].rows, size, NULL);
         groups[g].used = false;
     }
@@ -96,7 +96,7 @@ static size_t regroup(const pool *p, uint64_t seed, size_t size, size_t rank,
     return count;
 }
 
-/* Whole groups, best first, each with its lambda, and none left that is better. */
+/* The picks are whole groups, best first, with their lambda; no better one is left. */
 static void check_groups(const pool *p, const scant_picks *picks, uint64_t seed) {
     static group groups[500];
     size_t size = group_of(picks), rank = rank_of(p);
@@ -147,8 +147,8 @@ static void the_best_groups_are_picked_whole(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Groups of one are rows by their own lambda, known of the fixture. */
-static void single_rows_come_by_their_lambda(void **state) {
+/* Groups of one row have the row's own lambda, which is known for the fixture. */
+static void single_rows_are_ranked_by_their_lambda(void **state) {
     (void)state;
     static const double score[] = {.837722, .089372, .171573, 1.55051, .133355, .386135};
     static const size_t order[] = {3, 0, 5, 2, 4, 1};
@@ -168,8 +168,8 @@ static void single_rows_come_by_their_lambda(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* More is asked for than there is: all groups, then the rows that are left over. */
-static void rows_left_over_fill_up_with_score_0(void **state) {
+/* A batch larger than the pool: all groups, then the remaining rows. */
+static void remaining_rows_follow_with_score_0(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     pool p;
@@ -195,7 +195,7 @@ static void rows_left_over_fill_up_with_score_0(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void one_group_of_all_is_the_pool(void **state) {
+static void one_group_of_all_rows_is_the_pool(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     pool p;
@@ -203,7 +203,7 @@ static void one_group_of_all_is_the_pool(void **state) {
     scant_picks *picks = crc(ctx, &p, 12, 0, "12");
     for (size_t i = 0; i < 12; i++) assert_int_equal(picks->items[i].index, i);
     scant_picks_free(ctx, picks);
-    picks = crc(ctx, &p, 600, 0, "12"); /* one group, though 50 are asked for */
+    picks = crc(ctx, &p, 600, 0, "12"); /* one group, though 50 are requested */
     assert_int_equal(picks->count, 12);
     for (size_t i = 0; i < 12; i++) assert_int_equal(picks->items[i].index, i);
     scant_picks_free(ctx, picks);
@@ -211,7 +211,7 @@ static void one_group_of_all_is_the_pool(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Groups that cannot change lambda tie, and come by their lowest row. */
+/* Groups that cannot change lambda tie and are ordered by their lowest row. */
 static void equal_groups_come_in_order(void **state) {
     (void)state;
     enum { ROWS = 20 };
@@ -234,7 +234,7 @@ static void equal_groups_come_in_order(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Rows that are all the same are as good as one another, whichever way they lie. */
+/* Equal rows tie, whatever their random keys. */
 static void equal_rows_come_in_order(void **state) {
     (void)state;
     enum { ROWS = 300 };
@@ -255,7 +255,7 @@ static void equal_rows_come_in_order(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void group_sizes_are_made_to_fit(void **state) {
+static void group_sizes_are_adjusted_to_fit(void **state) {
     (void)state;
     static const struct {
         size_t batch;
@@ -289,12 +289,12 @@ static void group_sizes_are_made_to_fit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_groups_are_picked_whole),
-        cmocka_unit_test(single_rows_come_by_their_lambda),
-        cmocka_unit_test(rows_left_over_fill_up_with_score_0),
-        cmocka_unit_test(one_group_of_all_is_the_pool),
+        cmocka_unit_test(single_rows_are_ranked_by_their_lambda),
+        cmocka_unit_test(remaining_rows_follow_with_score_0),
+        cmocka_unit_test(one_group_of_all_rows_is_the_pool),
         cmocka_unit_test(equal_groups_come_in_order),
         cmocka_unit_test(equal_rows_come_in_order),
-        cmocka_unit_test(group_sizes_are_made_to_fit),
+        cmocka_unit_test(group_sizes_are_adjusted_to_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dynamic against the specification's numbers, and against |g_S + g_u|^2 - |g_S|^2 from
- * gradients that are built in full here.
+ * dynamic compared with the values of the specification, and with |g_S + g_u|^2 - |g_S|^2
+ * from full gradients.
  */
 #include "select/pools.h"
 
@@ -52,7 +52,7 @@ typedef struct pool {
     int64_t y[N];
 } pool;
 
-/* With every gradient in full: (p - e_y) x (h, 1). */
+/* g has the full gradients, (p - e_y) x (h, 1). */
 static pool *make(uint64_t seed) {
     pool *p = calloc(1, sizeof *p);
     for (size_t i = 0; i < N; i++) {
@@ -110,9 +110,9 @@ static void gamma_two_is_the_gain_in_speed(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* |g|^2 and <g, g_S> of gradients that only the test has pick as those do, whatever
- * gamma is; so does what they say of the speed. */
-static void slopes_pick_as_the_gradients_they_are_of(void **state) {
+/* Slopes are |g|^2 and <g, g_S>. They give the picks and the speed that the gradients
+ * give, for every gamma. */
+static void slopes_give_the_picks_of_their_gradients(void **state) {
     (void)state;
     static const char *const gammas[] = {"gamma=0", "gamma=1", "gamma=2", "gamma=inf"};
     scant_ctx *ctx = ctx_threads(2);
@@ -126,7 +126,7 @@ static void slopes_pick_as_the_gradients_they_are_of(void **state) {
             slopes[2 * i + 1] += p->g[i * K + k] * labelled[k];
         }
     given built = {.n = N, .k = K, .gradients = p->g, .labels = p->y};
-    given both = built; /* slopes are taken where there are some */
+    given both = built; /* slopes are preferred */
     both.slopes = slopes;
     for (size_t r = 0; r < 4; r++) {
         scant_picks *want = given_select(ctx, "dynamic", &built, N, 0, gammas[r]);
@@ -146,8 +146,8 @@ static void slopes_pick_as_the_gradients_they_are_of(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The same of egl and lengths: nothing else is asked for. */
-static void lengths_rank_by_themselves(void **state) {
+/* Given lengths, egl needs nothing else. */
+static void egl_ranks_by_given_lengths(void **state) {
     (void)state;
     static const double lengths[] = {0.5, 3, 2, 0, 3, 1};
     static const int64_t labels[] = {-1, -1, 0, -1, -1, -1};
@@ -164,8 +164,8 @@ static void lengths_rank_by_themselves(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The second half copies the first: a tie a row, which goes to the first. */
-static void copies_tie_wherever_they_stand(void **state) {
+/* The second half copies the first: each row ties with its copy and comes before it. */
+static void copies_tie_and_the_first_comes_first(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     pool *p = make(77);
@@ -193,7 +193,7 @@ static void copies_tie_wherever_they_stand(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void with_nothing_labelled_length_decides_and_inf_ties(void **state) {
+static void without_labels_length_decides_and_gamma_inf_ties(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     given bare = fixture_pool;
@@ -212,7 +212,7 @@ static void with_nothing_labelled_length_decides_and_inf_ties(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void sizes_of_features_do_not_change_the_order(void **state) {
+static void the_scale_of_features_does_not_change_the_order(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     double h[16];
@@ -230,7 +230,7 @@ static void sizes_of_features_do_not_change_the_order(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void wrong_calls_name_what_is_missing(void **state) {
+static void invalid_calls_are_refused_with_a_reason(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     given none = {.n = 8, .labels = fixture_y};
@@ -268,12 +268,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixture_has_the_specified_scores),
         cmocka_unit_test(gamma_two_is_the_gain_in_speed),
-        cmocka_unit_test(slopes_pick_as_the_gradients_they_are_of),
-        cmocka_unit_test(lengths_rank_by_themselves),
-        cmocka_unit_test(copies_tie_wherever_they_stand),
-        cmocka_unit_test(with_nothing_labelled_length_decides_and_inf_ties),
-        cmocka_unit_test(sizes_of_features_do_not_change_the_order),
-        cmocka_unit_test(wrong_calls_name_what_is_missing),
+        cmocka_unit_test(slopes_give_the_picks_of_their_gradients),
+        cmocka_unit_test(egl_ranks_by_given_lengths),
+        cmocka_unit_test(copies_tie_and_the_first_comes_first),
+        cmocka_unit_test(without_labels_length_decides_and_gamma_inf_ties),
+        cmocka_unit_test(the_scale_of_features_does_not_change_the_order),
+        cmocka_unit_test(invalid_calls_are_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * acs-fw by gradients of the expected log-likelihood: inner products against the closed
- * form of linear regression and against finite differences; runs against one with
- * vectors that are built.
+ * acs-fw with gradients of the expected log-likelihood: inner products compared with the
+ * closed form of linear regression and with finite differences; runs compared with one on
+ * explicit vectors.
  */
 #include "select/fisher.h"
 
@@ -12,8 +12,8 @@
 #include "data/array.h"
 #include "select/posterior.h"
 
-/* All inner products of the rows h (n, d), without a bias, with those of samples (m, n,
- * C), of which the first `used` count. */
+/* All inner products of the rows h (n, d), without a bias. samples (m, n, C) are
+ * posterior draws, of which the first `used` count. */
 static void inner_products(const double *h, const double *samples, size_t m, size_t used,
                            size_t n, size_t d, size_t c, double *out) {
     scant_ctx *ctx = ctx_threads(2);
@@ -87,7 +87,7 @@ static void linear_regression_has_the_closed_form(void **state) {
 
 enum { M = 6, ROWS = 7, D = 3, C = 4, WIDE = D + 1, WEIGHTS = C * WIDE };
 
-/* Weights of each sample, the last column a bias, and what they predict of rows. */
+/* The weights of each posterior draw, last column a bias, and its predictions. */
 typedef struct model {
     double w[M * WEIGHTS], h[ROWS * D], samples[M * ROWS * C], mean[ROWS * C];
 } model;
@@ -125,8 +125,8 @@ static double expected(const model *m, size_t row, const double *w) {
     return sum;
 }
 
-/* The gradient by finite differences at each of the first `used` samples: (used, C, D +
- * 1), over sqrt(used). */
+/* The gradient by finite differences at each of the first `used` draws: (used, C, D + 1),
+ * divided by sqrt(used). */
 static void by_differences(const model *m, size_t row, size_t used, double *out) {
     const double step = 1e-5;
     for (size_t s = 0; s < used; s++)
@@ -147,7 +147,7 @@ static double dot(const double *x, const double *y, size_t n) {
     return sum;
 }
 
-/* Central differences of 1e-5 are right to some 1e-10, and rounding adds 1e-11. */
+/* Central differences of 1e-5 have an error near 1e-10, and rounding adds 1e-11. */
 static void inner_products_are_those_of_finite_differences(void **state) {
     (void)state;
     for (size_t used = 2; used <= M; used += 2) {
@@ -235,7 +235,7 @@ static size_t built_run(built *b, size_t batch) {
     return steps;
 }
 
-static void a_run_with_built_vectors_gives_the_same(void **state) {
+static void runs_equal_those_on_explicit_vectors(void **state) {
     (void)state;
     static const struct {
         size_t m, n, d, c, used, batch;
@@ -276,9 +276,9 @@ static void a_run_with_built_vectors_gives_the_same(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Rows that are the same are one row with their weight; features at 0 say nothing, with
- * samples that agree it is the same. */
-static void copies_and_rows_that_say_nothing(void **state) {
+/* Copies are one row with their total weight. Rows with features 0 carry no information,
+ * nor do rows whose draws agree. */
+static void copies_share_a_weight_and_uninformative_rows_have_none(void **state) {
     (void)state;
     enum { MANY = 9 };
     scant_ctx *ctx = ctx_threads(1);
@@ -291,8 +291,8 @@ static void copies_and_rows_that_say_nothing(void **state) {
     for (size_t i = 3; i < MANY; i++) h[2 * i] = 3, h[2 * i + 1] = -1;
     scant_picks *picks = given_select(ctx, "acs-fw", &g, 4, 0, "inner=fisher bias=0");
     assert_int_equal(picks->items[0].index, 3); /* rows 0 to 2 have no features */
-    /* sizes have 1e-6 under their root, and rows that say nothing 1e-3: a little goes to
-     * the one that stands for all */
+    /* sizes have 1e-6 under their root, so rows without information have 1e-3: a little
+     * of that goes to the row that represents all */
     assert_true(fabs(picks->items[0].weight - 6) < 1e-12);
     for (size_t k = 1; k < 4; k++) assert_true(picks->items[k].weight == 0);
     scant_picks_free(ctx, picks);
@@ -306,8 +306,8 @@ static void copies_and_rows_that_say_nothing(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Weights have no unit: features times a power of two, with the size of a row that says
- * nothing out of sight, give the same. */
+/* Weights have no unit: features times a power of two give the same picks if the size of
+ * a row without information is negligible. */
 static void features_of_extreme_size_give_the_same_picks(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -332,7 +332,7 @@ static void features_of_extreme_size_give_the_same_picks(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void features_are_asked_for(void **state) {
+static void missing_features_are_reported(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     unsigned used, missing;
@@ -357,10 +357,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_regression_has_the_closed_form),
         cmocka_unit_test(inner_products_are_those_of_finite_differences),
-        cmocka_unit_test(a_run_with_built_vectors_gives_the_same),
-        cmocka_unit_test(copies_and_rows_that_say_nothing),
+        cmocka_unit_test(runs_equal_those_on_explicit_vectors),
+        cmocka_unit_test(copies_share_a_weight_and_uninformative_rows_have_none),
         cmocka_unit_test(features_of_extreme_size_give_the_same_picks),
-        cmocka_unit_test(features_are_asked_for),
+        cmocka_unit_test(missing_features_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frank-Wolfe's steps one by one: what each promises, whatever row it goes to.
+ * Single Frank-Wolfe steps: what each guarantees, whichever row it goes to.
  */
 #include "select/frank_wolfe.h"
 
@@ -17,8 +17,8 @@ typedef struct walked {
     size_t held[N];
 } walked;
 
-/* kinds > 0: vectors are copies of so many. level: what all have in common, which the sum
- * of all is far out by. */
+/* kinds > 0: vectors are copies of that many different ones. level: a common offset,
+ * which moves the sum of all far from 0. */
 static void begin(walked *t, uint64_t seed, size_t n, size_t kinds, double level) {
     *t = (walked){.w = {.n = n, .width = WIDTH, .size = t->size, .weight = t->weight}};
     select_walk *w = &t->w;
@@ -56,7 +56,7 @@ static size_t best(const walked *t) {
 
 /* The fit is the weighted sum, held are the rows with weight, each once, and no weight
  * is below 0. */
-static void check_books(const walked *t) {
+static void check_invariants(const walked *t) {
     const select_walk *w = &t->w;
     double sum[WIDTH] = {0}, goal = select_walk_length(w, w->goal);
     size_t with = 0;
@@ -78,8 +78,8 @@ static void check_books(const walked *t) {
     }
 }
 
-/* A step to any row at all: the rest is never longer after it; where the step is not cut
- * off, it is orthogonal to the way gone, and both shorter and longer steps leave more. */
+/* A step to any row: the rest never gets longer. Where the step is not clipped, the rest
+ * is orthogonal to its direction, and both shorter and longer steps leave more. */
 static void check_step(walked *t, size_t place, size_t *whole, size_t *none) {
     select_walk *w = &t->w;
     double way[WIDTH], before = select_walk_length(w, w->rest), spare = 0;
@@ -106,7 +106,7 @@ static void check_step(walked *t, size_t place, size_t *whole, size_t *none) {
         for (size_t s = 0; s < WIDTH; s++) at[s] = rest[s] - other * way[s];
         assert_true(after <= sqrt(inner(at, at)) + slack);
     }
-    check_books(t);
+    check_invariants(t);
 }
 
 static void no_step_makes_the_rest_longer(void **state) {
@@ -117,10 +117,10 @@ static void no_step_makes_the_rest_longer(void **state) {
         begin(&t, seed, seed % 4 ? N : 1 + seed / 4, seed % 3 ? 0 : 4,
               seed % 2 ? 0 : 3.0);
         if (seed % 4 == 2)
-            t.w.all /= 8; /* vertices that are too near: steps are cut off */
+            t.w.all /= 8; /* vertices that are too near: steps are clipped */
         for (size_t step = 0; step < 60; step++) {
             size_t chance = (size_t)(unit_at(seed + 99, step) * (double)t.w.n);
-            size_t place = step % 5 == 4 ? chance : best(&t); /* not only good ones */
+            size_t place = step % 5 == 4 ? chance : best(&t); /* not only good rows */
             again += t.w.weight[place] > 0;
             check_step(&t, place, &whole, &none);
         }
@@ -129,7 +129,7 @@ static void no_step_makes_the_rest_longer(void **state) {
 }
 
 /* Weights times sizes sum to a part of all sizes that grows with every step. */
-static void sizes_are_used_up(void **state) {
+static void weights_times_sizes_are_a_growing_share_of_all_sizes(void **state) {
     (void)state;
     walked t;
     double left = 1;
@@ -144,8 +144,8 @@ static void sizes_are_used_up(void **state) {
     }
 }
 
-/* A whole step leaves all weight behind, also its own row's. */
-static void a_whole_step_begins_anew(void **state) {
+/* Also the earlier weight of its own row. */
+static void a_step_of_length_1_removes_all_earlier_weight(void **state) {
     (void)state;
     walked t;
     begin(&t, 5, N, 0, 1);
@@ -156,14 +156,14 @@ static void a_whole_step_begins_anew(void **state) {
     assert_int_equal(t.w.n_held, 1);
     assert_int_equal(t.w.held[0], 4);
     assert_true(t.w.weight[9] == 0 && t.w.weight[4] == t.w.all / t.w.size[4]);
-    check_books(&t);
+    check_invariants(&t);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_step_makes_the_rest_longer),
-        cmocka_unit_test(sizes_are_used_up),
-        cmocka_unit_test(a_whole_step_begins_anew),
+        cmocka_unit_test(weights_times_sizes_are_a_growing_share_of_all_sizes),
+        cmocka_unit_test(a_step_of_length_1_removes_all_earlier_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * npc: what it promises of its batches, lambda by the dense solver, refining against all
- * exchanges there are.
+ * npc: properties of its batches, lambda compared with the dense solver, refining
+ * compared with all possible exchanges.
  */
 #include "lambda.h"
 #include "planned.h"
@@ -22,7 +22,7 @@ static void rows_of(const scant_picks *picks, size_t *rows) {
     for (size_t i = 0; i < picks->count; i++) rows[i] = picks->items[i].index;
 }
 
-/* Rows in index order, unlabelled, each with the lambda of all of them. */
+/* Unlabelled rows in index order, each with the lambda of the batch. */
 static void check_picks(const pool *p, const scant_picks *picks, size_t rank) {
     size_t rows[256];
     double largest, score = picks->items[0].score;
@@ -85,7 +85,7 @@ static void more_candidates_are_never_worse(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* With more candidates than there are batches, the best there is. */
+/* With more candidates than there are batches, the best batch is found. */
 static void the_best_pair_of_the_fixture_is_found(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -107,13 +107,13 @@ static void the_best_pair_of_the_fixture_is_found(void **state) {
     picks = npc(ctx, &p, 2, 0, "1000", "0");
     assert_true(picks->items[0].index == pair[0] && picks->items[1].index == pair[1]);
     assert_true(fabs(picks->items[0].score - best) < 1e-10);
-    assert_true(isnan(figure(picks, "cap"))); /* N > r: there is none */
+    assert_true(isnan(figure(picks, "cap"))); /* N > r: there is no cap */
     scant_picks_free(ctx, picks);
     pool_end(&p);
     scant_ctx_free(ctx);
 }
 
-/* Of unit vectors at angles to a labelled one: the one at the right angle. */
+/* Of unit vectors at angles to a labelled one: the one nearest to the right angle. */
 static void the_vector_at_the_widest_angle_is_picked(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -134,7 +134,7 @@ static void the_vector_at_the_widest_angle_is_picked(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void all_rows_are_a_single_candidate(void **state) {
+static void a_batch_of_all_rows_is_the_only_candidate(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     for (size_t n = 1; n < 40; n += 13) {
@@ -150,8 +150,8 @@ static void all_rows_are_a_single_candidate(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A single candidate is a uniform sample: each row comes as often as another. */
-static void batches_are_uniform(void **state) {
+/* A single candidate is drawn uniformly: all rows are equally frequent. */
+static void candidate_batches_are_uniform(void **state) {
     (void)state;
     enum { ROWS = 12, BATCH = 5, TURNS = 3000 };
     scant_ctx *ctx = ctx_threads(1);
@@ -175,13 +175,13 @@ static void batches_are_uniform(void **state) {
         chi += off * off / expected;
     }
     assert_true(chi < chi_square_limit(ROWS - 1));
-    /* 5/12 * 4/11 = 0.1515 of the turns, and five standard deviations of it */
+    /* 5/12 * 4/11 = 0.1515 of the batches, within five standard deviations */
     assert_true(fabs((double)together - 0.1515 * TURNS) < 5 * sqrt(0.1286 * TURNS));
     pool_end(&p);
     scant_ctx_free(ctx);
 }
 
-static void a_label_given_twice_blinds_nothing(void **state) {
+static void a_labelled_copy_does_not_make_lambda_0(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     pool p, once;
@@ -201,10 +201,10 @@ static void a_label_given_twice_blinds_nothing(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Without a bias, as 1 is not scaled. Squares of the extreme ones leave the range of
- * double; LAPACK scales some matrices by numbers that are not powers of two, hence a few
+/* Without a bias, because 1 is not scaled. Squares of extreme features leave the range of
+ * double. LAPACK scales some matrices by numbers that are not powers of two, hence a few
  * roundings. */
-static void scale_is_no_matter(void **state) {
+static void the_scale_of_features_does_not_matter(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     static const int powers[] = {-30, 40, 400, -400, 900, -900};
@@ -250,15 +250,15 @@ static void normalised_rows_are_unit_vectors(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Fewer rows than columns need no square of the columns, but a block of rows a worker and
- * one more; copies among them, and the rank is below N. */
+/* Fewer rows than columns need no d x d matrix, but one block of rows per worker and one
+ * more. Some rows are copies, so the rank is below N. */
 static void few_wide_rows_take_little_memory(void **state) {
     (void)state;
     enum { ROWS = 30, WIDE = 20000 };
     scant_ctx *ctx = ctx_threads(2);
     pool p;
     pool_make(&p, 3, ROWS, WIDE, 3, 1);
-    for (size_t i = 12; i < ROWS; i += 3) /* labelled rows that are copies of open ones */
+    for (size_t i = 12; i < ROWS; i += 3) /* labelled copies of unlabelled rows */
         memcpy(p.h + i * WIDE, p.h + (i + 1) * WIDE, WIDE * sizeof *p.h);
     for (size_t batch = 1; batch < 20; batch += 6) {
         scant_picks *picks = npc(ctx, &p, batch, 0, "50", "1");
@@ -288,8 +288,8 @@ static double best_exchange(const pool *p, size_t rank, const scant_picks *picks
     return best;
 }
 
-/* Each exchange raises lambda, and after enough of them none is left that would (with at
- * most eight rows in the batch all are tried). */
+/* Each exchange raises lambda, and in the end no exchange is left that would. (With at
+ * most eight rows in the batch all are tried.) */
 static void refining_ends_where_no_exchange_helps(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -322,7 +322,7 @@ static void refining_ends_where_no_exchange_helps(void **state) {
             scant_picks_free(ctx, full);
             pool_end(&p);
         }
-    assert_true(risen >= 8); /* a few begin at the end */
+    assert_true(risen >= 8); /* a few start at the optimum */
     scant_ctx_free(ctx);
 }
 
@@ -331,7 +331,7 @@ static size_t better_than(const pool *p, size_t rank, const scant_picks *before,
                           const scant_picks *after) {
     size_t rows[16], out = 0, b = before->count, better = 0;
     rows_of(before, rows);
-    for (size_t k = 0; k < b; k++) { /* the row that is in the batch no more */
+    for (size_t k = 0; k < b; k++) { /* the row that left the batch */
         bool kept = false;
         for (size_t i = 0; i < b; i++) kept |= after->items[i].index == rows[k];
         if (!kept) out = k;
@@ -345,10 +345,10 @@ static size_t better_than(const pool *p, size_t rank, const scant_picks *before,
     return better;
 }
 
-/* Of 20,000 rows 16,384 are tried, others each time: each exchange raises lambda, and
- * brings in one of the best there are (that all of the 12 best are left out has a chance
- * of 1e-9). */
-static void in_a_larger_pool_some_rows_are_tried(void **state) {
+/* Of 20,000 rows 16,384 are tried, different ones each time. Each exchange raises lambda
+ * and brings in one of the best rows. (The probability that none of the 12 best is tried
+ * is 1e-9.) */
+static void refining_tries_a_part_of_a_large_pool(void **state) {
     (void)state;
     enum { ROWS = 20000, RANK = 3 };
     static const size_t sizes[][2] = {{0, 3}, {9000, 2}, {5000, 8}}; /* every, batch */
@@ -364,7 +364,7 @@ static void in_a_larger_pool_some_rows_are_tried(void **state) {
             check_picks(&p, picks[k], RANK);
             double swaps = k ? figure(picks[k], "swaps") : 0;
             assert_true(swaps <= strtod(refine[k], NULL));
-            assert_true(k > 1 || swaps == (double)k); /* three batches are not many */
+            assert_true(k > 1 || swaps == (double)k); /* three candidates are few */
             assert_true(swaps == 0 ||
                         picks[k]->items[0].score > picks[0]->items[0].score);
             assert_true(picks[k]->items[0].score >= lambda);
@@ -377,8 +377,8 @@ static void in_a_larger_pool_some_rows_are_tried(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* They come from everywhere in the pool. */
-static void rows_to_be_tried_are_uniform(void **state) {
+/* They come from all parts of the pool. */
+static void rows_that_refining_tries_are_uniform(void **state) {
     (void)state;
     enum { ROWS = 20000, BATCH = 8, POOLS = 8, PARTS = 4 };
     scant_ctx *ctx = ctx_threads(2);
@@ -394,7 +394,7 @@ static void rows_to_be_tried_are_uniform(void **state) {
         scant_picks_free(ctx, picks);
         pool_end(&p);
     }
-    assert_true(moved > POOLS / 2); /* the batches are not those that were drawn */
+    assert_true(moved > POOLS / 2); /* most batches are no longer those that were drawn */
     for (size_t k = 0; k < PARTS; k++) {
         double expected = (double)(POOLS * BATCH) / PARTS;
         chi += pow((double)times[k] - expected, 2) / expected;
@@ -403,8 +403,8 @@ static void rows_to_be_tried_are_uniform(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A batch with a row twice has nothing; one exchange mends it. */
-static void refining_takes_copies_out(void **state) {
+/* A batch with two equal rows has lambda 0; one exchange repairs it. */
+static void refining_removes_copies(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     size_t mended = 0;
@@ -428,9 +428,9 @@ static void refining_takes_copies_out(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Refining has memory of its own in the plan, at any thread count the same bits, and may
- * fail at every step. */
-static void refining_keeps_the_promises(void **state) {
+/* Refining stays within the plan's memory, gives the same bits at any thread count, and
+ * any of its allocations may fail. */
+static void refining_keeps_the_guarantees_of_selection(void **state) {
     (void)state;
     const scant_setting settings[] = {{"candidates", "7"}, {"refine", "2"}};
     pool p;
@@ -462,7 +462,7 @@ static void refining_keeps_the_promises(void **state) {
     memory m;
     scant_ctx *ctx = ctx_counting(&m);
     scant_status status = SCANT_ENOMEM;
-    for (size_t step = 2; status != SCANT_OK; step++) { /* the arrays come first */
+    for (size_t step = 2; status != SCANT_OK; step++) { /* the first ones wrap arrays */
         scant_picks *picks = NULL;
         m.calls = 0, m.fail_at = step + 2;
         status = pool_call(ctx, &p, "npc", 20, 0, settings, 2, &picks);
@@ -480,17 +480,17 @@ int main(void) {
         cmocka_unit_test(more_candidates_are_never_worse),
         cmocka_unit_test(the_best_pair_of_the_fixture_is_found),
         cmocka_unit_test(the_vector_at_the_widest_angle_is_picked),
-        cmocka_unit_test(all_rows_are_a_single_candidate),
-        cmocka_unit_test(batches_are_uniform),
-        cmocka_unit_test(a_label_given_twice_blinds_nothing),
-        cmocka_unit_test(scale_is_no_matter),
+        cmocka_unit_test(a_batch_of_all_rows_is_the_only_candidate),
+        cmocka_unit_test(candidate_batches_are_uniform),
+        cmocka_unit_test(a_labelled_copy_does_not_make_lambda_0),
+        cmocka_unit_test(the_scale_of_features_does_not_matter),
         cmocka_unit_test(normalised_rows_are_unit_vectors),
         cmocka_unit_test(few_wide_rows_take_little_memory),
         cmocka_unit_test(refining_ends_where_no_exchange_helps),
-        cmocka_unit_test(in_a_larger_pool_some_rows_are_tried),
-        cmocka_unit_test(rows_to_be_tried_are_uniform),
-        cmocka_unit_test(refining_takes_copies_out),
-        cmocka_unit_test(refining_keeps_the_promises),
+        cmocka_unit_test(refining_tries_a_part_of_a_large_pool),
+        cmocka_unit_test(rows_that_refining_tries_are_uniform),
+        cmocka_unit_test(refining_removes_copies),
+        cmocka_unit_test(refining_keeps_the_guarantees_of_selection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

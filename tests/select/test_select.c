@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scant_select() as a C program calls it: what it promises of every strategy (memory,
- * failure, threads, what may be picked), and what a wrong call gets. The strategies' own
- * results are judged by tests/cli against a reference written apart.
+ * scant_select() as a C program calls it: the guarantees of every strategy (memory,
+ * failures, threads, what may be picked) and the errors of invalid calls. tests/cli
+ * compares the results of the strategies with an independent reference.
  */
 #include "planned.h"
 #include "support.h"
@@ -14,7 +14,7 @@
 
 enum { N = 700, D = 12, C = 5, M = 6, K = 9 };
 
-/* What a call has beside its evidence. */
+/* What a call has besides its evidence. */
 typedef struct extra {
     scant_setting option; /* key NULL: none */
     const char *kernel;   /* NULL: none */
@@ -27,7 +27,7 @@ typedef struct fixture {
     int64_t candidates[N];
     unsigned drop; /* evidence that is not given: scant_evidence_kind bits */
     extra set;
-    float *features; /* (N, d): h, or what a test has instead */
+    float *features; /* (N, d): h, or a test's own */
     size_t d;
 } fixture;
 
@@ -42,8 +42,8 @@ enum { MOST_THREADS = 2, BATCH_STEP = 699 };
 #else
 enum { MOST_THREADS = 5, BATCH_STEP = 233 };
 #endif
-/* Sanitizers see no more in the two-hundredth pick, nor at caps that lie close together:
- * batches, and how much of a cap the next one is, in hundredths. */
+/* Under sanitizers small batches and few memory caps find as much as large and many.
+ * NEXT_: the next cap in percent of the last. */
 #ifdef SCANT_SANITIZED
 enum { SOME_PICKS = 25, MANY_PICKS = 100, NEXT_CAP = 70, NEXT_CLOSE = 95 };
 #else
@@ -67,7 +67,7 @@ static fixture *make(void) {
             f->q[i * C + k] = 0.7F * f->p[i * C + k] + 0.3F / C;
         }
         f->labels[i] = i % 5 == 0 ? (int32_t)(i % C) : -1;
-        f->candidates[i] = (int64_t)((i * 3) % N); /* 3 and 700 are coprime: all, mixed */
+        f->candidates[i] = (int64_t)((i * 3) % N); /* coprime, so a permutation */
     }
     for (size_t row = 0; row < M * N; row++) {
         double sum = 0;
@@ -130,18 +130,18 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
     return s;
 }
 
-/* Each strategy, in each way that it can be called. */
+/* One way to call a strategy. */
 typedef struct called {
     const char *name;
     unsigned uses, drop;
     extra set;
 } called;
 
-/* What makes another strategy of one. */
+/* Options and kernels that make a strategy work in another way. */
 static const struct {
     const char *strategy;
     extra set;
-    unsigned needs; /* 0: what is listed, in either way */
+    unsigned needs; /* 0: what the strategy lists, either alternative */
 } variants[] = {
     {"sparse-greedy", {{"terms", "variance"}, NULL}, 0},
     {"acs-fw", {{"inner", "fisher"}, NULL}, SCANT_SAMPLES | SCANT_FEATURES},
@@ -152,7 +152,7 @@ static const struct {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-/* What stands in for all that a strategy lists. */
+/* Evidence that replaces all that a strategy lists. */
 static const called measured[] = {
     {"dynamic", SCANT_SLOPES, SCANT_LENGTHS, {{NULL, NULL}, NULL}},
     {"egl", SCANT_LENGTHS, SCANT_SLOPES, {{NULL, NULL}, NULL}}};
@@ -174,13 +174,13 @@ static size_t all_calls(called *out) {
         if (!plain && variants[s - n].needs) needs = variants[s - n].needs;
         unsigned not = SCANT_SLOPES | SCANT_LENGTHS;
         out[count++] = (called){info->name, needs, or_needs | not, set};
-        if (or_needs && !set.kernel) /* that is of features */
+        if (or_needs && !set.kernel) /* a kernel uses features */
             out[count++] = (called){info->name, or_needs, needs | not, set};
     }
     return count;
 }
 
-/* Variants are dear where the batch is large, and a small one says as much of them. */
+/* Variants are slow with large batches, and small ones test as much. */
 enum { FEW_PICKS = 10 };
 static bool is_variant(const extra *set) { return set->option.key || set->kernel; }
 static bool too_many(const called *c, size_t batch) {
@@ -193,7 +193,7 @@ static scant_select_opts opts_of(const fixture *f) {
                                .kernel = f->set.kernel};
 }
 
-/* Everything of one selection, as one call that may fail at any step. */
+/* A whole selection as one call that may fail at any step. */
 static scant_status whole_call(scant_ctx *ctx, const fixture *f, const char *strategy,
                                size_t batch, size_t candidates, scant_picks **out) {
     inputs in;
@@ -206,8 +206,8 @@ static scant_status whole_call(scant_ctx *ctx, const fixture *f, const char *str
     return s;
 }
 
-/* Strategies whose picks have weights; and the one that may give fewer rows than asked
- * for. */
+/* Strategies whose picks have weights; and the one that may pick fewer rows than
+ * requested. */
 static bool weights(const char *strategy) {
     return !strncmp(strategy, "sparse-", 7) || !strcmp(strategy, "acs-fw") ||
            !strcmp(strategy, "bss");
@@ -215,7 +215,7 @@ static bool weights(const char *strategy) {
 
 static bool may_stop_short(const char *strategy) { return !strcmp(strategy, "bss"); }
 
-/* Whether each figure is among those that the strategy's description lists. */
+/* Whether the strategy's description lists every figure. */
 static bool figures_are_listed(const scant_picks *picks) {
     const scant_strategy_info *info = scant_strategy_find(picks->strategy);
     for (size_t i = 0; i < picks->n_info; i++) {
@@ -326,7 +326,7 @@ static void every_allocation_may_fail(void **state) {
     free(f);
 }
 
-static void the_plan_holds(void **state) {
+static void selections_keep_to_the_plan(void **state) {
     (void)state;
     fixture *f = make();
     called all[MOST_CALLS];
@@ -357,8 +357,7 @@ static void the_plan_holds(void **state) {
     free(f);
 }
 
-/* Whatever the cap: the same picks within it, or a refusal that names a cap that is
- * enough, and no smaller cap is. */
+/* Under any cap: the same picks, or a refusal that names the smallest sufficient cap. */
 static void check_caps(const fixture *f, const char *strategy, size_t batch) {
     scant_ctx *free_ctx = ctx_threads(2);
     scant_picks *want;
@@ -378,7 +377,7 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
         scant_status s = planned(ctx, strategy, &in.evidence, batch, &opts, &plan);
         scant_status done =
             scant_select(ctx, strategy, &in.evidence, batch, &opts, &picks);
-        assert_int_equal(s, done); /* what is planned is done */
+        assert_int_equal(s, done); /* the plan predicts the result */
         assert_true(scant_ctx_memory_peak(ctx) <= cap);
         if (s == SCANT_OK) {
             granted++;
@@ -402,7 +401,7 @@ static void check_caps(const fixture *f, const char *strategy, size_t batch) {
     scant_ctx_free(free_ctx);
 }
 
-static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
+static void a_tight_cap_gives_the_same_picks_or_names_a_sufficient_cap(void **state) {
     (void)state;
     fixture *f = make();
     called all[MOST_CALLS];
@@ -416,8 +415,8 @@ static void a_tight_cap_gives_the_same_picks_or_the_number(void **state) {
     free(f);
 }
 
-/* Features that turn out to need double take more than was planned: the same picks under
- * the cap, or a refusal whose number is enough. */
+/* Features that turn out to need double precision take more memory than planned: the same
+ * picks under the cap, or a refusal that names a cap that is enough. */
 static void check_extreme(const fixture *f, const char *strategy) {
     enum { BATCH = 100 };
     scant_ctx *ctx = ctx_threads(2);
@@ -457,7 +456,7 @@ static void features_of_extreme_size_keep_to_the_cap(void **state) {
     fixture *f = make();
     called all[MOST_CALLS];
     size_t n_calls = all_calls(all), count = 0;
-    f->d = 150; /* rows weigh more than the spare room of a plan */
+    f->d = 150; /* rows take more than a plan has in reserve */
     f->features = malloc(N * f->d * sizeof *f->features);
     for (size_t i = 0; i < N * f->d; i++) f->features[i] = 1e18F * (float)normal_at(9, i);
     for (size_t s = 0; s < n_calls; s++) {
@@ -473,53 +472,57 @@ static void features_of_extreme_size_keep_to_the_cap(void **state) {
 
 /* ---- wrong calls --------------------------------------------------------------- */
 
-static void refused(scant_ctx *ctx, const char *strategy, const scant_evidence *e,
-                    size_t batch, const scant_setting *setting, scant_status status,
-                    const char *says) {
+static void assert_refused(scant_ctx *ctx, const char *strategy, const scant_evidence *e,
+                           size_t batch, const scant_setting *setting,
+                           scant_status status, const char *says) {
     scant_picks *picks = (void *)ctx;
     scant_select_opts opts = {.settings = setting, .n_settings = setting ? 1 : 0};
     assert_int_equal(scant_select(ctx, strategy, e, batch, &opts, &picks), status);
     assert_null(picks);
     if (!strstr(scant_ctx_errmsg(ctx), says))
-        fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), says);
+        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx), says);
 }
 
-static void wrong_calls_are_refused_with_a_reason(void **state) {
+static void invalid_calls_are_refused_with_a_reason(void **state) {
     (void)state;
     fixture *f = make();
     scant_ctx *ctx = ctx_threads(1);
     inputs in;
     assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
     scant_evidence e = in.evidence;
-    refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE, "unknown strategy 'nonsense'");
-    refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE, "bias");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE,
-            "expected yes or no, or 1 or 0");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE,
-            "expected yes or no, or 1 or 0");
-    refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE,
-            "expected yes or no, or 1 or 0");
-    refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE, "none");
+    assert_refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE,
+                   "unknown strategy 'nonsense'");
+    assert_refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
+    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE,
+                   "bias");
+    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE,
+                   "expected yes or no, or 1 or 0");
+    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE,
+                   "expected yes or no, or 1 or 0");
+    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE,
+                   "expected yes or no, or 1 or 0");
+    assert_refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE,
+                   "none");
     e.features = NULL;
-    refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
+    assert_refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
     e = in.evidence;
     e.logits = e.probs;
-    refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "probs and logits");
+    assert_refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "probs and logits");
     e = (scant_evidence){0};
-    refused(ctx, "random", &e, 1, NULL, SCANT_EUSAGE, "random needs");
+    assert_refused(ctx, "random", &e, 1, NULL, SCANT_EUSAGE, "random needs");
     e = in.evidence;
     e.probs = in.evidence.labels;
-    refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
+    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
     e = in.evidence;
     e.labels = in.evidence.probs;
-    refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has the shape 700 x 5");
+    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT,
+                   "probs: has the shape 700 x 5");
     close_inputs(&in);
     scant_ctx_free(ctx);
     free(f);
 }
 
-static void a_kernel_is_refused_with_a_reason(void **state) {
+static void invalid_kernels_are_refused_with_a_reason(void **state) {
     (void)state;
     static const struct {
         const char *strategy, *kernel;
@@ -561,7 +564,8 @@ static void a_kernel_is_refused_with_a_reason(void **state) {
             SCANT_EUSAGE);
         assert_null(picks);
         if (!strstr(scant_ctx_errmsg(ctx), wrong[i].says))
-            fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), wrong[i].says);
+            fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx),
+                     wrong[i].says);
         assert_int_equal(
             scant_select_inputs(ctx, wrong[i].strategy, &opts, ~0u, &used, &missing),
             SCANT_EUSAGE);
@@ -571,9 +575,9 @@ static void a_kernel_is_refused_with_a_reason(void **state) {
     free(f);
 }
 
-/* A kernel reads features as they are, unless a 1 is asked for; without one, all is as it
- * was. */
-static void the_bias_that_was_used_is_told(void **state) {
+/* With a kernel the default of bias is 0: features are used as they are. Without one it
+ * is 1. */
+static void the_bias_that_was_used_is_reported(void **state) {
     (void)state;
     static const char *const names[] = {"npc", "crc", "bss"};
     fixture *f = make();
@@ -604,7 +608,7 @@ typedef struct damage {
     const char *strategy;
 } damage;
 
-static void wrong_numbers_are_named_by_row_and_value(void **state) {
+static void invalid_values_are_reported_with_row_and_value(void **state) {
     (void)state;
     fixture *f = make();
     scant_ctx *ctx = ctx_threads(2);
@@ -626,7 +630,7 @@ static void wrong_numbers_are_named_by_row_and_value(void **state) {
         if (d->label) *d->label = (int32_t)d->value;
         inputs in;
         assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
-        refused(ctx, d->strategy, &in.evidence, 10, NULL, SCANT_EINPUT, d->says);
+        assert_refused(ctx, d->strategy, &in.evidence, 10, NULL, SCANT_EINPUT, d->says);
         close_inputs(&in);
         if (d->at) *d->at = was;
         if (d->label) *d->label = label;
@@ -644,8 +648,8 @@ static void same_settings(const scant_picks *a, const scant_picks *b) {
     }
 }
 
-/* A program in Germany: numbers in options have a point there too. */
-static void the_locale_is_no_matter(void **state) {
+/* In a locale with a decimal comma, numbers in options still have a point. */
+static void the_locale_does_not_matter(void **state) {
     (void)state;
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) {
         print_message("there is no locale de_DE.UTF-8 here\n");
@@ -677,11 +681,11 @@ static void the_locale_is_no_matter(void **state) {
         assert_int_equal(scant_select(ctx, all[s].name, &in.evidence, 20, &opts, &picks),
                          SCANT_OK);
         scant_picks_free(ctx, picks);
-        refused(ctx, all[s].name, &in.evidence, 20, &(scant_setting){"beta", "0,25"},
-                SCANT_EUSAGE, "0,25");
+        assert_refused(ctx, all[s].name, &in.evidence, 20,
+                       &(scant_setting){"beta", "0,25"}, SCANT_EUSAGE, "0,25");
         close_inputs(&in);
     }
-    assert_string_equal(localeconv()->decimal_point, ","); /* it is left as it was */
+    assert_string_equal(localeconv()->decimal_point, ","); /* the locale is unchanged */
     setlocale(LC_NUMERIC, "C");
     scant_ctx_free(ctx);
     free(f);
@@ -692,14 +696,14 @@ typedef struct cancelling {
     size_t polls, at;
 } cancelling;
 
-/* Once only: nobody who asked may forget the answer. */
+/* Returns 1 only once: callers must remember it. */
 static int cancel_at(void *user) {
     cancelling *c = user;
     return ++c->polls == c->at;
 }
 
-/* At the first time that it is asked for, the fourth, the twelfth and so on, until the
- * call ends before. */
+/* Cancels at the first poll, the fourth, the twelfth and so on, until the call ends
+ * before. */
 static void check_cancel(const fixture *f, const char *strategy,
                          const scant_picks *want) {
     cancelling c = {.m.fail_at = SIZE_MAX};
@@ -731,7 +735,7 @@ static void check_cancel(const fixture *f, const char *strategy,
     scant_ctx_free(ctx);
 }
 
-static void a_cancelled_call_ends_and_leaves_nothing(void **state) {
+static void a_cancelled_call_ends_and_leaks_nothing(void **state) {
     (void)state;
     fixture *f = make();
     scant_ctx *ctx = ctx_threads(2);
@@ -754,18 +758,18 @@ int main(void) {
         cmocka_unit_test(picks_are_distinct_unlabelled_candidates),
         cmocka_unit_test(thread_counts_change_nothing),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(the_plan_holds),
-        cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_the_number),
+        cmocka_unit_test(selections_keep_to_the_plan),
+        cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_names_a_sufficient_cap),
         cmocka_unit_test(features_of_extreme_size_keep_to_the_cap),
-        cmocka_unit_test(wrong_calls_are_refused_with_a_reason),
-        cmocka_unit_test(a_kernel_is_refused_with_a_reason),
-        cmocka_unit_test(the_bias_that_was_used_is_told),
-        cmocka_unit_test(wrong_numbers_are_named_by_row_and_value),
-        cmocka_unit_test(the_locale_is_no_matter),
-        cmocka_unit_test(a_cancelled_call_ends_and_leaves_nothing),
+        cmocka_unit_test(invalid_calls_are_refused_with_a_reason),
+        cmocka_unit_test(invalid_kernels_are_refused_with_a_reason),
+        cmocka_unit_test(the_bias_that_was_used_is_reported),
+        cmocka_unit_test(invalid_values_are_reported_with_row_and_value),
+        cmocka_unit_test(the_locale_does_not_matter),
+        cmocka_unit_test(a_cancelled_call_ends_and_leaks_nothing),
     };
 #ifdef __SANITIZE_THREAD__
-    cmocka_set_test_filter("thread_*"); /* the others are slow there, and not about it */
+    cmocka_set_test_filter("thread_*"); /* the others are slow and not about threads */
 #endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sparse-greedy and sparse-iht against plain dense versions of the paper's algorithms,
- * and the steps that they are made of against what these promise.
+ * sparse-greedy and sparse-iht compared with plain dense versions of the paper's
+ * algorithms, and the properties of their steps.
  */
 #include "sparse_plain.h"
 
@@ -15,11 +15,11 @@ enum { MOST_THREADS = 5 };
 
 static void near(double got, double want, double slack, const char *what) {
     if (fabs(got - want) <= slack) return;
-    fail_msg("%s: %.17g is not %.17g (by %.3g)", what, got, want, slack);
+    fail_msg("%s: %.17g is not %.17g (tolerance %.3g)", what, got, want, slack);
 }
 
-/* Sums of some thousand terms in another order, through steps that follow from each
- * other: a few times 1e-16 a step, and weights are quotients of such sums. */
+/* Sums of thousands of terms in another order, through steps that depend on each other: a
+ * few times 1e-16 per step, and weights are quotients of such sums. */
 static const double DIGITS = 1e-9;
 
 static void check_greedy(scant_ctx *ctx, const pool *p, size_t batch, double alpha,
@@ -105,7 +105,7 @@ static pool fixture(void) {
     return p;
 }
 
-/* A problem opened as a strategy does it. */
+/* A problem opened as a strategy opens it. */
 typedef struct opened {
     call c;
     settings set;
@@ -140,7 +140,7 @@ static void close_problem(opened *o) {
     call_end(&o->c);
 }
 
-static void the_fixtures_problem(void **state) {
+static void the_problem_of_the_fixture_has_the_known_values(void **state) {
     (void)state;
     static const double sigma[] = {.158751, .19233, .218315, .288916, .150429, .166008};
     static const double square[] = {.03484193, .00027668, .00651146,
@@ -162,11 +162,11 @@ static void the_fixtures_problem(void **state) {
 typedef struct expected {
     const char *strategy, *options;
     size_t row[2];
-    double weight[2]; /* 0: not told */
+    double weight[2]; /* 0: not known */
     double f1;
 } expected;
 
-static void the_fixtures_picks(void **state) {
+static void the_picks_of_the_fixture_are_the_known_ones(void **state) {
     (void)state;
     static const expected all[] = {
         {"sparse-greedy", "alpha=0 beta=.001", {3, 0}, {.421112, .431495}, .00816456},
@@ -218,8 +218,8 @@ static void the_fixtures_picks(void **state) {
 
 static const double alphas[] = {0, 1e-2, 1e-8, 100}, betas[] = {0, .1, 1e-4, 1};
 
-/* The problem's numbers, products and values are those of matrices that are built. */
-static void the_problem_is_that_of_built_matrices(void **state) {
+/* Lengths, variances, residuals and objectives are those of explicit matrices. */
+static void the_problem_is_that_of_explicit_matrices(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     for (size_t t = 0; t < 12; t++) {
@@ -263,7 +263,8 @@ static void the_problem_is_that_of_built_matrices(void **state) {
 }
 
 /* A step within the support: f1 never rises, the gradient at its end is orthogonal to it,
- * nothing else moves, and the residual is kept. Then nothing is below 0. */
+ * other weights do not change, and the residual is updated. After clipping, no weight is
+ * below 0. */
 static void steps_end_where_the_slope_along_them_is_zero(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -332,8 +333,8 @@ static void equal_weights_fit_the_mean(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Two samples, two classes, by hand: losses l = -log p, less their mean over samples. */
-static void the_posterior_form_by_hand(void **state) {
+/* Two draws, two classes, by hand: losses l = -log p, minus their mean over draws. */
+static void losses_of_posterior_draws_by_hand(void **state) {
     (void)state;
     double p[4] = {.5, .5, .25, .75}, mean[2], room[4];
     double a = (log(.25) - log(.5)) / 2, b = (log(.75) - log(.5)) / 2;
@@ -351,7 +352,7 @@ static void the_posterior_form_by_hand(void **state) {
         enum { SAMPLES = 9, CLASSES = 5 };
         double all[SAMPLES * CLASSES], g[SAMPLES], more[2 * CLASSES];
         for (size_t i = 0; i < SAMPLES * CLASSES; i++) all[i] = unit_at(t, i);
-        all[3] = 0; /* its logarithm is cut off */
+        all[3] = 0; /* its logarithm is clipped */
         sparse_posterior_row(all, SAMPLES, CLASSES, g, more);
         double sum = 0;
         for (size_t y = 0; y < CLASSES; y++) {
@@ -384,7 +385,7 @@ static double printed_objective(const dense *d, const double *s, unsigned set) {
     return sum;
 }
 
-/* Over all sets of b rows. */
+/* The minimum over all sets of b rows. */
 static double least(const dense *d, const double *s,
                     double (*value)(const dense *, const double *, unsigned)) {
     double best = INFINITY;
@@ -393,7 +394,7 @@ static double least(const dense *d, const double *s,
     return best;
 }
 
-static void each_rule_finds_the_minimum_of_what_it_claims(void **state) {
+static void each_rule_finds_the_minimum_of_its_objective(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
     size_t suboptimal = 0;
@@ -424,7 +425,7 @@ static void each_rule_finds_the_minimum_of_what_it_claims(void **state) {
         dense_end(&d);
         pool_end(&p);
     }
-    assert_true(suboptimal > 25); /* of 100: as printed, the rule often misses it */
+    assert_true(suboptimal > 25); /* of 100: the paper's rule often misses the minimum */
     scant_ctx_free(ctx);
 }
 
@@ -434,7 +435,7 @@ typedef struct sizes {
     size_t n, d, c, m, kinds, batch;
 } sizes;
 
-/* One row, one column, all rows, copies, a thousand classes, samples, several blocks. */
+/* One row, one column, all rows, copies, a thousand classes, draws, several blocks. */
 static const sizes runs[] = {
     {1, 1, 2, 0, 0, 1},      {1, 3, 2, 0, 0, 5},     {2, 1, 2, 0, 0, 2},
     {30, 4, 3, 0, 0, 30},    {30, 4, 3, 0, 5, 20},   {40, 2, 1000, 0, 0, 6},
@@ -442,8 +443,8 @@ static const sizes runs[] = {
     {700, 20, 3, 0, 60, 50}, {300, 40, 10, 0, 0, 20}};
 enum { RUNS = sizeof runs / sizeof *runs };
 
-/* For greedy, which does not follow all of so many rows: also samples, copies, and rows
- * that are not to be picked. */
+/* For greedy, which tracks only some of so many rows: also draws, copies, and rows that
+ * may not be picked. */
 static const sizes larger[] = {{1500, 6, 4, 0, 0, 60},
                                {2500, 12, 5, 0, 0, 47},
                                {2000, 3, 4, 10, 0, 53},
@@ -466,8 +467,8 @@ static void over_all_runs(void (*check)(scant_ctx *, const pool *, size_t, size_
 }
 
 static void greedy_run(scant_ctx *ctx, const pool *p, size_t batch, size_t turn) {
-    /* With neither pull nor variance the fit ends exact, and what is left is rounding:
-     * the number of picks stays below the number of dimensions there. */
+    /* Without the terms of alpha and beta the fit becomes exact, and what is left is
+     * rounding: there the batch stays below the number of dimensions. */
     for (size_t k = 0; k < 3; k++) {
         double beta = betas[(turn + k) % 4];
         check_greedy(ctx, p, beta > 0 || batch < 7 ? batch : 6,
@@ -480,7 +481,7 @@ static void greedy_picks_what_the_plain_algorithm_picks(void **state) {
     over_all_runs(greedy_run);
 }
 
-/* What progress tells: how often picks were taken back. */
+/* Counts in the reported progress how often picks were withdrawn. */
 typedef struct backs {
     double fraction;
     size_t count;
@@ -493,10 +494,10 @@ static void on_progress(void *user, const char *phase, double fraction) {
     b->fraction = fraction;
 }
 
-/* From 1025 rows on only some are followed; when all catch up, one of the others may turn
- * out to have led, and picks are taken back. With a smaller beta the plain algorithm's
- * own weights hang on the last digit. */
-static void greedy_picks_the_same_where_it_goes_back(void **state) {
+/* From 1025 rows on only some are tracked. When all are updated, another row may turn out
+ * to have been better, and picks are withdrawn. With a smaller beta even the plain
+ * algorithm's weights depend on the last digit. */
+static void greedy_picks_the_same_where_it_withdraws_picks(void **state) {
     (void)state;
     backs seen = {0};
     scant_ctx *ctx;
@@ -528,11 +529,11 @@ static void iht_keeps_what_the_plain_algorithm_keeps(void **state) {
     over_all_runs(iht_run);
 }
 
-/* Batches of a few rows, over many iterations: most rows are not looked at again, and the
- * step's length comes from the few that had weight. Of three kinds of rows, a third of
- * all may be kept whenever one may: then all are looked at. Of more rows than iterations
- * pay for, their part of the step is not kept. */
-static void iht_keeps_the_same_where_few_rows_are_looked_at(void **state) {
+/* Small batches over many iterations: most rows are not evaluated again, and the step
+ * length comes from the few that had weight. With three different rows only, a third of
+ * all may be kept whenever one may: then all are evaluated. With more rows than the
+ * iterations pay for, their part of the step is not stored. */
+static void iht_keeps_the_same_where_few_rows_are_evaluated(void **state) {
     (void)state;
     static const sizes few[] = {{1500, 6, 4, 0, 0, 4},  {2500, 12, 5, 0, 0, 6},
                                 {2000, 3, 4, 10, 0, 5}, {900, 5, 4, 0, 3, 3},
@@ -550,7 +551,6 @@ static void iht_keeps_the_same_where_few_rows_are_looked_at(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Where calibration changed nothing, all gradients are 0: variance decides. */
 typedef struct warnings {
     char text[2000];
 } warnings;
@@ -570,8 +570,8 @@ static scant_ctx *ctx_listening(warnings *w) {
     return ctx;
 }
 
-static void
-without_calibration_rows_are_ranked_by_variance_and_a_warning_says_so(void **state) {
+/* Where calibration changes nothing, all gradients are 0: variance decides. */
+static void without_calibration_variance_decides_and_a_warning_says_so(void **state) {
     (void)state;
     warnings heard;
     scant_ctx *ctx = ctx_listening(&heard);
@@ -595,7 +595,7 @@ without_calibration_rows_are_ranked_by_variance_and_a_warning_says_so(void **sta
     scant_ctx_free(ctx);
 }
 
-static void temperatures_are_told_and_one_near_one_is_warned_of(void **state) {
+static void temperatures_are_reported_and_one_near_1_is_warned_about(void **state) {
     (void)state;
     static const double told[] = {1.0005, 2, 1};
     static const char *const says[] = {"the temperature is 1.0005", "", "is 1;"};
@@ -614,7 +614,7 @@ static void temperatures_are_told_and_one_near_one_is_warned_of(void **state) {
     }
 }
 
-/* The smallest objective of all iterates, found by asking for each as the last. */
+/* The smallest objective of all iterates, found by ending at each of them in turn. */
 static void the_best_iterate_has_the_smallest_objective(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -690,8 +690,8 @@ static void more_threads_change_no_bit(void **state) {
     }
 }
 
-/* Without beta and bias f has no unit (and without alpha, nor has what an iteration
- * keeps): features times a power of two give the same picks, to the bit. */
+/* Without beta and bias f has no unit (and without alpha, neither has an iteration's
+ * choice of rows): features times a power of two give the same picks, to the bit. */
 static void features_of_extreme_size_give_the_same_picks(void **state) {
     (void)state;
     static const int powers[] = {-700, -40, 40, 500, 900};
@@ -718,8 +718,8 @@ static void features_of_extreme_size_give_the_same_picks(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* Which evidence is read: what the option says; else gradients where all is there. */
-static void the_source_is_by_option_or_by_what_is_given(void **state) {
+/* The option decides which evidence is read; without it, gradients if all is given. */
+static void the_source_follows_the_option_or_the_evidence(void **state) {
     (void)state;
     const unsigned gradient = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES;
     const struct {
@@ -759,25 +759,24 @@ static void the_source_is_by_option_or_by_what_is_given(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fixtures_problem),
-        cmocka_unit_test(the_fixtures_picks),
-        cmocka_unit_test(the_problem_is_that_of_built_matrices),
+        cmocka_unit_test(the_problem_of_the_fixture_has_the_known_values),
+        cmocka_unit_test(the_picks_of_the_fixture_are_the_known_ones),
+        cmocka_unit_test(the_problem_is_that_of_explicit_matrices),
         cmocka_unit_test(steps_end_where_the_slope_along_them_is_zero),
         cmocka_unit_test(equal_weights_fit_the_mean),
-        cmocka_unit_test(the_posterior_form_by_hand),
-        cmocka_unit_test(each_rule_finds_the_minimum_of_what_it_claims),
+        cmocka_unit_test(losses_of_posterior_draws_by_hand),
+        cmocka_unit_test(each_rule_finds_the_minimum_of_its_objective),
         cmocka_unit_test(greedy_picks_what_the_plain_algorithm_picks),
-        cmocka_unit_test(greedy_picks_the_same_where_it_goes_back),
+        cmocka_unit_test(greedy_picks_the_same_where_it_withdraws_picks),
         cmocka_unit_test(iht_keeps_what_the_plain_algorithm_keeps),
-        cmocka_unit_test(iht_keeps_the_same_where_few_rows_are_looked_at),
-        cmocka_unit_test(
-            without_calibration_rows_are_ranked_by_variance_and_a_warning_says_so),
-        cmocka_unit_test(temperatures_are_told_and_one_near_one_is_warned_of),
+        cmocka_unit_test(iht_keeps_the_same_where_few_rows_are_evaluated),
+        cmocka_unit_test(without_calibration_variance_decides_and_a_warning_says_so),
+        cmocka_unit_test(temperatures_are_reported_and_one_near_1_is_warned_about),
         cmocka_unit_test(the_best_iterate_has_the_smallest_objective),
         cmocka_unit_test(a_tolerance_ends_the_iteration_and_changes_nothing_else),
         cmocka_unit_test(more_threads_change_no_bit),
         cmocka_unit_test(features_of_extreme_size_give_the_same_picks),
-        cmocka_unit_test(the_source_is_by_option_or_by_what_is_given),
+        cmocka_unit_test(the_source_follows_the_option_or_the_evidence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static const char *const strategies[] = {"sparse-greedy", "sparse-iht"};
 
 /* Two classes and no bias: sigma_j is |h_j| sum_y q_y |q - e_y| / n, and with q = (q, 1 -
  * q) both residuals have length sqrt(2) (1 - q_y): 2 sqrt(2) q (1 - q) |h_j| / n. */
-static void gradients_by_hand(void **state) {
+static void variance_of_gradients_by_hand(void **state) {
     (void)state;
     enum { N = 5 };
     static const double q[N] = {.5, .9, .5, .75, .9}, h[N] = {1, 5, -3, -4, 5};
@@ -18,7 +18,7 @@ static void gradients_by_hand(void **state) {
     pool p = pool_make(1, N, 1, 2, 0, 0);
     for (size_t i = 0; i < N; i++) {
         p.h[i] = h[i], p.q[2 * i] = q[i], p.q[2 * i + 1] = 1 - q[i];
-        p.p[2 * i] = .4, p.p[2 * i + 1] = .6; /* plays no part */
+        p.p[2 * i] = .4, p.p[2 * i + 1] = .6; /* not used */
     }
     scant_ctx *ctx = ctx_threads(2);
     for (size_t k = 0; k < 2; k++) {
@@ -38,14 +38,14 @@ static void gradients_by_hand(void **state) {
     pool_end(&p);
 }
 
-/* Two samples (1 - p, p) and (1 - r, r): losses less their means are +-a and +-b with a =
+/* Two draws (1 - p, p) and (1 - r, r): losses minus their means are +-a and +-b with a =
  * ln((1 - r) / (1 - p)) / 2 and b = ln(r / p) / 2, gbar = +-(q a + (1 - q) b) with q the
  * mean of 1 - p and 1 - r, and E |g - gbar| = sqrt(2) 2 q (1 - q) |a - b|. */
-static void samples_by_hand(void **state) {
+static void variance_of_draws_by_hand(void **state) {
     (void)state;
     enum { N = 4 };
     static const double pair[N][2] = {{.5, .5}, {.2, .6}, {.5, .75}, {.6, .2}};
-    static const size_t order[N] = {1, 3, 2, 0}; /* rows 1 and 3 tie, 0 has nothing */
+    static const size_t order[N] = {1, 3, 2, 0}; /* rows 1 and 3 tie, row 0 has 0 */
     pool p = pool_make(1, N, 1, 2, 2, 0);
     double sigma[N];
     for (size_t i = 0; i < N; i++) {
@@ -69,8 +69,8 @@ static void samples_by_hand(void **state) {
     pool_end(&p);
 }
 
-/* Of either source, of some rows, of floats, of several blocks; and copies tie: the first
- * comes first. */
+/* For both sources, some rows only, float input and several blocks. Copies tie, and the
+ * first comes first. */
 static void the_largest_sigma_come_first(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
@@ -93,7 +93,7 @@ static void the_largest_sigma_come_first(void **state) {
             if (pick->score == pick[-1].score) assert_true(pick->index > pick[-1].index);
         }
         double least = got->items[got->count - 1].score;
-        for (size_t j = 0; j < d.n; j++) /* kinds are apart by far more than rounding */
+        for (size_t j = 0; j < d.n; j++) /* other rows differ by far more than rounding */
             if (!taken[j]) assert_true(d.sigma[j] <= least * (1 + 1e-13));
         if (kinds && batch == 150) {
             size_t ties = 0;
@@ -109,8 +109,8 @@ static void the_largest_sigma_come_first(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* The fit alone is alpha = 0, whatever alpha is. */
-static void the_fit_alone_is_without_alpha(void **state) {
+/* terms=fit is the same as alpha=0, whatever alpha is. */
+static void the_fit_alone_ignores_alpha(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     for (size_t t = 0; t < 4; t++) {
@@ -131,8 +131,8 @@ static void the_fit_alone_is_without_alpha(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* A row is read, measured and forgotten: many samples take no more than few. */
-static void ranking_keeps_no_vectors(void **state) {
+/* No row is stored: many posterior draws take no more memory than few. */
+static void ranking_by_variance_stores_no_vectors(void **state) {
     (void)state;
     size_t few[2], many[2];
     for (size_t k = 0; k < 2; k++) {
@@ -164,8 +164,9 @@ static void on_log(void *user, scant_log_level level, const char *text) {
     strncat(h->text, text, sizeof h->text - strlen(h->text) - 1);
 }
 
-/* Samples that agree have no variance: that is said. What does not matter, is not. */
-static void only_what_matters_is_warned_of(void **state) {
+/* Draws that agree have no variance, which is warned about. That calibration changes
+ * nothing does not matter here. */
+static void only_a_variance_of_0_is_warned_about(void **state) {
     (void)state;
     for (size_t agree = 0; agree < 2; agree++) {
         heard h = {{0}};
@@ -190,12 +191,12 @@ static void only_what_matters_is_warned_of(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_by_hand),
-        cmocka_unit_test(samples_by_hand),
+        cmocka_unit_test(variance_of_gradients_by_hand),
+        cmocka_unit_test(variance_of_draws_by_hand),
         cmocka_unit_test(the_largest_sigma_come_first),
-        cmocka_unit_test(the_fit_alone_is_without_alpha),
-        cmocka_unit_test(ranking_keeps_no_vectors),
-        cmocka_unit_test(only_what_matters_is_warned_of),
+        cmocka_unit_test(the_fit_alone_ignores_alpha),
+        cmocka_unit_test(ranking_by_variance_stores_no_vectors),
+        cmocka_unit_test(only_a_variance_of_0_is_warned_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

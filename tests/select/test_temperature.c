@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The temperature that is fitted: a closed form, the likelihood around it, the ends of
- * the range, and rows that cannot be fitted to.
+ * Fitting the temperature: a closed form, the likelihood around the optimum, the ends of
+ * the range, and rows that cannot be used.
  */
 #include "core/mem.h"
 #include "select/pool.h"
@@ -95,8 +95,8 @@ static void count(void *user, scant_log_level level, const char *text) {
     ++*(int *)user;
 }
 
-/* All right: the sharper the likelier. All wrong: the flatter. */
-static void ends_of_the_range_are_told(void **state) {
+/* All rows right: the sharper, the likelier. All wrong: the flatter, the likelier. */
+static void the_ends_of_the_range_are_warned_about(void **state) {
     (void)state;
     static const double z[] = {1, 0, 2, 0, 3, 0};
     static const int64_t right[] = {0, 0, 0}, wrong[] = {1, 1, 1}, on[] = {0, 1, 2};
@@ -118,7 +118,7 @@ static void ends_of_the_range_are_told(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void rows_that_cannot_be_fitted_to_are_named(void **state) {
+static void rows_that_cannot_be_used_are_reported(void **state) {
     (void)state;
     static const double z[] = {1, 0, 1, 0, 1, 0};
     static const int64_t y[] = {0, 1, -1};
@@ -140,13 +140,14 @@ static void rows_that_cannot_be_fitted_to_are_named(void **state) {
                    .n_calibrate = all[i].count};
         assert_int_equal(fit(ctx, &g).status, SCANT_EINPUT);
         if (!strstr(scant_ctx_errmsg(ctx), all[i].says))
-            fail_msg("\"%s\" should say \"%s\"", scant_ctx_errmsg(ctx), all[i].says);
+            fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx),
+                     all[i].says);
     }
     scant_ctx_free(ctx);
 }
 
-/* Served rows: p, p~ and p - e_y. */
-static void rows_are_served_as_they_are_named(void **state) {
+/* The kinds of rows: p, p~ and p - e_y. */
+static void each_kind_of_rows_has_its_values(void **state) {
     (void)state;
     static const double z[] = {1, 3, 2, 0, 0, 4};
     static const int64_t y[] = {-1, 0};
@@ -180,7 +181,7 @@ static void rows_are_served_as_they_are_named(void **state) {
     scant_ctx_free(ctx);
 }
 
-/* However cold or hot it is: all on the largest logits, or on none. */
+/* Very cold: all probability is on the largest logits. Very hot: it is uniform. */
 static void extreme_temperatures_have_their_limits(void **state) {
     (void)state;
     static const double z[] = {1e300, -1e308, 1e300, 3, 3, 2};
@@ -210,9 +211,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_of_four_give_one_over_ln_three),
         cmocka_unit_test(no_other_temperature_is_likelier),
-        cmocka_unit_test(ends_of_the_range_are_told),
-        cmocka_unit_test(rows_that_cannot_be_fitted_to_are_named),
-        cmocka_unit_test(rows_are_served_as_they_are_named),
+        cmocka_unit_test(the_ends_of_the_range_are_warned_about),
+        cmocka_unit_test(rows_that_cannot_be_used_are_reported),
+        cmocka_unit_test(each_kind_of_rows_has_its_values),
         cmocka_unit_test(extreme_temperatures_have_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

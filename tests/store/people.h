@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a test's people do.
+ * Annotators for the tests of projects: they take items and answer them.
  */
 #ifndef SCANT_TESTS_STORE_PEOPLE_H
 #define SCANT_TESTS_STORE_PEOPLE_H
@@ -17,8 +17,8 @@ static inline size_t person(scant_project *project, const char *name) {
     return number;
 }
 
-/* The next item of a person, who must get one. */
-static inline scant_lease one(scant_project *project, size_t who) {
+/* The next item of a person; there must be one. */
+static inline scant_lease next_lease(scant_project *project, size_t who) {
     scant_lease lease;
     size_t n;
     OK(scant_project_next(project, who, 1, &lease, &n));
@@ -37,7 +37,7 @@ static inline scant_status say(scant_project *project, size_t who,
     return scant_project_answer(project, who, &answer, 1, NULL);
 }
 
-/* An answer without a lease. */
+/* An answer without a lease, such as a corrected one. */
 static inline scant_status change(scant_project *project, size_t who, size_t item,
                                   scant_answer_kind kind, size_t label) {
     scant_lease none = {.item = item};
@@ -50,7 +50,7 @@ static inline scant_item item_of(scant_project *project, size_t item) {
     return out;
 }
 
-/* The kept counts are what counting gives. */
+/* The stored counts and states agree with ones computed from the tables. */
 static inline void assert_counted(scant_project *project) {
     static const char *const counts[][2] = {
         {"copies", "SELECT count(*) FROM items WHERE copy_of IS NOT NULL"},
@@ -74,7 +74,7 @@ static inline void assert_counted(scant_project *project) {
         snprintf(sql, sizeof sql, "SELECT sum(n) FROM tally WHERE name = '%s'",
                  counts[i][0]);
         if (ask(project, sql) != ask(project, counts[i][1]))
-            fail_msg("%s: %lld are kept, %lld counted", counts[i][0],
+            fail_msg("%s: stored %lld, counted %lld", counts[i][0],
                      (long long)ask(project, sql), (long long)ask(project, counts[i][1]));
     }
     assert_int_equal(
@@ -86,20 +86,20 @@ static inline void assert_counted(scant_project *project) {
                          "SELECT count(*) FROM people p WHERE answers <> (SELECT count(*)"
                          " FROM answers a WHERE a.person = p.person)"),
                      0);
-    /* Before a person's place there is no second opinion that they could give. */
+    /* people.opinions: the person has answered every second opinion queued before it. */
     assert_int_equal(
         ask(project, "SELECT count(*) FROM people p JOIN queue q ON q.kind = 4"
                      " AND q.key < p.opinions WHERE NOT EXISTS (SELECT 1 FROM answers a"
                      " WHERE a.item = q.item AND a.person = p.person)"),
         0);
-    /* What nobody need answer, or its person has answered, is nobody's. */
+    /* No lease of an item that needs no answer, or that its holder has answered. */
     assert_int_equal(ask(project, "SELECT count(*) FROM leases WHERE live = 1"
                                   " AND item NOT IN (SELECT item FROM queue)"),
                      0);
     assert_int_equal(ask(project, "SELECT count(*) FROM leases JOIN answers"
                                   " USING (item, person) WHERE live = 1"),
                      0);
-    /* An answer that stands is the last of its person's to the item, and not undone. */
+    /* A current answer is its person's last entry for the item, and not undone. */
     assert_int_equal(
         ask(project, "SELECT count(*) FROM answers a WHERE a.entry <> (SELECT max(entry)"
                      " FROM labels l WHERE l.item = a.item AND l.person = a.person)"

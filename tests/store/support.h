@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of projects share: a folder of their own with projects of made-up
- * features in it, and the database looked at from outside.
+ * Shared by the tests of projects: a temporary folder, projects with random features,
+ * and direct queries of the database.
  */
 #ifndef SCANT_TESTS_STORE_SUPPORT_H
 #define SCANT_TESTS_STORE_SUPPORT_H
@@ -34,15 +34,17 @@ static inline const char *put_text(const char *name, const char *text) {
         if ((call) != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));                   \
     } while (0)
 
-/* That a call is refused with a status and a sentence that has words in it. */
+/* The call must fail with this status and a message that contains words. */
 #define REFUSED(call, status, words)                                                     \
     do {                                                                                 \
         assert_int_equal(call, status);                                                  \
         if (!strstr(scant_ctx_errmsg(ctx), words))                                       \
-            fail_msg("\"%s\" does not say \"%s\"", scant_ctx_errmsg(ctx), words);        \
+            fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx),    \
+                     words);                                                             \
     } while (0)
 
-/* n rows of d numbers; row i of two equal seeds is the same. */
+/* Writes n rows of d features. Row i depends on seed and d only, so a longer file begins
+ * with the same rows. */
 static inline const char *put_features(const char *name, size_t n, size_t d,
                                        uint64_t seed) {
     const char *path = path_of(name);
@@ -63,7 +65,7 @@ static inline const char *put_features(const char *name, size_t n, size_t d,
 
 static const char *const abc[] = {"a", "b", "c"};
 
-/* A project of n rows, of classes a, b and c; settings: up to four pairs, then NULL. */
+/* A project of n feature rows with classes a, b and c. */
 static inline scant_project *make_project(const char *name, size_t n,
                                           const scant_setting *settings,
                                           size_t n_settings) {
@@ -80,7 +82,7 @@ static inline scant_project *make_project(const char *name, size_t n,
     return project;
 }
 
-/* A number that the database has, by a statement of the test's. */
+/* The first column of the first row of a query; -999: no row. */
 static inline int64_t ask(scant_project *project, const char *sql) {
     sqlite3_stmt *s;
     if (sqlite3_prepare_v2(project->db, sql, -1, &s, NULL) != SQLITE_OK)
@@ -90,7 +92,7 @@ static inline int64_t ask(scant_project *project, const char *sql) {
     return value;
 }
 
-/* Steps of SQLite's machine that the kept statements took since this was last asked. */
+/* Steps of SQLite's virtual machine in the cached statements since the last call. */
 static inline int64_t steps_taken(scant_project *project) {
     int64_t sum = 0;
     for (size_t i = 0; i < STORE_STATEMENTS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The history: what is answered, replaced, taken back, and what follows from it.
+ * The history: answers, replaced answers, undos, and the labels that follow from them.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@ static void an_answer_is_the_items_label(void **state) {
     scant_project *project = make_project("label", 20, no_audit, 1);
     size_t ann = person(project, "ann");
     (void)state;
-    scant_lease lease = one(project, ann);
+    scant_lease lease = next_lease(project, ann);
     assert_int_equal(lease.role, SCANT_ROLE_FILL);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     scant_item item = item_of(project, lease.item);
@@ -28,21 +28,21 @@ static void an_answer_is_the_items_label(void **state) {
     scant_project_free(project);
 }
 
-static void skip_and_unsure_are_no_labels_and_differ(void **state) {
+static void a_skipped_item_goes_to_others_and_an_unsure_one_does_not(void **state) {
     scant_project *project = make_project("skip", 3, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
     scant_lease a, b, leases[3];
     (void)state;
-    a = one(project, ann);
+    a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_SKIP, 0));
-    b = one(project, ann);
+    b = next_lease(project, ann);
     assert_int_not_equal(a.item, b.item);
     OK(say(project, ann, &b, SCANT_ANSWER_UNSURE, 0));
     scant_project_info info = info_of(project);
     assert_int_equal(info.skipped, 1);
     assert_int_equal(info.unsure, 1);
     assert_int_equal(info.labelled, 0);
-    /* ann has seen both: one is left for her. bob may have what she skipped. */
+    /* ann has seen both: one is left for her. bob may have the one she skipped. */
     OK(scant_project_next(project, ann, 3, leases, &n));
     assert_int_equal(n, 1);
     OK(scant_project_release(project, ann, NULL, 0));
@@ -54,16 +54,16 @@ static void skip_and_unsure_are_no_labels_and_differ(void **state) {
     scant_project_free(project);
 }
 
-static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
+static void only_its_author_may_replace_an_answer(void **state) {
     scant_project *project = make_project("replace", 20, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     (void)state;
-    scant_lease lease = one(project, ann);
+    scant_lease lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     OK(change(project, ann, lease.item, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, lease.item).label, 2);
     assert_int_equal(item_of(project, lease.item).answers, 1);
-    OK(say(project, ann, &lease, SCANT_ANSWER_UNSURE, 0)); /* its lease is used up */
+    OK(say(project, ann, &lease, SCANT_ANSWER_UNSURE, 0)); /* with its used lease */
     assert_int_equal(item_of(project, lease.item).label, -1);
     assert_int_equal(info_of(project).entries, 3);
     REFUSED(change(project, bob, lease.item, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
@@ -75,7 +75,7 @@ static void an_answer_may_be_replaced_by_whoever_gave_it(void **state) {
     scant_project_free(project);
 }
 
-static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state) {
+static void an_invalid_answer_is_refused_with_all_others_of_its_call(void **state) {
     scant_project *project = make_project("wrong", 20, no_audit, 1);
     size_t ann = person(project, "ann"), n;
     scant_lease l[3];
@@ -119,12 +119,13 @@ static void wrong_answers_are_refused_and_none_of_theirs_is_stored(void **state)
     scant_project_free(project);
 }
 
-static void what_comes_twice_is_stored_once(void **state) {
+static void a_repeated_request_is_stored_once(void **state) {
     scant_project *project = make_project("once", 20, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     scant_receipt first, again;
     (void)state;
-    scant_lease a = one(project, ann), b = one(project, bob), lease, lease_again;
+    scant_lease a = next_lease(project, ann), b = next_lease(project, bob), lease,
+                lease_again;
     scant_answer answer = {.item = a.item,
                            .kind = SCANT_ANSWER_LABEL,
                            .label = 1,
@@ -141,7 +142,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     answer = (scant_answer){.item = b.item,
                             .kind = SCANT_ANSWER_LABEL,
                             .lease = b.key,
-                            .once = "one"}; /* bob's own */
+                            .once = "one"}; /* keys are per person */
     OK(scant_project_answer(project, bob, &answer, 1, &again));
     assert_false(again.repeated);
 
@@ -151,7 +152,8 @@ static void what_comes_twice_is_stored_once(void **state) {
     assert_int_equal(taken, first.entry);
     assert_int_equal(taken_again, first.entry);
     assert_int_equal(lease.key, lease_again.key);
-    OK(scant_project_release(project, ann, NULL, 0)); /* by a page that had not heard */
+    OK(scant_project_release(project, ann, NULL,
+                             0)); /* by a page that did not get the reply */
     OK(scant_project_undo(project, ann, 0, "back", &taken_again, &lease_again));
     assert_int_equal(lease_again.item, lease.item);
     assert_true(lease_again.key != 0 && lease_again.role == lease.role);
@@ -162,7 +164,7 @@ static void what_comes_twice_is_stored_once(void **state) {
     scant_project_free(project);
 }
 
-static void what_can_be_learned_from_has_two_classes(void **state) {
+static void a_project_is_learnable_with_labels_of_two_classes(void **state) {
     scant_project *project = make_project("learnable", 20, no_audit, 1);
     size_t ann = person(project, "ann");
     (void)state;
@@ -177,7 +179,7 @@ static void what_can_be_learned_from_has_two_classes(void **state) {
                 {SCANT_ANSWER_LABEL, 1, true}};
     assert_false(info_of(project).learnable);
     for (size_t i = 0; i < 5; i++) {
-        scant_lease a = one(project, ann);
+        scant_lease a = next_lease(project, ann);
         OK(say(project, ann, &a, said[i].kind, said[i].label));
         assert_int_equal(info_of(project).learnable, said[i].learnable);
     }
@@ -186,16 +188,16 @@ static void what_can_be_learned_from_has_two_classes(void **state) {
     scant_project_free(project);
 }
 
-static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
+static void an_undo_of_a_given_entry_undoes_that_entry_or_fails(void **state) {
     scant_project *project = make_project("which", 20, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     int64_t entry, said, label;
     scant_answer_kind kind;
     scant_lease back;
     (void)state;
-    scant_lease a = one(project, ann);
+    scant_lease a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    scant_lease b = one(project, ann);
+    scant_lease b = next_lease(project, ann);
     OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
     OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
     assert_int_equal(said, 1);
@@ -229,7 +231,7 @@ static void an_undo_of_an_entry_takes_back_that_one_or_none(void **state) {
     scant_project_free(project);
 }
 
-static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
+static void an_undo_is_an_entry_and_leases_the_item_again(void **state) {
     scant_project *project = make_project("undo", 20, no_audit, 1);
     size_t ann = person(project, "ann");
     int64_t entry;
@@ -237,9 +239,9 @@ static void an_undo_is_an_entry_and_hands_the_item_out_again(void **state) {
     (void)state;
     REFUSED(scant_project_undo(project, ann, 0, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "nothing to undo");
-    scant_lease a = one(project, ann);
+    scant_lease a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    scant_lease b = one(project, ann);
+    scant_lease b = next_lease(project, ann);
     OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
     OK(scant_project_undo(project, ann, 0, NULL, &entry, &back));
     assert_int_equal(entry, 2);
@@ -263,7 +265,7 @@ static void the_history_cannot_be_changed(void **state) {
     scant_project *project = make_project("grows", 20, no_audit, 1);
     size_t ann = person(project, "ann");
     (void)state;
-    scant_lease a = one(project, ann);
+    scant_lease a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     const char *const tries[] = {"UPDATE labels SET class = 0", "DELETE FROM labels",
                                  "UPDATE labels SET at = 0 WHERE entry = 1"};
@@ -278,7 +280,7 @@ static void the_history_cannot_be_changed(void **state) {
 
 /* ---- several people ---------------------------------------------------------------- */
 
-static void most_decide_and_a_tie_is_disputed(void **state) {
+static void the_majority_decides_and_a_tie_is_disputed(void **state) {
     static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
     scant_project *project = make_project("three", 1, three, 2);
     size_t who[4];
@@ -289,28 +291,28 @@ static void most_decide_and_a_tie_is_disputed(void **state) {
         char name[] = {(char)('w' + (int)i), 0};
         who[i] = person(project, name);
     }
-    lease = one(project, who[0]);
+    lease = next_lease(project, who[0]);
     OK(say(project, who[0], &lease, SCANT_ANSWER_LABEL, 1));
     assert_int_equal(item_of(project, 0).label, 1);
-    lease = one(project, who[1]);
+    lease = next_lease(project, who[1]);
     assert_int_equal(lease.role, SCANT_ROLE_OVERLAP);
     OK(say(project, who[1], &lease, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, 0).label, -1);
     assert_true(item_of(project, 0).disputed);
     assert_int_equal(info_of(project).disputed, 1);
     assert_int_equal(info_of(project).labelled, 0);
-    lease = one(project, who[2]);
+    lease = next_lease(project, who[2]);
     OK(say(project, who[2], &lease, SCANT_ANSWER_LABEL, 2));
     assert_int_equal(item_of(project, 0).label, 2);
     assert_false(item_of(project, 0).disputed);
     assert_int_equal(item_of(project, 0).answers, 3);
-    OK(scant_project_next(project, who[3], 1, &lease, &n)); /* three were asked for */
+    OK(scant_project_next(project, who[3], 1, &lease, &n)); /* three answers are enough */
     assert_int_equal(n, 0);
     assert_counted(project);
     scant_project_free(project);
 }
 
-static void second_opinions_come_first_and_never_to_who_gave_the_first(void **state) {
+static void second_opinions_come_first_and_from_another_person(void **state) {
     scant_project *project = make_project("second", 6, two_people, 2);
     size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
     scant_lease leases[6];
@@ -331,7 +333,7 @@ static void second_opinions_come_first_and_never_to_who_gave_the_first(void **st
     assert_int_equal(leases[1].role, SCANT_ROLE_OVERLAP);
     assert_true(leases[0].item == first || leases[1].item == first);
     assert_int_equal(leases[2].role, SCANT_ROLE_FILL);
-    /* fewer opinions are asked for: these are not due any more */
+    /* with overlap = 1 second opinions are no longer due */
     OK(scant_project_release(project, bob, NULL, 0));
     OK(scant_project_set(project, "overlap", "1"));
     OK(scant_project_next(project, bob, 6, leases, &n));
@@ -339,29 +341,28 @@ static void second_opinions_come_first_and_never_to_who_gave_the_first(void **st
     scant_project_free(project);
 }
 
-static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
+static void a_late_answer_is_refused_if_somebody_else_has_the_item(void **state) {
     scant_project *project = make_project("late", 1, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     scant_lease lease;
     (void)state;
-    scant_lease a = one(project, ann);
-    project->clock = store_now(project) + 6 * 60000; /* five minutes are a lease */
-    scant_lease b = one(project, bob);
+    scant_lease a = next_lease(project, ann);
+    project->clock = store_now(project) + 6 * 60000; /* a lease lasts five minutes */
+    scant_lease b = next_lease(project, bob);
     assert_int_equal(b.item, a.item);
     REFUSED(say(project, ann, &a, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
             "leased to somebody else now");
-    project->clock =
-        store_now(project) + 6 * 60000; /* bob's has run out, and nobody has it */
+    project->clock = store_now(project) + 6 * 60000; /* bob's lease has expired too */
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 2), SCANT_ECONFLICT,
             "somebody else has answered it");
     assert_int_equal(item_of(project, 0).label, 1);
-    /* taken back by ann while bob has it: it is not hers again */
+    /* an undo gives ann no lease while bob has one */
     int64_t entry;
     OK(scant_project_undo(project, ann, 0, NULL, &entry, &lease));
     assert_int_not_equal(lease.key, 0);
     OK(say(project, ann, &lease, SCANT_ANSWER_SKIP, 0));
-    b = one(project, bob);
+    b = next_lease(project, bob);
     OK(scant_project_undo(project, ann, 0, NULL, &entry, &lease));
     assert_int_equal(lease.key, 0);
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 2));
@@ -369,11 +370,11 @@ static void who_comes_late_is_told_that_somebody_else_has_it(void **state) {
     scant_project_free(project);
 }
 
-static void a_lease_that_was_given_back_still_brings_an_answer(void **state) {
+static void a_released_lease_still_allows_an_answer(void **state) {
     scant_project *project = make_project("given", 5, no_audit, 1);
     size_t ann = person(project, "ann"), kept;
     (void)state;
-    scant_lease a = one(project, ann);
+    scant_lease a = next_lease(project, ann);
     OK(scant_project_renew(project, ann, &a.key, 1, &kept));
     assert_int_equal(kept, 1);
     OK(scant_project_release(project, ann, &a.key, 1));
@@ -388,8 +389,8 @@ static void a_second_opinion_may_come_late(void **state) {
     size_t ann = person(project, "ann"), bob = person(project, "bob"), kept;
     char text[100];
     (void)state;
-    /* a file labels what ann has: it is hers no more, but her answer is the second */
-    scant_lease a = one(project, ann);
+    /* an import labels ann's item: her lease ends, but her answer counts as the second */
+    scant_lease a = next_lease(project, ann);
     snprintf(text, sizeof text, "id,label\n%zu,a\n", a.item);
     OK(scant_project_import(project, put_text("late.csv", text), NULL, NULL));
     OK(scant_project_renew(project, ann, &a.key, 1, &kept));
@@ -399,10 +400,10 @@ static void a_second_opinion_may_come_late(void **state) {
     assert_int_equal(item_of(project, a.item).answers, 2);
     assert_int_equal(ask(project, "SELECT role FROM labels ORDER BY entry DESC"),
                      SCANT_ROLE_FILL);
-    /* it is not asked for any more, and then again, while bob looks at it */
-    a = one(project, ann);
+    /* overlap becomes 1 and then 2 again while bob has the item */
+    a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    scant_lease b = one(project, bob);
+    scant_lease b = next_lease(project, bob);
     assert_int_equal(b.item, a.item);
     OK(scant_project_set(project, "overlap", "1"));
     REFUSED(say(project, bob, &b, SCANT_ANSWER_LABEL, 1), SCANT_ECONFLICT,
@@ -414,34 +415,34 @@ static void a_second_opinion_may_come_late(void **state) {
     scant_project_free(project);
 }
 
-/* Three are to answer; ann has, by whatever way. */
-static void nobody_is_asked_again_about_what_they_have_answered(void **state) {
+/* With overlap = 3 the item stays due after ann's answer. */
+static void nobody_gets_an_item_that_they_have_answered(void **state) {
     static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
     scant_project *project = make_project("again", 1, three, 2);
     size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
     scant_lease lease, none;
     (void)state;
-    lease = one(project, ann);
+    lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     OK(scant_project_undo(project, ann, 0, "u", NULL, &lease));
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 2));
-    OK(scant_project_undo(project, ann, 0, "u", NULL, &none)); /* that came again */
+    OK(scant_project_undo(project, ann, 0, "u", NULL, &none)); /* a repeated request */
     assert_int_equal(none.key, 0);
     OK(scant_project_next(project, ann, 1, &none, &n));
     assert_int_equal(n, 0);
     assert_counted(project);
-    /* bob's answer comes from a file while he looks at it: another may have it */
-    lease = one(project, bob);
+    /* bob's answer is imported while he has the lease: the item is free for others */
+    lease = next_lease(project, bob);
     OK(scant_project_import(project, put_text("bob.csv", "id,label,annotator\n0,b,bob\n"),
                             NULL, NULL));
     OK(scant_project_next(project, bob, 1, &none, &n));
     assert_int_equal(n, 0);
-    lease = one(project, person(project, "eve"));
+    lease = next_lease(project, person(project, "eve"));
     assert_counted(project);
     scant_project_free(project);
 }
 
-/* ---- reading it -------------------------------------------------------------------- */
+/* ---- reading the history ----------------------------------------------------------- */
 
 typedef struct lines {
     char text[400];
@@ -459,12 +460,12 @@ static scant_status write_line(void *user, const scant_entry *e) {
     return SCANT_OK;
 }
 
-static void the_history_is_read_both_ways(void **state) {
+static void the_history_is_read_forwards_and_backwards(void **state) {
     scant_project *project = make_project("read", 20, no_audit, 1);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     lines l = {"", 0};
     (void)state;
-    scant_lease a = one(project, ann), b = one(project, bob);
+    scant_lease a = next_lease(project, ann), b = next_lease(project, bob);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 0));
     OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2));
@@ -492,8 +493,9 @@ static scant_status keep_pair(void *user, const scant_agreement_of *pair) {
     return SCANT_OK;
 }
 
-/* Cohen's example by hand: of 10 items 4 both say a, 3 both say b, 2 ann a and bob b, 1
- * the other way. Seen 0.7; chance 0.6 0.5 + 0.4 0.5 = 0.5; kappa 0.4. */
+/* By hand: both say a on 4 of 10 items and b on 3; ann says a and bob b on 2, the other
+ * way round on 1. Observed agreement 0.7; by chance 0.6 x 0.5 + 0.4 x 0.5 = 0.5; kappa
+ * (0.7 - 0.5) / (1 - 0.5) = 0.4. */
 static void agreement_is_cohens_kappa(void **state) {
     scant_project *project = make_project("kappa", 11, two_people, 2);
     static const int said[10][2] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 1},
@@ -508,7 +510,7 @@ static void agreement_is_cohens_kappa(void **state) {
     for (size_t i = 0; i < 10; i++)
         OK(say(project, ann, &leases[i], SCANT_ANSWER_LABEL, (size_t)said[i][0]));
     for (size_t i = 0; i < 10; i++) {
-        scant_lease lease = one(project, bob);
+        scant_lease lease = next_lease(project, bob);
         for (size_t j = 0; j < 10; j++)
             if (leases[j].item == lease.item)
                 OK(say(project, bob, &lease, SCANT_ANSWER_LABEL, (size_t)said[j][1]));
@@ -523,21 +525,21 @@ static void agreement_is_cohens_kappa(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_the_items_label),
-        cmocka_unit_test(skip_and_unsure_are_no_labels_and_differ),
-        cmocka_unit_test(an_answer_may_be_replaced_by_whoever_gave_it),
-        cmocka_unit_test(wrong_answers_are_refused_and_none_of_theirs_is_stored),
-        cmocka_unit_test(what_comes_twice_is_stored_once),
-        cmocka_unit_test(what_can_be_learned_from_has_two_classes),
-        cmocka_unit_test(an_undo_of_an_entry_takes_back_that_one_or_none),
-        cmocka_unit_test(an_undo_is_an_entry_and_hands_the_item_out_again),
+        cmocka_unit_test(a_skipped_item_goes_to_others_and_an_unsure_one_does_not),
+        cmocka_unit_test(only_its_author_may_replace_an_answer),
+        cmocka_unit_test(an_invalid_answer_is_refused_with_all_others_of_its_call),
+        cmocka_unit_test(a_repeated_request_is_stored_once),
+        cmocka_unit_test(a_project_is_learnable_with_labels_of_two_classes),
+        cmocka_unit_test(an_undo_of_a_given_entry_undoes_that_entry_or_fails),
+        cmocka_unit_test(an_undo_is_an_entry_and_leases_the_item_again),
         cmocka_unit_test(the_history_cannot_be_changed),
-        cmocka_unit_test(most_decide_and_a_tie_is_disputed),
-        cmocka_unit_test(second_opinions_come_first_and_never_to_who_gave_the_first),
-        cmocka_unit_test(who_comes_late_is_told_that_somebody_else_has_it),
-        cmocka_unit_test(a_lease_that_was_given_back_still_brings_an_answer),
+        cmocka_unit_test(the_majority_decides_and_a_tie_is_disputed),
+        cmocka_unit_test(second_opinions_come_first_and_from_another_person),
+        cmocka_unit_test(a_late_answer_is_refused_if_somebody_else_has_the_item),
+        cmocka_unit_test(a_released_lease_still_allows_an_answer),
         cmocka_unit_test(a_second_opinion_may_come_late),
-        cmocka_unit_test(nobody_is_asked_again_about_what_they_have_answered),
-        cmocka_unit_test(the_history_is_read_both_ways),
+        cmocka_unit_test(nobody_gets_an_item_that_they_have_answered),
+        cmocka_unit_test(the_history_is_read_forwards_and_backwards),
         cmocka_unit_test(agreement_is_cohens_kappa),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The audit order: random, fixed, fair to what comes later, mixed into what is handed
- * out; and labels that count for it.
+ * The audit set and its order: drawn uniformly, fixed by the first answer, extended by
+ * the same rule when items are added, mixed into the items handed out; and the labels
+ * that count for it.
  */
 #include "people.h"
 #include "scant/project.h"
@@ -17,7 +18,7 @@ static void audit_keys_are_uniform(void **state) {
         assert_true(a < CELLS && b < CELLS);
         keys[a]++;
         fill[b]++;
-        both[a / 8][b / 8]++; /* the two orders know nothing of each other */
+        both[a / 8][b / 8]++; /* the two orders are independent */
     }
     for (size_t i = 0; i < CELLS; i++) {
         const double expected = (double)N / CELLS;
@@ -32,8 +33,8 @@ static void audit_keys_are_uniform(void **state) {
     assert_true(chi_both < chi_square_limit(CELLS - 1));
 }
 
-/* How often each item is withheld over many seeds: every one equally. */
-static void every_item_is_withheld_as_often(void **state) {
+/* Counts over many seeds how often each item is in the audit set. */
+static void every_item_is_withheld_equally_often(void **state) {
     enum { N = 50, SEEDS = 300 };
     size_t often[N] = {0};
     const char *rows = put_features("u.npy", N, 2, 1);
@@ -64,12 +65,12 @@ static void every_item_is_withheld_as_often(void **state) {
     for (size_t i = 0; i < N; i++) {
         const double expected = SEEDS / 5.0;
         double x = (double)often[i] - expected;
-        chi += x * x / (expected * 0.8); /* drawn without being put back */
+        chi += x * x / (expected * 0.8); /* drawn without replacement */
     }
     assert_true(chi < chi_square_limit(N - 1));
 }
 
-static void what_is_withheld_is_what_settings_say(void **state) {
+static void settings_decide_the_size_of_the_audit_set(void **state) {
     scant_project *project = make_project("most", 100, NULL, 0);
     (void)state;
     assert_int_equal(info_of(project).withheld, 20);
@@ -93,7 +94,7 @@ static void what_is_withheld_is_what_settings_say(void **state) {
     scant_project_free(project);
 }
 
-static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
+static void the_audit_set_is_fixed_from_the_first_answer_on(void **state) {
     static const struct {
         const char *key, *value;
         bool refused;
@@ -108,17 +109,18 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     OK(scant_project_add(
         project, &(scant_source){.features = put_features("more.npy", 600, 3, 9)}, NULL));
     int64_t withheld = ask(project, marks);
-    OK(scant_project_set(project, "audit_every", "5")); /* also before it */
+    OK(scant_project_set(project, "audit_every", "5")); /* before the first answer, too */
     assert_int_equal(ask(project, marks), withheld);
     OK(scant_project_set(project, "audit_most", "7"));
     assert_int_equal(info_of(project).withheld, 7);
     OK(scant_project_set(project, "audit_every", "0"));
     OK(scant_project_set(project, "audit_most", "auto"));
     OK(scant_project_set(project, "audit_every", "10"));
-    assert_int_equal(info_of(project).withheld, 160); /* a fifth of what there is now */
-    scant_lease lease = one(project, ann);
+    assert_int_equal(info_of(project).withheld, 160); /* a fifth of the 800 items */
+    scant_lease lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_SKIP, 0));
-    OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL)); /* it was seen, still */
+    OK(scant_project_undo(project, ann, 0, NULL, NULL,
+                          NULL)); /* undone, but it was an answer */
     OK(scant_project_add(
         project, &(scant_source){.features = put_features("yet.npy", 50, 3, 11)}, NULL));
     withheld = ask(project, marks);
@@ -138,9 +140,9 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     assert_counted(project);
     scant_project_free(project);
 
-    project = make_project("none", 50, no_audit, 1); /* nor later, where none was */
+    project = make_project("none", 50, no_audit, 1); /* nor can one be drawn later */
     ann = person(project, "ann");
-    lease = one(project, ann);
+    lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 0));
     REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_EUSAGE,
             "drawn before the first answer");
@@ -148,8 +150,8 @@ static void what_is_withheld_stays_from_the_first_answer_on(void **state) {
     scant_project_free(project);
 }
 
-/* Of the rows 0 .. 19 each two are a group. */
-static void what_leaves_the_queue_is_nobodys(void **state) {
+/* Twenty items in groups of two. */
+static void an_item_that_leaves_the_queue_loses_its_lease(void **state) {
     char manifest[600] = "id,row,group\n";
     scant_lease leases[40];
     scant_project *project;
@@ -177,8 +179,8 @@ static void what_leaves_the_queue_is_nobodys(void **state) {
     scant_project_free(project);
 }
 
-/* One in audit_every, with several people who come and go; those in the audit order. */
-static void one_in_so_many_is_of_the_audit(void **state) {
+/* One in audit_every, with several people who come and go, and in the audit order. */
+static void one_item_in_audit_every_is_of_the_audit_set(void **state) {
     static const scant_setting five[] = {{"audit_every", "5"}};
     scant_project *project = make_project("mixed", 400, five, 1);
     size_t who[4], audits = 0, at_place[5] = {0};
@@ -190,7 +192,7 @@ static void one_in_so_many_is_of_the_audit(void **state) {
     }
     for (size_t i = 0; i < 300; i++) {
         size_t me = who[(size_t)(4 * unit_at(3, i))];
-        scant_lease lease = one(project, me);
+        scant_lease lease = next_lease(project, me);
         if (lease.role == SCANT_ROLE_AUDIT) {
             char sql[100];
             snprintf(sql, sizeof sql, "SELECT audit FROM items WHERE item = %zu",
@@ -205,11 +207,11 @@ static void one_in_so_many_is_of_the_audit(void **state) {
     }
     assert_int_equal(info_of(project).audited, 60);
     assert_int_equal(info_of(project).training, 240);
-    for (size_t i = 0; i < 5; i++) assert_true(at_place[i] > 0); /* nobody can tell */
+    for (size_t i = 0; i < 5; i++) assert_true(at_place[i] > 0); /* at any position */
     scant_project_free(project);
 }
 
-static void open_leases_count_too(void **state) {
+static void open_leases_count_towards_the_share_of_audit_items(void **state) {
     static const scant_setting five[] = {{"audit_every", "5"}};
     scant_project *project = make_project("open", 400, five, 1);
     scant_lease leases[10];
@@ -225,13 +227,13 @@ static void open_leases_count_too(void **state) {
     scant_project_free(project);
 }
 
-static void what_is_left_in_the_end_is_handed_out(void **state) {
+static void all_items_are_handed_out_in_the_end(void **state) {
     scant_project *project = make_project("end", 50, NULL, 0);
     size_t ann = person(project, "ann"), n;
     scant_lease lease;
     (void)state;
     for (size_t i = 0; i < 50; i++) {
-        lease = one(project, ann);
+        lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 0));
     }
     OK(scant_project_next(project, ann, 1, &lease, &n));
@@ -244,8 +246,8 @@ static void what_is_left_in_the_end_is_handed_out(void **state) {
     scant_project_free(project);
 }
 
-/* The sample stays uniform over all items: of those that come, as large a part. */
-static void items_that_come_later_are_withheld_by_the_same_rule(void **state) {
+/* The audit set stays a uniform sample: it takes the same share of the new items. */
+static void items_added_later_are_withheld_by_the_same_rule(void **state) {
     scant_project *project = make_project("later", 2000, NULL, 0);
     size_t added;
     (void)state;
@@ -257,7 +259,7 @@ static void items_that_come_later_are_withheld_by_the_same_rule(void **state) {
         ask(project, "SELECT max(audit) FROM items WHERE withheld = 1") <= limit, 1);
     int64_t later =
         ask(project, "SELECT count(*) FROM items WHERE withheld = 1 AND item >= 2000");
-    /* 400 of 2000 were; of 4000 about 800, with a deviation of some 44 */
+    /* 400 of 2000 were drawn; of 4000 about 800, standard deviation about 44 */
     assert_true(later > 600 && later < 1000);
     assert_int_equal(ask(project, "SELECT count(*) FROM queue"), 6000);
     assert_counted(project);
@@ -271,7 +273,7 @@ static void items_that_come_later_are_withheld_by_the_same_rule(void **state) {
     scant_project_free(project);
 }
 
-static void labels_count_for_the_audit_only_in_its_order(void **state) {
+static void labels_count_for_the_audit_only_in_audit_order(void **state) {
     scant_project *project = make_project("order", 100, NULL, 0);
     scant__arena arena;
     size_t *items, n, ann = person(project, "ann");
@@ -283,7 +285,7 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     assert_int_equal(n, 20);
     for (size_t i = 1; i < n; i++)
         assert_true(store_audit_key(5, items[i - 1]) < store_audit_key(5, items[i]));
-    /* a file brings labels of some, maybe the easy ones: of the second and third */
+    /* an import labels the second and third item, perhaps because they are easy */
     char text[100];
     snprintf(text, sizeof text, "id,label\n%zu,a\n%zu,b\n", items[1], items[2]);
     OK(scant_project_import(project, put_text("some.csv", text), NULL, NULL));
@@ -294,7 +296,7 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     /* once the first is answered, three count */
     scant_lease lease;
     do {
-        lease = one(project, ann);
+        lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 2));
     } while (lease.role != SCANT_ROLE_AUDIT);
     assert_int_equal(lease.item, items[0]);
@@ -304,7 +306,7 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     assert_int_equal(labels[1], 0);
     assert_int_equal(labels[2], 1);
     assert_int_equal(labels[3], -1);
-    /* and a model is judged by those */
+    /* and a model is evaluated on those */
     size_t model;
     store_model trained = {.entry = 1, .labels = 5, .items = 100, .file = "models/1"};
     OK(store_model_add(project, &trained, items, (int32_t[]){2, 2, 1, 0}, 4, &model));
@@ -320,7 +322,7 @@ static void labels_count_for_the_audit_only_in_its_order(void **state) {
     scant_project_free(project);
 }
 
-static void who_learns_does_not_see_what_is_withheld(void **state) {
+static void training_and_candidates_exclude_the_audit_set(void **state) {
     scant_project *project = make_project("seen", 50, NULL, 0);
     scant__arena arena;
     size_t *items, n, ann = person(project, "ann"), given[50];
@@ -330,14 +332,15 @@ static void who_learns_does_not_see_what_is_withheld(void **state) {
     scant__arena_init(&arena, ctx);
     size_t learned = 0;
     for (size_t i = 0; i < 30; i++) {
-        scant_lease lease = one(project, ann);
+        scant_lease lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
         if (lease.role != SCANT_ROLE_AUDIT) given[learned++] = lease.item;
     }
     OK(store_training(project, &arena, &items, &labels, &n, &entry));
     assert_int_equal(n, learned);
     assert_int_equal(entry, 30);
-    for (size_t i = 0; i < n; i++) assert_int_equal(items[i], given[i]); /* in order */
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(items[i], given[i]); /* in the order of the answers */
     OK(store_candidates(project, &arena, &candidates, &n));
     assert_int_equal(n, 40 - learned);
     OK(scant_project_labels(project, all, 50));
@@ -350,16 +353,16 @@ static void who_learns_does_not_see_what_is_withheld(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(audit_keys_are_uniform),
-        cmocka_unit_test(every_item_is_withheld_as_often),
-        cmocka_unit_test(what_is_withheld_is_what_settings_say),
-        cmocka_unit_test(what_is_withheld_stays_from_the_first_answer_on),
-        cmocka_unit_test(what_leaves_the_queue_is_nobodys),
-        cmocka_unit_test(one_in_so_many_is_of_the_audit),
-        cmocka_unit_test(open_leases_count_too),
-        cmocka_unit_test(what_is_left_in_the_end_is_handed_out),
-        cmocka_unit_test(items_that_come_later_are_withheld_by_the_same_rule),
-        cmocka_unit_test(labels_count_for_the_audit_only_in_its_order),
-        cmocka_unit_test(who_learns_does_not_see_what_is_withheld),
+        cmocka_unit_test(every_item_is_withheld_equally_often),
+        cmocka_unit_test(settings_decide_the_size_of_the_audit_set),
+        cmocka_unit_test(the_audit_set_is_fixed_from_the_first_answer_on),
+        cmocka_unit_test(an_item_that_leaves_the_queue_loses_its_lease),
+        cmocka_unit_test(one_item_in_audit_every_is_of_the_audit_set),
+        cmocka_unit_test(open_leases_count_towards_the_share_of_audit_items),
+        cmocka_unit_test(all_items_are_handed_out_in_the_end),
+        cmocka_unit_test(items_added_later_are_withheld_by_the_same_rule),
+        cmocka_unit_test(labels_count_for_the_audit_only_in_audit_order),
+        cmocka_unit_test(training_and_candidates_exclude_the_audit_set),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

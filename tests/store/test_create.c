@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Projects are made whole or not at all, of what they are made of; and grow.
+ * Projects are created completely or not at all, from every kind of source, and grow.
  */
 #include "people.h"
 #include "scant/project.h"
@@ -17,7 +17,7 @@ static size_t entries_of(const char *path) {
     return n;
 }
 
-static void a_project_is_made_and_opened(void **state) {
+static void a_project_is_created_and_opened(void **state) {
     scant_project *project;
     (void)state;
     scant_project_free(make_project("one", 50, NULL, 0));
@@ -41,8 +41,8 @@ static void a_project_is_made_and_opened(void **state) {
 
 /* ---- what is refused --------------------------------------------------------------- */
 
-static void refuse(const scant_project_opts *opts, scant_status status,
-                   const char *words) {
+static void assert_refused(const scant_project_opts *opts, scant_status status,
+                           const char *words) {
     scant_project *project = (scant_project *)1;
     size_t before = entries_of(dir);
     REFUSED(scant_project_create(ctx, path_of("refused"), opts, &project), status, words);
@@ -50,7 +50,7 @@ static void refuse(const scant_project_opts *opts, scant_status status,
     assert_int_equal(entries_of(dir), before); /* nothing is left behind */
 }
 
-static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
+static void invalid_options_are_refused_and_leave_no_files(void **state) {
     const char *rows = put_features("r.npy", 4, 2, 1);
     static const char *const twice[] = {"a", "b", "a"}, *const empty[] = {"a", ""};
     (void)state;
@@ -58,32 +58,33 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     put_text("nopics/readme.txt", "no picture");
     scant_project_opts o = {
         .source = {.features = rows}, .classes = twice, .n_classes = 3};
-    refuse(&o, SCANT_EUSAGE, "two classes 'a'");
+    assert_refused(&o, SCANT_EUSAGE, "two classes 'a'");
     o.classes = empty, o.n_classes = 2;
-    refuse(&o, SCANT_EUSAGE, "a class's name is empty");
+    assert_refused(&o, SCANT_EUSAGE, "a class's name is empty");
     static const char *const blank[] = {"a", "b "};
     o.classes = blank;
-    refuse(&o, SCANT_EUSAGE, "a class's name, 'b ', must not begin or end with a blank");
+    assert_refused(&o, SCANT_EUSAGE,
+                   "a class's name, 'b ', must not begin or end with a blank");
     o.classes = abc, o.n_classes = 3;
     o.source = (scant_source){0};
-    refuse(&o, SCANT_EUSAGE, "no items: images, features or a manifest");
+    assert_refused(&o, SCANT_EUSAGE, "no items: images, features or a manifest");
     o.source = (scant_source){.features = rows, .images = dir};
-    refuse(&o, SCANT_EUSAGE, "not both");
+    assert_refused(&o, SCANT_EUSAGE, "not both");
     o.source = (scant_source){.images = path_of("nopics")};
-    refuse(&o, SCANT_EINPUT, "nopics");
+    assert_refused(&o, SCANT_EINPUT, "nopics");
     o.source = (scant_source){.features = path_of("none.npy")};
-    refuse(&o, SCANT_EINPUT, "none.npy");
+    assert_refused(&o, SCANT_EINPUT, "none.npy");
     o.source = (scant_source){.features = rows};
     o.backbone = "resnet18";
-    refuse(&o, SCANT_EUSAGE, "needs its weights");
+    assert_refused(&o, SCANT_EUSAGE, "needs its weights");
     o.weights = rows;
-    refuse(&o, SCANT_EUSAGE, "features are given");
-    /* weights of none, or of another network: not only when features are wanted */
+    assert_refused(&o, SCANT_EUSAGE, "features are given");
+    /* weights that cannot be loaded are refused now, not when features are computed */
     mkdir(path_of("somepics"), 0777);
     put_text("somepics/a.png", "picture a");
     o.source = (scant_source){.images = path_of("somepics")};
-    o.weights = path_of("r.npy"); /* paths do not stay for long */
-    refuse(&o, SCANT_EINPUT, "r.npy");
+    o.weights = path_of("r.npy"); /* path_of() reuses its buffers */
+    assert_refused(&o, SCANT_EINPUT, "r.npy");
     scant_net *net;
     OK(scant_net_create(ctx, "mlp", &(scant_net_opts){.shape = {1, 1, 4}, .classes = 2},
                         &net));
@@ -91,41 +92,42 @@ static void what_is_wrong_is_refused_and_leaves_nothing(void **state) {
     scant_net_free(net);
     o.source = (scant_source){.images = path_of("somepics")};
     o.weights = path_of("mlp.safetensors");
-    refuse(&o, SCANT_EINPUT, "mlp.safetensors");
+    assert_refused(&o, SCANT_EINPUT, "mlp.safetensors");
     o.source = (scant_source){.features = path_of("r.npy")};
     o.backbone = o.weights = NULL;
     o.settings = (scant_setting[]){{"bach", "3"}}, o.n_settings = 1;
-    refuse(&o, SCANT_EUSAGE, "no setting 'bach'; the nearest is 'batch'");
+    assert_refused(&o, SCANT_EUSAGE, "no setting 'bach'; the nearest is 'batch'");
     o.settings = (scant_setting[]){{"batch", "many"}};
-    refuse(&o, SCANT_EUSAGE, "batch is 'many', expected a whole number");
+    assert_refused(&o, SCANT_EUSAGE, "batch is 'many', expected a whole number");
     o.settings = (scant_setting[]){{"strategy", "bagde"}};
-    refuse(&o, SCANT_EUSAGE, "the nearest is 'badge'");
+    assert_refused(&o, SCANT_EUSAGE, "the nearest is 'badge'");
 }
 
-static void manifests_that_are_wrong_are_refused_with_their_line(void **state) {
+static void invalid_manifests_are_refused_with_the_line(void **state) {
     scant_project_opts o = {.source = {.features = put_features("m.npy", 4, 2, 1),
                                        .manifest = path_of("m.csv")},
                             .classes = abc,
                             .n_classes = 3};
     (void)state;
     put_text("m.csv", "id,row\nx,0\ny,1\nx,2\n");
-    refuse(&o, SCANT_EINPUT, "line 4: the id 'x' is also that of line 2");
+    assert_refused(&o, SCANT_EINPUT, "line 4: the id 'x' is also that of line 2");
     put_text("m.csv", "id,row\nx,0\ny,4\n");
-    refuse(&o, SCANT_EINPUT, "line 3: there is no row 4 in");
+    assert_refused(&o, SCANT_EINPUT, "line 3: there is no row 4 in");
     put_text("m.csv", "id\nx\ny\n");
-    refuse(&o, SCANT_EINPUT, "has 2 lines; ");
+    assert_refused(&o, SCANT_EINPUT, "has 2 lines; ");
     put_text("m.csv", "id,row\nx,\ny,1\nz,2\nw,3\n");
-    refuse(&o, SCANT_EINPUT, "line 3: has a row; others have none");
+    assert_refused(&o, SCANT_EINPUT, "line 3: has a row; others have none");
     put_text("m.csv", "id,row,label\nx,0,a\ny,1,bee\n");
-    refuse(&o, SCANT_EINPUT, "line 3: there is no class 'bee'; the nearest is 'b'");
+    assert_refused(&o, SCANT_EINPUT,
+                   "line 3: there is no class 'bee'; the nearest is 'b'");
     put_text("m.csv", "id,path\nx,no.png\n");
     o.source.features = NULL;
-    refuse(&o, SCANT_EINPUT, "no.png: cannot be read");
+    assert_refused(&o, SCANT_EINPUT, "no.png: cannot be read");
     put_text("m.csv", "id,text\nx,hello\n");
-    refuse(&o, SCANT_EINPUT, "line 2: has a text and no path");
+    assert_refused(&o, SCANT_EINPUT, "line 2: has a text and no path");
 }
 
-static void a_folder_that_is_there_must_be_empty(void **state) {
+static void an_existing_folder_must_be_empty(void **state) {
     scant_project_opts o = {.source = {.features = put_features("f.npy", 4, 2, 1)},
                             .classes = abc,
                             .n_classes = 3};
@@ -153,9 +155,9 @@ static void a_folder_that_is_there_must_be_empty(void **state) {
             "is not empty");
 }
 
-/* ---- what items are ---------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------- */
 
-static void a_manifest_names_labels_and_groups_items(void **state) {
+static void a_manifest_gives_ids_labels_and_groups(void **state) {
     scant_project *project;
     scant_project_opts o = {
         .source = {.features = put_features("t.npy", 5, 2, 1),
@@ -187,7 +189,7 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
     REFUSED(scant_project_find(project, "nobody", &found), SCANT_ENOTFOUND,
             "no item 'nobody'");
     scant_project_free(project);
-    o.n_classes = 0; /* they are what the manifest says, but for blanks */
+    o.n_classes = 0; /* they come from the manifest, without blanks around them */
     o.source.manifest = put_text(
         "t2.csv", "id,row,text,label\np,3,three,\" b\xc2\xa0\"\nq,1,one,\" \"\n");
     OK(scant_project_create(ctx, path_of("texts2"), &o, &project));
@@ -202,7 +204,7 @@ static void a_manifest_names_labels_and_groups_items(void **state) {
         "t3.csv: line 3: the label: a class's name must not contain a character that");
 }
 
-static void pictures_are_items_by_their_paths_and_copies_are_known(void **state) {
+static void images_are_items_named_by_their_paths_and_copies_are_found(void **state) {
     scant_project *project;
     size_t added;
     int64_t labels[5];
@@ -214,7 +216,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     mkdir(path_of("pics/deep"), 0777);
     put_text("pics/b.png", "picture b");
     put_text("pics/deep/a.jpg", "picture a");
-    put_text("pics/deep/b2.png", "picture b"); /* nobody looks into them here */
+    put_text("pics/deep/b2.png", "picture b"); /* never decoded here */
     memset(large, 'x', sizeof large);
     large[1][100000] = 'y'; /* only its middle differs */
     put("pics/l1.png", large[0], sizeof large[0]);
@@ -239,7 +241,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     OK(scant_project_labels(project, labels, 5));
     assert_int_equal(labels[2], 0);
     assert_int_equal(labels[4], 1);
-    /* looked through again, for what is new */
+    /* the folder is searched again for new images */
     OK(scant_project_add(project, NULL, &added));
     assert_int_equal(added, 0);
     put_text("pics/c.png", "picture c");
@@ -250,7 +252,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     assert_int_equal(item_of(project, 6).copy_of, 1);
     assert_counted(project);
     scant_project_free(project);
-    /* a project below its pictures does not take its thumbnails for some */
+    /* a project inside its image folder does not add its own thumbnails */
     o.source.images = path_of("pics");
     OK(scant_project_create(ctx, path_of("pics/project"), &o, &project));
     mkdir(path_of("pics/project/cache"), 0777);
@@ -260,7 +262,7 @@ static void pictures_are_items_by_their_paths_and_copies_are_known(void **state)
     scant_project_free(project);
 }
 
-static void rows_are_added_and_known_again(void **state) {
+static void rows_are_added_once_and_copies_are_found(void **state) {
     scant_project *project = make_project("grow", 30, NULL, 0);
     size_t added;
     (void)state;
@@ -298,7 +300,7 @@ static void rows_are_added_and_known_again(void **state) {
     scant_project_free(project);
 }
 
-/* Ten pictures of 4 x 4. */
+/* Ten images of 4 x 4 pixels. */
 static const char *put_array(const char *name) {
     const char *path = path_of(name);
     float x[10 * 16];
@@ -314,7 +316,7 @@ static const char *put_array(const char *name) {
     return path;
 }
 
-static void what_is_added_must_be_of_the_projects_kind(void **state) {
+static void added_items_must_be_of_the_projects_kind(void **state) {
     static const char *const words[] = {"images in files", "images in an array",
                                         "feature rows"};
     (void)state;
@@ -344,8 +346,8 @@ static void what_is_added_must_be_of_the_projects_kind(void **state) {
     }
 }
 
-/* Ten groups of four labelled items, and ten times four more that come later. */
-static void a_group_that_comes_under_the_audit_is_no_longer_learned_from(void **state) {
+/* Ten groups of four labelled items; four more of each group are added later. */
+static void a_group_that_joins_the_audit_set_is_no_longer_trained_on(void **state) {
     static const char groups[] =
         "SELECT count(DISTINCT grp) FROM items WHERE withheld = 1";
     char manifest[2000] = "id,row,group,label\n", later[2000] = "id,row,group\n";
@@ -368,7 +370,7 @@ static void a_group_that_comes_under_the_audit_is_no_longer_learned_from(void **
                          &(scant_source){.features = put_features("gm.npy", 40, 2, 2),
                                          .manifest = put_text("gm.csv", later)},
                          NULL));
-    assert_true(ask(project, groups) > before); /* or the seed is a bad one */
+    assert_true(ask(project, groups) > before); /* else the seed tests nothing */
     assert_int_equal(info_of(project).training, 40 - 4 * ask(project, groups));
     assert_counted(project);
     scant_project_free(project);
@@ -418,7 +420,7 @@ static void a_group_with_a_withheld_item_is_no_candidate(void **state) {
                  (long long)candidates[i] / 4);
         assert_int_equal(ask(project, sql), 0);
     }
-    /* what comes later may bring a group under the audit, too */
+    /* items added later can bring a group into the audit set, too */
     snprintf(manifest, sizeof manifest, "id,row,group\n");
     for (size_t i = 0; i < 40; i++)
         snprintf(manifest + strlen(manifest), 40, "j%zu,%zu,g%zu\n", i, i, i / 4);
@@ -488,7 +490,7 @@ static void names_are_checked(void **state) {
                                  "b",
                                  &number),
             SCANT_EUSAGE, "control");
-    /* within a name they have their meaning: a family, Persian */
+    /* inside a name blanks and joiners are allowed: a family emoji, Persian */
     person(project, "Jean Paul");
     person(project, "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7");
     person(project,
@@ -521,7 +523,7 @@ static scant_status add_event(void *user, const scant_event *event) {
     return SCANT_OK;
 }
 
-static void a_strategy_and_what_it_asks_are_set_together(void **state) {
+static void a_strategy_and_the_setting_it_needs_are_set_together(void **state) {
     static const scant_setting both[] = {{"bayes", "dropout"}, {"strategy", "bald"}};
     static const scant_setting other[] = {{"strategy", "sparse-greedy"},
                                           {"bayes", "none"}};
@@ -538,7 +540,7 @@ static void a_strategy_and_what_it_asks_are_set_together(void **state) {
     assert_string_equal(scant_project_get(project, "strategy"), "bald");
     REFUSED(scant_project_set(project, "bayes", "none"), SCANT_EUSAGE, "bald");
     OK(scant_project_set(project, "batch", "7"));
-    OK(scant_project_set_all(project, other, 2)); /* it can do without */
+    OK(scant_project_set_all(project, other, 2)); /* which needs no posterior draws */
     scant_project_free(project);
     REFUSED(scant_project_create(ctx, path_of("fit2"), &o, &project), SCANT_EUSAGE,
             "bayes");
@@ -548,7 +550,7 @@ static void a_strategy_and_what_it_asks_are_set_together(void **state) {
     scant_project_free(project);
 }
 
-static void settings_are_kept_and_told(void **state) {
+static void settings_are_stored_and_logged(void **state) {
     scant_project *project = make_project("settings", 5, NULL, 0), *other;
     char all[ALL] = "";
     (void)state;
@@ -586,7 +588,7 @@ static void settings_are_kept_and_told(void **state) {
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-static void a_lock_is_held_by_one_and_says_by_whom(void **state) {
+static void a_lock_has_one_holder_and_the_error_names_it(void **state) {
     scant_project *project = make_project("locks", 5, NULL, 0), *other;
     scant_hold *hold, *second;
     (void)state;
@@ -637,7 +639,7 @@ static scant_status use(const char *name, const scant_project_opts *o) {
     return status;
 }
 
-static void memory_failing_at_any_step_is_told_and_nothing_leaks(void **state) {
+static void a_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     scant_project_opts o = {
         .source = {.features = put_features("mem.npy", 12, 2, 1),
                    .manifest =
@@ -649,11 +651,11 @@ static void memory_failing_at_any_step_is_told_and_nothing_leaks(void **state) {
     scant_status status;
     (void)state;
     put_features("mem2.npy", 3, 2, 4);
-    bool failed = true; /* whether a call got nothing */
+    bool failed = true; /* whether an allocation failed */
     for (size_t step = 0; failed; step++) {
         char name[32];
         snprintf(name, sizeof name, "mem%zu", step);
-        o.source.features = path_of("mem.npy"); /* paths do not stay for long */
+        o.source.features = path_of("mem.npy"); /* path_of() reuses its buffers */
         o.source.manifest = path_of("mem.csv");
         size_t live = mem.live;
         mem.fail_at = mem.calls + step;
@@ -671,22 +673,22 @@ static void memory_failing_at_any_step_is_told_and_nothing_leaks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_project_is_made_and_opened),
-        cmocka_unit_test(what_is_wrong_is_refused_and_leaves_nothing),
-        cmocka_unit_test(manifests_that_are_wrong_are_refused_with_their_line),
-        cmocka_unit_test(a_folder_that_is_there_must_be_empty),
-        cmocka_unit_test(a_manifest_names_labels_and_groups_items),
-        cmocka_unit_test(pictures_are_items_by_their_paths_and_copies_are_known),
-        cmocka_unit_test(rows_are_added_and_known_again),
-        cmocka_unit_test(what_is_added_must_be_of_the_projects_kind),
+        cmocka_unit_test(a_project_is_created_and_opened),
+        cmocka_unit_test(invalid_options_are_refused_and_leave_no_files),
+        cmocka_unit_test(invalid_manifests_are_refused_with_the_line),
+        cmocka_unit_test(an_existing_folder_must_be_empty),
+        cmocka_unit_test(a_manifest_gives_ids_labels_and_groups),
+        cmocka_unit_test(images_are_items_named_by_their_paths_and_copies_are_found),
+        cmocka_unit_test(rows_are_added_once_and_copies_are_found),
+        cmocka_unit_test(added_items_must_be_of_the_projects_kind),
         cmocka_unit_test(copies_with_two_labels_are_refused),
         cmocka_unit_test(a_group_with_a_withheld_item_is_no_candidate),
-        cmocka_unit_test(a_group_that_comes_under_the_audit_is_no_longer_learned_from),
+        cmocka_unit_test(a_group_that_joins_the_audit_set_is_no_longer_trained_on),
         cmocka_unit_test(names_are_checked),
-        cmocka_unit_test(a_strategy_and_what_it_asks_are_set_together),
-        cmocka_unit_test(settings_are_kept_and_told),
-        cmocka_unit_test(a_lock_is_held_by_one_and_says_by_whom),
-        cmocka_unit_test(memory_failing_at_any_step_is_told_and_nothing_leaks),
+        cmocka_unit_test(a_strategy_and_the_setting_it_needs_are_set_together),
+        cmocka_unit_test(settings_are_stored_and_logged),
+        cmocka_unit_test(a_lock_has_one_holder_and_the_error_names_it),
+        cmocka_unit_test(a_failed_allocation_is_reported_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

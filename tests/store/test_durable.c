@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was confirmed is there, once, whatever happens to the writer or to the disk.
+ * A confirmed answer is stored, exactly once, even if the writer is killed or the disk is
+ * full.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,11 +13,11 @@
 #include "people.h"
 #include "scant/project.h"
 
-enum { ITEMS = 5000, WRITERS = 2 }; /* as many a kill as a quick disk confirms */
+enum { ITEMS = 5000, WRITERS = 2 }; /* enough items per kill for a fast disk */
 
 /* ---- killed ------------------------------------------------------------------------ */
 
-/* Labels until it is killed; each confirmed answer is told on the pipe. */
+/* Labels until it is killed and writes each confirmed answer to the pipe. */
 static void label_forever(const char *path, const char *name, int told) {
     scant_ctx *own;
     scant_project *project;
@@ -49,14 +50,14 @@ static size_t check_confirmed(scant_project *project, int told, size_t *seen) {
                  " AND class = %lld",
                  (long long)line[0], (long long)line[1], (long long)line[1] % 3);
         if (ask(project, sql) != 1)
-            fail_msg("entry %lld was confirmed and is not there", (long long)line[0]);
+            fail_msg("entry %lld was confirmed but is missing", (long long)line[0]);
         assert_int_equal(seen[line[1]]++, 0); /* an item is confirmed once */
         n++;
     }
     return n;
 }
 
-static void whatever_was_confirmed_survives_kill_9(void **state) {
+static void confirmed_answers_survive_kill_9(void **state) {
     const size_t kills = soaking() ? 200 : 20, items = kills * ITEMS / 20;
     size_t *seen = calloc(items, sizeof *seen);
     size_t confirmed = 0;
@@ -78,7 +79,7 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
             if (!pids[i]) label_forever(path, name, told[1]);
         }
         close(told[1]);
-        /* every other time it may strike before anything is stored */
+        /* every other kill may come before anything is stored */
         if (kill_at % 2)
             poll(&(struct pollfd){.fd = told[0], .events = POLLIN}, 1, 10000);
         nanosleep(&(struct timespec){.tv_nsec = (long)(3e7 * unit_at(9, kill_at))}, NULL);
@@ -92,8 +93,7 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
         confirmed += check_confirmed(project, told[0], seen);
         close(told[0]);
     }
-    /* Answers that were stored but not confirmed in time may be there: at most one each.
-     */
+    /* A kill may leave one answer of each writer that is stored but not confirmed. */
     size_t entries = info_of(project).entries;
     assert_true(confirmed >= kills / 2);
     assert_true(entries >= confirmed && entries <= confirmed + kills * WRITERS);
@@ -112,18 +112,19 @@ static void whatever_was_confirmed_survives_kill_9(void **state) {
     scant_project_free(project);
 }
 
-/* What SQLite was told: 2 is to wait for the disk at every commit, 1 not to. */
+/* PRAGMA synchronous: 2 (FULL) waits for the disk at every commit, 1 (NORMAL) does not.
+ */
 static void answers_wait_for_the_disk_and_leases_do_not(void **state) {
     scant_project *project = make_project("waits", 20, NULL, 0);
     assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
     size_t ann = person(project, "ann");
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        scant_lease lease = one(project, ann);
+        scant_lease lease = next_lease(project, ann);
         assert_int_equal(ask(project, "PRAGMA synchronous"), 1);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
         assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
-        one(project, ann);
+        next_lease(project, ann);
         OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
         assert_int_equal(ask(project, "PRAGMA synchronous"), 2);
         OK(scant_project_renew(project, ann, NULL, 0, NULL));
@@ -146,7 +147,7 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     struct stat wal;
     assert_int_equal(stat(path_of("full/project.db-wal"), &wal), 0);
     small = old;
-    small.rlim_cur = (rlim_t)wal.st_size + 400000; /* it cannot grow further */
+    small.rlim_cur = (rlim_t)wal.st_size + 400000; /* no file grows beyond this */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     scant_lease lease;
     scant_status status = SCANT_OK;
@@ -163,9 +164,9 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     assert_int_equal(again, SCANT_EIO);
     assert_non_null(strstr(why, "cannot be written"));
     assert_true(stored > 0 && stored < 1000);
-    /* nothing was stored of what was refused, and the handle goes on */
+    /* refused answers are not stored, and the handle stays usable */
     assert_int_equal(info_of(project).entries, stored);
-    lease = one(project, ann);
+    lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     scant_project_free(project);
     OK(scant_project_open(ctx, path_of("full"), &project));
@@ -177,7 +178,7 @@ static void a_full_disk_refuses_answers_and_loses_none(void **state) {
     scant_project_free(project);
 }
 
-static void a_project_that_does_not_fit_is_not_made(void **state) {
+static void a_project_that_does_not_fit_on_the_disk_is_not_created(void **state) {
     struct rlimit old, small;
     scant_project *project;
     scant_project_opts o = {.source = {.features = put_features("big.npy", 20000, 2, 1)},
@@ -196,14 +197,14 @@ static void a_project_that_does_not_fit_is_not_made(void **state) {
     assert_int_not_equal(stat(path_of("big"), &st), 0);
 }
 
-/* ---- a writer that does not end ---------------------------------------------------- */
+/* ---- a long write transaction ------------------------------------------------------ */
 
 static void readers_do_not_wait_for_writers(void **state) {
     scant_project *project = make_project("wait", 100, NULL, 0), *other;
     size_t ann = person(project, "ann");
     (void)state;
     OK(scant_project_open(ctx, path_of("wait"), &other));
-    scant_lease lease = one(project, ann);
+    scant_lease lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     assert_int_equal(
         sqlite3_exec(other->db, "BEGIN IMMEDIATE; DELETE FROM queue", NULL, NULL, NULL),
@@ -217,10 +218,10 @@ static void readers_do_not_wait_for_writers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_was_confirmed_survives_kill_9),
+        cmocka_unit_test(confirmed_answers_survive_kill_9),
         cmocka_unit_test(answers_wait_for_the_disk_and_leases_do_not),
         cmocka_unit_test(a_full_disk_refuses_answers_and_loses_none),
-        cmocka_unit_test(a_project_that_does_not_fit_is_not_made),
+        cmocka_unit_test(a_project_that_does_not_fit_on_the_disk_is_not_created),
         cmocka_unit_test(readers_do_not_wait_for_writers),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,14 +1,17 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Importing labels from files.
+ */
 #include "people.h"
 #include "scant/project.h"
 
-/* ---- what is there ----------------------------------------------------------------- */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 static int64_t entries(scant_project *project) {
     return ask(project, "SELECT count(*) FROM labels");
 }
 
-/* The class that a person says an item is of; -1: nothing. */
+/* The class of a person's current answer to an item; -1: none. */
 static int64_t said(scant_project *project, size_t item, const char *person) {
     char sql[300];
     snprintf(sql, sizeof sql,
@@ -27,7 +30,7 @@ static scant_import imported(scant_project *project, const char *text,
 
 /* ---- labels ------------------------------------------------------------------------ */
 
-static void labels_are_stored_with_who_and_when(void **state) {
+static void labels_are_stored_with_annotator_and_time(void **state) {
     scant_project *project = make_project("stored", 20, NULL, 0);
     (void)state;
     scant_import r = imported(project,
@@ -54,13 +57,13 @@ static void labels_are_stored_with_who_and_when(void **state) {
     scant_project_free(project);
 }
 
-static void a_file_comes_in_once(void **state) {
+static void importing_a_file_again_stores_nothing(void **state) {
     static const char text[] = "id,label,annotator\n0,a,ann\n1,b,ann\n0,b,bob\n0,c,ann\n";
     scant_project *project = make_project("once", 20, NULL, 0);
     (void)state;
     scant_import r = imported(project, text, (scant_import_opts){0});
     assert_int_equal(r.lines, 4);
-    assert_int_equal(r.stored, 3); /* of ann's two of item 0 the last counts */
+    assert_int_equal(r.stored, 3); /* ann labels item 0 twice: the last one counts */
     assert_int_equal(said(project, 0, "ann"), 2);
     assert_int_equal(said(project, 0, "bob"), 1);
     r = imported(project, text, (scant_import_opts){0});
@@ -68,7 +71,7 @@ static void a_file_comes_in_once(void **state) {
     assert_int_equal(r.repeated, 3);
     assert_int_equal(entries(project), 3);
     r = imported(project, "id,label,annotator\n0,a,ann\n", (scant_import_opts){0});
-    assert_int_equal(r.stored, 1); /* another label of the same person: it replaces */
+    assert_int_equal(r.stored, 1); /* another label from the same person replaces hers */
     assert_int_equal(said(project, 0, "ann"), 0);
     assert_int_equal(entries(project), 4);
     scant_project_free(project);
@@ -95,7 +98,7 @@ static void an_older_answer_does_not_replace_a_newer_one(void **state) {
     assert_int_equal(said(project, 0, "ann"), 2);
     assert_int_equal(said(project, 2, "ann"), 1);
     assert_int_equal(entries(project), 7);
-    /* one of the same moment, a later one, and one that tells no time replace */
+    /* an answer with the same time, a later one or none replaces */
     r = imported(project,
                  "id,label,annotator,time\n0,a,ann,2000\n1,a,ann,2001\n2,a,ann,\n",
                  (scant_import_opts){0});
@@ -105,7 +108,7 @@ static void an_older_answer_does_not_replace_a_newer_one(void **state) {
     scant_project_free(project);
 }
 
-static void what_was_taken_back_does_not_come_back_with_an_older_file(void **state) {
+static void an_older_file_does_not_restore_an_undone_answer(void **state) {
     static const char week[] = "id,label,annotator,time\n3,b,ann,1000\n3,b,bob,1000\n";
     scant_project *project = make_project("undone", 20, NULL, 0);
     scant_lease lease;
@@ -118,7 +121,7 @@ static void what_was_taken_back_does_not_come_back_with_an_older_file(void **sta
     assert_int_equal(r.older, 1);    /* ann's */
     assert_int_equal(r.repeated, 1); /* bob's */
     assert_int_equal(said(project, 3, "ann"), -1);
-    /* what tells no time, or was said after that, is new */
+    /* an answer without a time, or later than the undo, is new */
     r = imported(project, "id,label,annotator\n3,b,ann\n", (scant_import_opts){0});
     assert_int_equal(r.stored, 1);
     OK(scant_project_undo(project, person(project, "ann"), 0, NULL, &entry, &lease));
@@ -129,7 +132,7 @@ static void what_was_taken_back_does_not_come_back_with_an_older_file(void **sta
     scant_project_free(project);
 }
 
-static void blanks_around_names_do_not_count(void **state) {
+static void blanks_around_names_are_ignored(void **state) {
     scant_project *project = make_project("blanks", 20, NULL, 0);
     (void)state;
     scant_import r = imported(project,
@@ -156,7 +159,7 @@ static void blanks_around_names_do_not_count(void **state) {
     scant_project_free(project);
 }
 
-static void a_label_of_a_copy_is_its_originals(void **state) {
+static void a_label_of_a_copy_goes_to_its_original(void **state) {
     const float rows[3][2] = {{1, 2}, {3, 4}, {1, 2}};
     scant_array *array;
     scant_project *project;
@@ -183,7 +186,7 @@ static void a_label_of_a_copy_is_its_originals(void **state) {
     scant_project_free(project);
 }
 
-/* ---- what is not known ------------------------------------------------------------- */
+/* ---- unknown ids and classes, invalid names ---------------------------------------- */
 
 static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
     scant_project *project = make_project("unknown", 20, NULL, 0);
@@ -237,7 +240,7 @@ static void unknown_classes_are_refused_left_out_or_added(void **state) {
     scant_project_free(project);
 }
 
-static void names_that_cannot_be_are_told_by_line(void **state) {
+static void invalid_names_are_reported_with_the_line(void **state) {
     scant_project *project = make_project("names", 20, NULL, 0);
     scant_import r;
     char text[400];
@@ -294,7 +297,7 @@ static void a_cancelled_import_stores_nothing(void **state) {
     scant_project_free(project);
 }
 
-static void an_import_survives_failing_memory(void **state) {
+static void an_import_whose_allocation_fails_stores_nothing(void **state) {
     scant_project *project = make_project("memory", 20, NULL, 0);
     const char *path = put_text("in", "id,label,annotator\n0,a,ann\nx,b,bob\n1,d,ann\n");
     const scant_import_opts opts = {.partial = 1, .add_classes = 1};
@@ -319,17 +322,17 @@ static void an_import_survives_failing_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_are_stored_with_who_and_when),
-        cmocka_unit_test(a_file_comes_in_once),
+        cmocka_unit_test(labels_are_stored_with_annotator_and_time),
+        cmocka_unit_test(importing_a_file_again_stores_nothing),
         cmocka_unit_test(an_older_answer_does_not_replace_a_newer_one),
-        cmocka_unit_test(what_was_taken_back_does_not_come_back_with_an_older_file),
-        cmocka_unit_test(blanks_around_names_do_not_count),
-        cmocka_unit_test(a_label_of_a_copy_is_its_originals),
+        cmocka_unit_test(an_older_file_does_not_restore_an_undone_answer),
+        cmocka_unit_test(blanks_around_names_are_ignored),
+        cmocka_unit_test(a_label_of_a_copy_goes_to_its_original),
         cmocka_unit_test(unknown_ids_are_all_listed_and_nothing_is_stored),
         cmocka_unit_test(unknown_classes_are_refused_left_out_or_added),
-        cmocka_unit_test(names_that_cannot_be_are_told_by_line),
+        cmocka_unit_test(invalid_names_are_reported_with_the_line),
         cmocka_unit_test(a_cancelled_import_stores_nothing),
-        cmocka_unit_test(an_import_survives_failing_memory),
+        cmocka_unit_test(an_import_whose_allocation_fails_stores_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What people wait for with every item takes no longer in a project with many labels:
- * steps of the database's machine are counted, not time.
+ * The calls that people wait for with every item cost the same in a project with many
+ * labels. Cost is counted in steps of SQLite's virtual machine, not in seconds.
  */
 #include "people.h"
 #include "scant/project.h"
@@ -19,23 +19,22 @@ static void import_labels(scant_project *project, size_t first, size_t last,
 }
 
 static int64_t steps_of_info(scant_project *project, scant_project_info *info) {
-    *info = info_of(project); /* statements are there afterwards */
+    *info = info_of(project); /* prepares the statements */
     steps_taken(project);
     *info = info_of(project);
     return steps_taken(project);
 }
 
-/* A person's next item, and the answer to it. */
-static int64_t steps_of_turn(scant_project *project, size_t who) {
+/* Of leasing the next item and answering it. */
+static int64_t steps_of_answer(scant_project *project, size_t who) {
     steps_taken(project);
-    scant_lease lease = one(project, who);
+    scant_lease lease = next_lease(project, who);
     OK(say(project, who, &lease, SCANT_ANSWER_LABEL, 1));
     return steps_taken(project);
 }
 
-/* The first class is that of nearly all, which is where looking for another takes
- * longest. */
-static void counts_take_as_long_with_many_labels(void **state) {
+/* Nearly all labels are of the first class: the worst case for finding a second class. */
+static void counts_cost_the_same_with_many_labels(void **state) {
     scant_project *project = make_project("counts", ITEMS, NULL, 0);
     scant_project_info few, many;
     size_t ann = person(project, "ann");
@@ -44,39 +43,41 @@ static void counts_take_as_long_with_many_labels(void **state) {
     import_labels(project, 0, 100, "a");
     int64_t first = steps_of_info(project, &few);
     assert_false(few.learnable);
-    for (size_t i = 0; i < 2; i++) steps_of_turn(project, ann);
-    int64_t turn = steps_of_turn(project, ann);
+    for (size_t i = 0; i < 2; i++) steps_of_answer(project, ann);
+    int64_t turn = steps_of_answer(project, ann);
     import_labels(project, 100, ITEMS - BATCH, "a");
     int64_t then = steps_of_info(project, &many);
     assert_true(many.untrained > 8 * few.untrained && many.labelled > ITEMS / 2);
     print_message("info: %lld steps, then %lld\n", (long long)first, (long long)then);
-    assert_true(then <= first + 20); /* a class more */
-    int64_t late = steps_of_turn(project, ann);
-    print_message("a turn: %lld steps, then %lld\n", (long long)turn, (long long)late);
+    assert_true(then <= first + 20); /* one class more */
+    int64_t late = steps_of_answer(project, ann);
+    print_message("next and answer: %lld steps, then %lld\n", (long long)turn,
+                  (long long)late);
     assert_true(late < 2 * turn);
     assert_counted(project);
-    /* a model has seen all of them but the last */
+    /* a model is trained on all labels but the last */
     model.entry = ask(project, "SELECT max(entry) FROM labels");
-    steps_of_turn(project, ann);
+    steps_of_answer(project, ann);
     OK(store_model_add(project, &model, NULL, NULL, 0, NULL));
     assert_true(info_of(project).untrained <= 1);
     assert_counted(project);
     scant_project_free(project);
 }
 
-/* What waits for a third person does not keep the second from their items. */
-static void second_opinions_that_were_given_are_passed_once(void **state) {
+/* Items that wait for a third person do not slow down the two who have answered them. */
+static void second_opinions_that_were_given_are_skipped_only_once(void **state) {
     static const scant_setting three[] = {{"audit_every", "0"}, {"overlap", "3"}};
     scant_project *project = make_project("given", ITEMS, three, 2);
     size_t who[] = {person(project, "ann"), person(project, "bob")};
     int64_t first = 0, last = 0;
     (void)state;
     for (size_t i = 0; i < 400; i++) {
-        int64_t steps = steps_of_turn(project, who[i % 2]);
+        int64_t steps = steps_of_answer(project, who[i % 2]);
         if (i >= 20 && i < 40) first += steps;
         if (i >= 380) last += steps;
     }
-    print_message("20 turns: %lld steps, then %lld\n", (long long)first, (long long)last);
+    print_message("20 answers: %lld steps, then %lld\n", (long long)first,
+                  (long long)last);
     assert_true(last < first + first / 4);
     assert_counted(project);
     scant_project_free(project);
@@ -93,17 +94,17 @@ static scant_status stop(void *user, const scant_person *p) {
     return SCANT_ECANCELLED;
 }
 
-static void everybodys_standing_answers_are_told(void **state) {
+static void current_answers_are_counted_per_person(void **state) {
     scant_project *project = make_project("people", 20, two_people, 2);
     size_t ann = person(project, "ann"), bob = person(project, "bob");
     scant__text text;
     (void)state;
-    scant_lease a = one(project, ann);
+    scant_lease a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
-    OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2)); /* one in its place */
-    a = one(project, ann);
+    OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2)); /* replaces the first */
+    a = next_lease(project, ann);
     OK(say(project, ann, &a, SCANT_ANSWER_SKIP, 0));
-    a = one(project, bob);
+    a = next_lease(project, bob);
     OK(say(project, bob, &a, SCANT_ANSWER_UNSURE, 0));
     OK(scant_project_undo(project, bob, 0, NULL, NULL, NULL));
     import_labels(project, 3, 6, "b");
@@ -129,7 +130,7 @@ static scant_status count_person(void *user, const scant_person *p) {
     return SCANT_OK;
 }
 
-/* The same statement again, a write that is rolled back and one that is not. */
+/* Runs the same statement again, a write that is rolled back and one that is not. */
 static scant_status use_within(void *user, const scant_person *p) {
     nested *n = user;
     scant_lease none = {.item = 0};
@@ -142,7 +143,7 @@ static scant_status use_within(void *user, const scant_person *p) {
     return SCANT_OK;
 }
 
-static void a_list_goes_on_whatever_is_done_meanwhile(void **state) {
+static void a_listing_continues_after_other_calls_in_its_callback(void **state) {
     nested n = {.project = make_project("nested", 5, no_audit, 1)};
     (void)state;
     for (const char *name = "abc"; *name; name++) person(n.project, (char[]){*name, 0});
@@ -156,10 +157,10 @@ static void a_list_goes_on_whatever_is_done_meanwhile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_take_as_long_with_many_labels),
-        cmocka_unit_test(second_opinions_that_were_given_are_passed_once),
-        cmocka_unit_test(everybodys_standing_answers_are_told),
-        cmocka_unit_test(a_list_goes_on_whatever_is_done_meanwhile),
+        cmocka_unit_test(counts_cost_the_same_with_many_labels),
+        cmocka_unit_test(second_opinions_that_were_given_are_skipped_only_once),
+        cmocka_unit_test(current_answers_are_counted_per_person),
+        cmocka_unit_test(a_listing_continues_after_other_calls_in_its_callback),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

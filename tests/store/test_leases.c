@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items are never two people's at once: random operations of several people by several
- * handles, judged by a slow model in memory; and by threads at the same time.
+ * An item is never leased to two people at once: random operations of several people
+ * through several handles, compared with a slow model in memory; and threads.
  */
 #include <pthread.h>
 
@@ -16,11 +16,11 @@ typedef struct given {
     uint64_t key;
     size_t item, person;
     int64_t until;
-    bool live, gone; /* gone: used, and no trace of it is left */
+    bool live, gone; /* gone: its person has answered; it is deleted */
 } given;
 
 typedef struct model {
-    int kind[ITEMS][PEOPLE + 1]; /* of the answer that stands; 0: none */
+    int kind[ITEMS][PEOPLE + 1]; /* of the current answer; 0: none */
     size_t label[ITEMS][PEOPLE + 1];
     size_t entry[ITEMS][PEOPLE + 1], entries;
     size_t overlap;
@@ -51,7 +51,7 @@ static bool may_have(size_t item, size_t person) {
            (opinions(item, 0) == 0 || opinions(item, 0) < m.overlap);
 }
 
-/* What has run out but nobody took is still the person's own. */
+/* An expired lease stays the person's own until somebody else takes the item. */
 static bool has(size_t item, size_t person) {
     for (size_t i = 0; i < m.n; i++)
         if (m.leases[i].live && m.leases[i].person == person && m.leases[i].item == item)
@@ -59,7 +59,7 @@ static bool has(size_t item, size_t person) {
     return false;
 }
 
-static size_t own(size_t person) {
+static size_t count_own(size_t person) {
     size_t n = 0;
     for (size_t i = 0; i < m.n; i++)
         n += m.leases[i].live && m.leases[i].person == person;
@@ -72,7 +72,7 @@ static given *find(uint64_t key) {
     return NULL;
 }
 
-/* A lease that the project gave: it must be the person's own, or one that may be. */
+/* Records a lease from the project: the person's own, or of an item they may have. */
 static void note_lease(size_t person, const scant_lease *lease, int64_t until) {
     given *known = find(lease->key);
     assert_int_not_equal(lease->key, 0);
@@ -89,8 +89,8 @@ static void note_lease(size_t person, const scant_lease *lease, int64_t until) {
     m.leases[m.n++] = (given){lease->key, lease->item, person, until, true, false};
 }
 
-/* Leases of an item that needs no answers any more lose their force; of one that was
- * answered, the person's are gone. */
+/* All leases of an item end when it needs no more answers. Those of the person who
+ * answered are deleted. */
 static void after_answer(size_t item, size_t person) {
     bool done = opinions(item, 0) >= m.overlap;
     for (size_t i = 0; i < m.n; i++) {
@@ -121,8 +121,8 @@ static size_t draw(size_t n) { return (size_t)(unit_at(77, drawn++) * (double)n)
 static const int64_t MINUTES = 60000;
 static int64_t until(void) { return m.now + 5 * MINUTES; }
 
-/* The model's clock is the project's, and stands still between operations: leases run out
- * to the millisecond. */
+/* Sets the clock of the model and of the project. It stands still between operations, so
+ * that leases expire at the same millisecond in both. */
 static void set_clock(int64_t now) {
     m.now = now;
     for (size_t i = 0; i < HANDLES; i++) handles[i]->clock = now;
@@ -130,7 +130,8 @@ static void set_clock(int64_t now) {
 
 static void do_next(scant_project *project, size_t person) {
     scant_lease leases[MOST];
-    size_t count = 1 + draw(MOST), n, free_items = 0, mine = own(person), second = 0;
+    size_t count = 1 + draw(MOST), n, free_items = 0, mine = count_own(person),
+           second = 0;
     for (size_t i = 0; i < ITEMS; i++) {
         bool new = may_have(i, person) && !has(i, person);
         free_items += new;
@@ -164,7 +165,7 @@ static void do_answer(scant_project *project, size_t person) {
     scant_answer answer = {.item = draw(ITEMS),
                            .label = draw(CLASSES),
                            .kind = (scant_answer_kind)(1 + draw(3))};
-    if (m.n && draw(8)) { /* most are of a lease that there was, lately */
+    if (m.n && draw(8)) { /* most answers use a recent lease */
         const given *g = &m.leases[m.n - 1 - draw(m.n < 30 ? m.n : 30)];
         answer.lease = g->key;
         answer.item = g->item;
@@ -173,7 +174,7 @@ static void do_answer(scant_project *project, size_t person) {
     bool may = may_answer(answer.item, person, answer.lease);
     scant_status status = scant_project_answer(project, person, &answer, 1, NULL);
     if ((status == SCANT_OK) != may)
-        fail_msg("an answer should be %s: %s", may ? "taken" : "refused",
+        fail_msg("an answer should be %s: %s", may ? "accepted" : "refused",
                  scant_ctx_errmsg(ctx));
     if (!may) return;
     m.kind[answer.item][person] = (int)answer.kind;
@@ -182,14 +183,14 @@ static void do_answer(scant_project *project, size_t person) {
     after_answer(answer.item, person);
 }
 
-/* The last undo that was told to come once: whose, of what, how. */
+/* The last undo that was sent with a key, which makes it idempotent. */
 static struct {
     size_t person, item;
     int64_t entry;
     char once[24];
 } undone;
 
-/* It comes again, at any later time. */
+/* Sends it again, at any later time. */
 static void do_undo_again(scant_project *project) {
     int64_t entry;
     scant_lease lease;
@@ -289,7 +290,7 @@ static void add_round(scant_project *project) {
     OK(store_round_add(project, &round, picks, 12, &number));
 }
 
-static void nobody_gets_what_is_anothers_whatever_people_do(void **state) {
+static void random_operations_never_lease_an_item_twice_at_once(void **state) {
     const size_t rounds = soaking() ? 100000 : 8000;
     (void)state;
     m.overlap = 1;
@@ -335,7 +336,7 @@ static void nobody_gets_what_is_anothers_whatever_people_do(void **state) {
     for (size_t i = 0; i < HANDLES; i++) scant_project_free(handles[i]);
 }
 
-/* ---- at the same time -------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------- */
 
 enum { WORKERS = 4, POOL = 200 };
 
@@ -346,8 +347,8 @@ typedef struct worker {
     bool failed;
 } worker;
 
-/* A person who answers until there is nothing left, with a handle and a context of their
- * own. No assertions: they are for the test's own thread. */
+/* Answers until nothing is left, with a handle and a context of its own. No assertions:
+ * cmocka's work on the test's own thread only. */
 static void *work(void *arg) {
     worker *w = arg;
     scant_ctx *own_ctx = NULL;
@@ -398,7 +399,7 @@ static void threads_with_handles_of_their_own_share_the_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_gets_what_is_anothers_whatever_people_do),
+        cmocka_unit_test(random_operations_never_lease_an_item_twice_at_once),
         cmocka_unit_test(threads_with_handles_of_their_own_share_the_work),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rounds: picks are handed out in their order, before what comes next in the ranking,
- * before anything else; models are kept.
+ * Rounds: picks are handed out in their order, then the rest of the ranking, then other
+ * items. Models are stored.
  */
 #include <math.h>
 
@@ -53,20 +53,20 @@ static void picks_come_first_then_the_ranking_then_any_other(void **state) {
     OK(scant_project_rounds(project, keep_last, &point));
     assert_int_equal(point.picked, 3);
     assert_int_equal(point.answered, 2);
-    /* what ann passed over is bob's, in its place; what she answered is nobody's */
+    /* bob gets the item that ann skipped, in its place, but not the one she answered */
     OK(scant_project_next(project, bob, 2, leases, &n));
     assert_int_equal(leases[0].item, 3);
     assert_int_equal(leases[1].item, 11);
     assert_int_equal(ask(project, "SELECT start FROM rounds"), 1);
     OK(say(project, bob, &leases[0], SCANT_ANSWER_LABEL, 1));
     assert_int_equal(ask(project, "SELECT round FROM labels WHERE entry = 3"), 1);
-    /* an answer that is taken back puts the pick back into its place */
+    /* an undo puts the pick back into its place */
     OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
     OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
     OK(scant_project_release(project, ann, NULL, 0));
     OK(scant_project_next(project, bob, 3, leases, &n));
     assert_int_equal(leases[1].item, 8);
-    /* of a newer round the older one's picks are none */
+    /* a new round replaces the picks of the old one */
     assert_int_equal(add_round(project, 1, 1), 2);
     OK(scant_project_release(project, bob, NULL, 0));
     OK(scant_project_next(project, ann, 2, leases, &n));
@@ -76,7 +76,7 @@ static void picks_come_first_then_the_ranking_then_any_other(void **state) {
     scant_project_free(project);
 }
 
-static void a_pick_that_is_withheld_by_now_is_not_handed_out(void **state) {
+static void a_pick_that_joined_the_audit_set_is_no_longer_a_pick(void **state) {
     scant_project *project = make_project("moved", 20, no_audit, 1);
     size_t ann = person(project, "ann"), n;
     scant_lease leases[20];
@@ -92,7 +92,7 @@ static void a_pick_that_is_withheld_by_now_is_not_handed_out(void **state) {
     scant_project_free(project);
 }
 
-static void models_are_kept_as_they_were_told(void **state) {
+static void models_are_read_as_they_were_stored(void **state) {
     scant_project *project = make_project("models", 20, no_audit, 1);
     scant__arena arena;
     store_model *all, out,
@@ -114,7 +114,7 @@ static void models_are_kept_as_they_were_told(void **state) {
     OK(store_model_last(project, &arena, &out));
     assert_int_equal(out.number, 0);
     for (size_t i = 0; i < 5; i++) {
-        scant_lease lease = one(project, ann);
+        scant_lease lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
     }
     OK(store_model_add(project, &in, NULL, NULL, 0, &number));
@@ -134,7 +134,7 @@ static void models_are_kept_as_they_were_told(void **state) {
     scant_project_free(project);
 }
 
-static void the_model_of_the_last_round_is_told(void **state) {
+static void info_has_the_model_of_the_last_round(void **state) {
     scant_project *project = make_project("round_model", 20, no_audit, 1);
     store_model model = {.classes = 3, .items = 20, .file = "models/1.safetensors"};
     store_round round = {.strategy = "badge", .batch = 1};
@@ -142,7 +142,7 @@ static void the_model_of_the_last_round_is_told(void **state) {
     (void)state;
     assert_int_equal(info_of(project).round_model, 0); /* there is no round */
     OK(store_round_add(project, &round, &pick, 1, NULL));
-    assert_int_equal(info_of(project).round_model, 0); /* it was picked by none */
+    assert_int_equal(info_of(project).round_model, 0); /* picked without a model */
     for (size_t i = 0; i < 3; i++)
         OK(store_model_add(project, &model, NULL, NULL, 0, NULL));
     round.model = 2;
@@ -155,7 +155,7 @@ static void the_model_of_the_last_round_is_told(void **state) {
     scant_project_free(project);
 }
 
-static void sources_tell_their_rows(void **state) {
+static void sources_and_rows_are_read_in_item_order(void **state) {
     scant_project *project;
     scant__arena arena = {.ctx = ctx};
     store_source *sources;
@@ -188,10 +188,10 @@ static void sources_tell_their_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(picks_come_first_then_the_ranking_then_any_other),
-        cmocka_unit_test(a_pick_that_is_withheld_by_now_is_not_handed_out),
-        cmocka_unit_test(models_are_kept_as_they_were_told),
-        cmocka_unit_test(the_model_of_the_last_round_is_told),
-        cmocka_unit_test(sources_tell_their_rows),
+        cmocka_unit_test(a_pick_that_joined_the_audit_set_is_no_longer_a_pick),
+        cmocka_unit_test(models_are_read_as_they_were_stored),
+        cmocka_unit_test(info_has_the_model_of_the_last_round),
+        cmocka_unit_test(sources_and_rows_are_read_in_item_order),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items as samples, as rows of features and as pictures.
+ * Items as samples, as feature rows and as images.
  */
 #include "support.h"
 
@@ -13,11 +13,11 @@
 
 enum { SIDE = 8 };
 
-/* ---- things to make projects of ---------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------- */
 
-/* A picture of one colour as a file. */
-static void put_picture(const char *name, unsigned char level, size_t width,
-                        size_t height, bool jpeg) {
+/* Writes an image of one colour. */
+static void put_image(const char *name, unsigned char level, size_t width, size_t height,
+                      bool jpeg) {
     unsigned char *rgb = malloc(3 * width * height);
     void *bytes;
     size_t size;
@@ -44,7 +44,7 @@ static const char *put_array(const char *name, const void *data, scant_dtype dty
     return path;
 }
 
-/* n pictures of 3 x 2 pixels, each of one level: from, from + 1, ... */
+/* n images of 3 x 2 pixels, each of one level: from, from + 1, ... */
 static const char *put_levels(const char *name, size_t n, unsigned char from) {
     unsigned char pixels[64][3][2];
     for (size_t i = 0; i < n; i++) memset(pixels[i], (int)(from + i), sizeof pixels[i]);
@@ -58,7 +58,7 @@ static scant_project *created(const char *name, scant_source source) {
     return project;
 }
 
-static void has_levels(const scant_data *data, const int *levels, size_t n) {
+static void assert_levels(const scant_data *data, const int *levels, size_t n) {
     float *out = malloc(scant__data_width(data) * sizeof *out);
     scant__fault fault;
     assert_int_equal(scant_data_count(data), n);
@@ -66,30 +66,32 @@ static void has_levels(const scant_data *data, const int *levels, size_t n) {
         if (scant__data_read(data, i, out, &fault) != SCANT_OK)
             fail_msg("%s", fault.text);
         if ((int)lrintf(out[0] * 255) != levels[i])
-            fail_msg("item %zu is %d, not %d", i, (int)lrintf(out[0] * 255), levels[i]);
+            fail_msg("item %zu has level %d, expected %d", i, (int)lrintf(out[0] * 255),
+                     levels[i]);
     }
     free(out);
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static void pictures_of_all_folders_are_samples_in_the_order_of_items(void **state) {
+static void images_of_all_folders_are_samples_in_item_order(void **state) {
     scant_data *data;
     size_t added;
     (void)state;
     mkdir(path_of("one"), 0700);
     mkdir(path_of("two"), 0700);
-    put_picture("one/b.png", 20, 9, 9, false);
-    put_picture("one/a.png", 10, 9, 9, false);
-    put_picture("two/x.png", 30, 12, 9, false);
+    put_image("one/b.png", 20, 9, 9, false);
+    put_image("one/a.png", 10, 9, 9, false);
+    put_image("two/x.png", 30, 12, 9, false);
     scant_project *project = created("files", (scant_source){.images = path_of("one")});
     OK(scant_project_add(project, &(scant_source){.images = path_of("two")}, &added));
     assert_int_equal(added, 1);
-    put_picture("one/0.png", 40, 9, 9, false); /* before a and b by name, but later */
+    put_image("one/0.png", 40, 9, 9,
+              false); /* sorts before a and b, but is added later */
     OK(scant_project_add(project, NULL, &added));
     assert_int_equal(added, 1);
     OK(store_samples(project, SIDE, &data));
-    has_levels(data, (int[]){10, 20, 30, 40}, 4);
+    assert_levels(data, (int[]){10, 20, 30, 40}, 4);
     assert_string_equal(scant_data_sample_name(data, 3), "0.png");
     size_t shape[3];
     scant_data_shape(data, shape);
@@ -101,7 +103,7 @@ static void pictures_of_all_folders_are_samples_in_the_order_of_items(void **sta
     scant_project_free(project);
 }
 
-static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
+static void a_manifest_chooses_the_rows_of_an_array(void **state) {
     scant_data *data;
     size_t added;
     (void)state;
@@ -113,7 +115,7 @@ static void rows_of_arrays_are_samples_as_a_manifest_says(void **state) {
     OK(scant_project_add(project, &(scant_source){.images = put_levels("k.npy", 2, 100)},
                          &added));
     OK(store_samples(project, SIDE, &data));
-    has_levels(data, (int[]){54, 50, 52, 100, 101}, 5);
+    assert_levels(data, (int[]){54, 50, 52, 100, 101}, 5);
     scant_data_free(data);
     put_levels("l.npy", 4, 50); /* its last row is gone */
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
@@ -158,7 +160,7 @@ static void features_are_read_across_sources(void **state) {
     scant_project_free(project);
 }
 
-static void features_that_went_away_are_told_of(void **state) {
+static void missing_feature_rows_are_reported(void **state) {
     scant_project *project;
     float out[6];
     (void)state;
@@ -176,9 +178,10 @@ static void features_that_went_away_are_told_of(void **state) {
     scant_project_free(project);
 }
 
-/* ---- pictures ---------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------ */
 
-static void shows(scant_project *project, size_t item, size_t most, const char *want) {
+static void assert_image(scant_project *project, size_t item, size_t most,
+                         const char *want) {
     void *bytes;
     size_t size;
     const char *type;
@@ -189,8 +192,8 @@ static void shows(scant_project *project, size_t item, size_t most, const char *
     scant_bytes_free(ctx, bytes);
 }
 
-static size_t picture_bytes(scant_project *project, size_t item, size_t most,
-                            unsigned char *out, size_t room) {
+static size_t image_bytes(scant_project *project, size_t item, size_t most,
+                          unsigned char *out, size_t room) {
     void *bytes;
     size_t size;
     const char *type;
@@ -201,50 +204,50 @@ static size_t picture_bytes(scant_project *project, size_t item, size_t most,
     return size;
 }
 
-static void pictures_are_shown_and_kept(void **state) {
+static void thumbnails_are_made_and_cached(void **state) {
     static unsigned char first[65536], again[65536];
     (void)state;
     mkdir(path_of("show"), 0700);
-    put_picture("show/a.jpg", 10, 300, 200, true);
-    put_picture("show/b.png", 20, 30, 20, false);
+    put_image("show/a.jpg", 10, 300, 200, true);
+    put_image("show/b.png", 20, 30, 20, false);
     scant_project *project = created("shown", (scant_source){.images = path_of("show")});
-    shows(project, 0, 96, "image/jpeg");
-    shows(project, 1, 96, "image/png");
-    shows(project, 1, 16, "image/jpeg");
+    assert_image(project, 0, 96, "image/jpeg");
+    assert_image(project, 1, 96, "image/png");
+    assert_image(project, 1, 16, "image/jpeg");
     const char *kept = path_of("shown/cache/pictures/0/0-96");
     assert_int_equal(access(kept, R_OK), 0);
-    size_t size = picture_bytes(project, 0, 96, first, sizeof first);
-    /* what is kept is what comes, until the file is newer */
+    size_t size = image_bytes(project, 0, 96, first, sizeof first);
+    /* the cached file is used if it is a JPEG and not older than the image */
     put("shown/cache/pictures/0/0-96", "\xff\xd8 not really", 12);
-    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), 12);
+    assert_int_equal(image_bytes(project, 0, 96, again, sizeof again), 12);
     put("shown/cache/pictures/0/0-96", "neither", 7);
-    assert_int_equal(picture_bytes(project, 0, 96, again, sizeof again), size);
+    assert_int_equal(image_bytes(project, 0, 96, again, sizeof again), size);
     assert_memory_equal(first, again, size);
-    put_picture("show/a.jpg", 200, 300, 200, true);
+    put_image("show/a.jpg", 200, 300, 200, true);
     struct timespec later[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
     assert_int_equal(utimensat(AT_FDCWD, path_of("show/a.jpg"), later, 0), 0);
-    picture_bytes(project, 0, 96, again, sizeof again);
+    image_bytes(project, 0, 96, again, sizeof again);
     assert_memory_not_equal(first, again, size);
-    /* the cache may go at any time; its place may be taken */
+    /* the cache may be deleted at any time, and a file may be in its place */
     char command[600];
     snprintf(command, sizeof command, "rm -rf '%s'", path_of("shown/cache"));
     assert_int_equal(system(command), 0);
-    shows(project, 0, 96, "image/jpeg");
+    assert_image(project, 0, 96, "image/jpeg");
     assert_int_equal(system(command), 0);
     put("shown/cache", "", 0);
-    shows(project, 0, 96, "image/jpeg");
+    assert_image(project, 0, 96, "image/jpeg");
     scant_project_free(project);
 }
 
-static void rows_of_arrays_are_shown(void **state) {
+static void rows_of_arrays_are_shown_as_images(void **state) {
     (void)state;
     put_levels("show.npy", 5, 50);
     scant_project *project =
         created("shown-rows",
                 (scant_source){.images = path_of("show.npy"),
                                .manifest = put_text("s.csv", "id,row\nx,4\ny,0\n")});
-    shows(project, 0, 96, "image/png");
-    shows(project, 1, 96, "image/png");
+    assert_image(project, 0, 96, "image/png");
+    assert_image(project, 1, 96, "image/png");
     assert_int_not_equal(access(path_of("shown-rows/cache/pictures"), F_OK), 0);
     void *bytes;
     size_t size;
@@ -261,7 +264,7 @@ static void rows_of_arrays_are_shown(void **state) {
     scant_project_free(project);
 }
 
-/* As another's database might have it. */
+/* A database from somebody else may contain such paths. */
 static void paths_that_go_up_are_not_followed(void **state) {
     void *bytes;
     size_t size;
@@ -269,8 +272,8 @@ static void paths_that_go_up_are_not_followed(void **state) {
     scant_data *data;
     (void)state;
     mkdir(path_of("up"), 0700);
-    put_picture("up/a.png", 10, 9, 9, false);
-    put_picture("secret.png", 20, 9, 9, false);
+    put_image("up/a.png", 10, 9, 9, false);
+    put_image("secret.png", 20, 9, 9, false);
     scant_project *project = created("goes-up", (scant_source){.images = path_of("up")});
     OK(store_do(project, "UPDATE items SET path = '../secret.png'"));
     REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
@@ -280,13 +283,13 @@ static void paths_that_go_up_are_not_followed(void **state) {
     scant_project_free(project);
 }
 
-static void files_that_are_no_pictures_any_more_are_told_of(void **state) {
+static void damaged_and_missing_images_are_reported(void **state) {
     void *bytes;
     size_t size;
     const char *type;
     (void)state;
     mkdir(path_of("bad"), 0700);
-    put_picture("bad/a.png", 10, 9, 9, false);
+    put_image("bad/a.png", 10, 9, 9, false);
     scant_project *project =
         created("gets-bad", (scant_source){.images = path_of("bad")});
     put("bad/a.png", "hello", 5);
@@ -314,12 +317,12 @@ static scant_status use_all(scant_project *pictures, scant_project *rows) {
     return SCANT_OK;
 }
 
-static void samples_survive_failing_memory(void **state) {
+static void a_failed_allocation_leaks_nothing(void **state) {
     scant_project *pictures, *rows;
     (void)state;
     mkdir(path_of("m"), 0700);
-    put_picture("m/a.png", 10, 9, 9, false);
-    put_picture("m/b.jpg", 20, 9, 9, true);
+    put_image("m/a.png", 10, 9, 9, false);
+    put_image("m/b.jpg", 20, 9, 9, true);
     scant_project_free(created("m-pictures", (scant_source){.images = path_of("m")}));
     scant_project_free(make_project("m-rows", 6, NULL, 0));
     for (size_t k = 0;; k++) {
@@ -338,22 +341,22 @@ static void samples_survive_failing_memory(void **state) {
             assert_true(k > 20);
             return;
         }
-        /* where only the cache could not be kept, the picture was made */
+        /* if only writing the cache failed, the image is returned all the same */
         assert_true(status == SCANT_ENOMEM || status == SCANT_OK);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_of_all_folders_are_samples_in_the_order_of_items),
-        cmocka_unit_test(rows_of_arrays_are_samples_as_a_manifest_says),
+        cmocka_unit_test(images_of_all_folders_are_samples_in_item_order),
+        cmocka_unit_test(a_manifest_chooses_the_rows_of_an_array),
         cmocka_unit_test(features_are_read_across_sources),
-        cmocka_unit_test(features_that_went_away_are_told_of),
-        cmocka_unit_test(pictures_are_shown_and_kept),
-        cmocka_unit_test(rows_of_arrays_are_shown),
+        cmocka_unit_test(missing_feature_rows_are_reported),
+        cmocka_unit_test(thumbnails_are_made_and_cached),
+        cmocka_unit_test(rows_of_arrays_are_shown_as_images),
         cmocka_unit_test(paths_that_go_up_are_not_followed),
-        cmocka_unit_test(files_that_are_no_pictures_any_more_are_told_of),
-        cmocka_unit_test(samples_survive_failing_memory),
+        cmocka_unit_test(damaged_and_missing_images_are_reported),
+        cmocka_unit_test(a_failed_allocation_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

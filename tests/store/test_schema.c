@@ -5,7 +5,7 @@
 #include "people.h"
 #include "scant/project.h"
 
-static void refuses(const char *name, const char *words) {
+static void assert_refused(const char *name, const char *words) {
     scant_project *project = (scant_project *)1;
     REFUSED(scant_project_open(ctx, path_of(name), &project), SCANT_EINPUT, words);
     assert_null(project);
@@ -46,7 +46,7 @@ static void a_project_has_a_key_of_its_own(void **state) {
     scant_project_free(other);
     OK(store_script(project, "DELETE FROM meta WHERE key = 'key'"));
     scant_project_free(project);
-    refuses("key", "meta has no kind or no key");
+    assert_refused("key", "meta has no kind or no key");
 }
 
 static void other_versions_are_refused_with_what_to_do(void **state) {
@@ -54,10 +54,12 @@ static void other_versions_are_refused_with_what_to_do(void **state) {
     (void)state;
     assert_int_equal(ask(project, "PRAGMA user_version"), STORE_VERSION);
     OK(store_script(project, "PRAGMA user_version = 1"));
-    refuses("version", "before 0.2 (the database has version 1, this program reads 2): "
-                       "export its labels with that one");
+    assert_refused("version",
+                   "before 0.2 (the database has version 1, this program reads 2): "
+                   "export its labels with that one");
     OK(store_script(project, "PRAGMA user_version = 9"));
-    refuses("version", "a later version of scant (the database has version 9, this");
+    assert_refused("version",
+                   "a later version of scant (the database has version 9, this");
     OK(store_script(project, "PRAGMA user_version = 2"));
     scant_project_free(project);
     OK(scant_project_open(ctx, path_of("version"), &project));
@@ -65,9 +67,9 @@ static void other_versions_are_refused_with_what_to_do(void **state) {
     scant_project_free(project);
 }
 
-/* A database of 0.2.0, which later ones have to open. Of twelve items ann and bob have
- * answered some: 1 is labelled and needs a second opinion, 4, 5 and 6 are disputed, 10 is
- * skipped. */
+/* A database of version 0.2.0, which later versions must open. ann and bob have answered
+ * some of its twelve items: 1 is labelled and needs a second opinion, 4, 5 and 6 are
+ * disputed, 10 is skipped. */
 static void a_stored_project_of_this_version_opens(void **state) {
     static unsigned char bytes[60000];
     static const char schema[] =
@@ -87,13 +89,13 @@ static void a_stored_project_of_this_version_opens(void **state) {
     assert_int_equal(info_of(project).learnable, 0);
     assert_int_equal(ask(project, "SELECT learned FROM classes WHERE name = 'b'"), 1);
     assert_int_equal(ask(project, "SELECT answers FROM people WHERE name = 'ann'"), 5);
-    lease = one(project, person(project, "bob"));
+    lease = next_lease(project, person(project, "bob"));
     assert_int_equal(lease.item, 1);
     assert_int_equal(lease.role, SCANT_ROLE_OVERLAP);
     OK(say(project, person(project, "bob"), &lease, SCANT_ANSWER_LABEL, 1));
     for (size_t i = 0; i < 4; i++) {
         size_t ann = person(project, "ann");
-        lease = one(project, ann);
+        lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
         assert_counted(project);
     }
@@ -101,38 +103,38 @@ static void a_stored_project_of_this_version_opens(void **state) {
     scant_project_free(project);
 }
 
-/* ---- other files ------------------------------------------------------------------ */
+/* ---- other files ------------------------------------------------------------------- */
 
 static void other_files_are_refused_and_not_changed(void **state) {
     struct stat before, after;
     (void)state;
-    refuses("nowhere", "is not a project");
+    assert_refused("nowhere", "is not a project");
     put_text("file", "text");
-    refuses("file", "expected a folder");
+    assert_refused("file", "expected a folder");
     mkdir(path_of("bare"), 0777);
-    refuses("bare", "contains no project.db");
+    assert_refused("bare", "contains no project.db");
     mkdir(path_of("text"), 0777);
     put_text("text/project.db", "this is no database, but it is quite long, longer than a"
                                 " header of one hundred bytes, so that it is looked at");
-    refuses("text", "is not the database of a project");
+    assert_refused("text", "is not the database of a project");
     make_database("foreign", "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
     assert_int_equal(stat(path_of("foreign/project.db"), &before), 0);
-    refuses("foreign", "of another program");
+    assert_refused("foreign", "of another program");
     assert_int_equal(stat(path_of("foreign/project.db"), &after), 0);
     assert_int_equal(before.st_size, after.st_size);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     mkdir(path_of("empty"), 0777);
     put_text("empty/project.db", "");
-    refuses("empty", "of another program");
+    assert_refused("empty", "of another program");
     mkdir(path_of("dir"), 0777);
     mkdir(path_of("dir/project.db"), 0777);
-    refuses("dir", "is not a file");
+    assert_refused("dir", "is not a file");
     make_database("hollow",
                   "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 2");
-    refuses("hollow", "is damaged");
+    assert_refused("hollow", "is damaged");
     make_database("later",
                   "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 99");
-    refuses("later", "later version");
+    assert_refused("later", "later version");
 }
 
 /* ---- damage ------------------------------------------------------------------------ */
@@ -147,7 +149,7 @@ static scant_status pass_entry(void *user, const scant_entry *entry) {
     return SCANT_OK;
 }
 
-/* Everything that reads; the first failure. */
+/* Calls everything that reads; returns the first failure. */
 static scant_status read_everything(scant_project *project) {
     scant_project_info info;
     scant__arena arena;
@@ -170,7 +172,8 @@ static scant_status read_everything(scant_project *project) {
     return status;
 }
 
-/* Bytes overwritten here and there, and ends cut off: a sentence, or it did no harm. */
+/* Random bytes are overwritten, or the end is cut off: the calls fail with a message or
+ * still work. */
 static void damage_is_reported(void **state) {
     static unsigned char whole[400000], bytes[400000];
     size_t told = 0;
@@ -178,7 +181,7 @@ static void damage_is_reported(void **state) {
     scant_project *project = make_project("hurt", 40, NULL, 0);
     size_t ann = person(project, "ann");
     for (size_t i = 0; i < 20; i++) {
-        scant_lease lease = one(project, ann);
+        scant_lease lease = next_lease(project, ann);
         OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
     }
     scant_project_free(project);
@@ -210,7 +213,7 @@ static void damage_is_reported(void **state) {
         unlink(path_of("hurt/project.db-shm"));
     }
     assert_true(told > 50);
-    print_message("%zu of 300 damages were told\n", told);
+    print_message("%zu of 300 damaged files were reported\n", told);
 }
 
 int main(void) {
