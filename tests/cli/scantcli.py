@@ -26,7 +26,7 @@ def run(*args, text=True, timeout=120, **kw):
     return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text, timeout=timeout, **kw)
 
 
-def catches(pid):
+def handles_signals(pid):
     """Whether the process has set its signal handlers; before that Ctrl-C just kills it. The handler
     of SIGTERM is the last."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
@@ -51,10 +51,10 @@ class Case(unittest.TestCase):
         np.save(path, array)
         return path
 
-    def under_way(self, child, true=None):
+    def wait_until_running(self, child, true=None):
         """Waits until the program handles signals and true() holds. It must not end earlier."""
         end = time.monotonic() + 60
-        while not catches(child.pid) or true and not true():
+        while not handles_signals(child.pid) or true and not true():
             self.assertIsNone(child.poll(), "the process ended before the test could reach it")
             self.assertLess(time.monotonic(), end)
             time.sleep(0.005)

@@ -215,7 +215,7 @@ class Embed(Trained):
         with subprocess.Popen([SCANT, "embed", "--data", x, "--from", self.run_dir, "--out",
                                self.path("h.npy"), "--batch", "16"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
-            self.under_way(child)
+            self.wait_until_running(child)
             child.send_signal(signal.SIGINT)
             err = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, err)

@@ -176,7 +176,7 @@ class Files(Picks):
         self.assertEqual(self.ok(*self.call, "--out=-"), self.ok(*self.call))
         self.assertEqual(self.leftovers(), [])
 
-    def test_nothing_else_is_left_beside_the_output(self):
+    def test_no_other_file_is_left_next_to_the_output(self):
         self.ok(*self.call, "--out", self.path("out.csv"))
         self.assertEqual(self.leftovers(), ["out.csv"])
 

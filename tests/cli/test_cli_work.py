@@ -190,7 +190,7 @@ class Long(Case):
         self.addCleanup(child.stderr.close)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
-        self.under_way(child, lambda: self.reads(child.pid))
+        self.wait_until_running(child, lambda: self.reads(child.pid))
         return child
 
     def reads(self, pid):

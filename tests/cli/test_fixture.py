@@ -84,7 +84,7 @@ class Coreset(FixtureCase):
 
 
 class Badge(FixtureCase):
-    def test_the_first_has_the_largest_norm_whatever_the_seed(self):
+    def test_the_first_pick_has_the_largest_norm_for_every_seed(self):
         for seed in range(5):
             got = self.outcome("badge", 1, self.args("logits", "features"), seed=seed)
             self.assertEqual(got.indices, [2])

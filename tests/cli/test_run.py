@@ -92,7 +92,7 @@ class Keys(Case):
             self.fails(3, "run", path, "--print", says=["a.ini", says])
         self.fails(3, "run", self.path("none.ini"), "--print", says="none.ini")
 
-    def test_sections_are_told_from_continued_values(self):
+    def test_sections_are_distinguished_from_continued_values(self):
         path = self.path("a.ini")
         with open(path, "w") as file:
             file.write("\ufeff[data]\ntrain = a,\n  [lop]\n\n [loop] ; not of a value\n[train]\n  [loop]\nbatch = 7\n")

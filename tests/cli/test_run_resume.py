@@ -170,7 +170,7 @@ class Interrupted(RunCase):
         """Sends Ctrl-C as soon as the program handles it and when() holds; returns stderr."""
         with subprocess.Popen([SCANT, "run", *map(str, flags)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True) as child:
-            self.under_way(child, when)
+            self.wait_until_running(child, when)
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, said)

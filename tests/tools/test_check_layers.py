@@ -49,7 +49,7 @@ class CheckLayers(unittest.TestCase):
             self.fine(f"{row[1]}/a.c", f'#include "{row[0]}/b.h"\n')
             self.caught(f"{row[0]}/a.c", f'#include "{row[1]}/b.h"\n', 1, f"below {row[1]}")
 
-    def test_calls_go_down_only_whatever_header_declares_them(self):
+    def test_calls_go_down_only_independent_of_the_header(self):
         run = ("loop/run.c", '#include "scant/scant.h"\nint scant_run(void) { return 1; }\n'
                "int loop_step(int a,\n              int b) {\n    return a + b;\n}\n"
                "static int helper(void) { return 2; }\n")
