@@ -7,10 +7,10 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 20
 SOAK_SECONDS ?= 600
 DEMO_JOBS ?= 2
-# the distribution's Python has NumPy; another one earlier in PATH may have none
+# the distribution's Python has NumPy; another one that comes first in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 export JOBS
-# one more than there are cores: servers and browsers wait a good part of their time
+# one more job than cores, because servers and browsers wait much of the time
 CTEST   = ctest --output-on-failure -j$$(($(JOBS) + 1))
 
 ifneq ($(shell command -v ninja 2>/dev/null),)

@@ -165,16 +165,16 @@ def print_table(about, rows):
         print(table.line(row))
     if any(row.others > DISTURBED for row in rows):
         print(f"\nOther processes had more than {DISTURBED} of a core in some rows (column "
-              "others): those times and ratios are not to be trusted.")
+              "others): do not trust those times and ratios.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     parser.add_argument("--only", metavar="CASE", action="append",
-                        help="only cases whose name begins so; repeatable: " + ", ".join(CASES))
-    parser.add_argument("--json", metavar="FILE", help="write everything there, too")
-    parser.add_argument("--repeat", type=int, default=5, help="our runs a case (5)")
+                        help="only cases whose name starts with CASE; repeatable: " + ", ".join(CASES))
+    parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
+    parser.add_argument("--repeat", type=int, default=5, help="our runs per case (5)")
     parser.add_argument("--build", metavar="DIR", default=os.path.dirname(
         os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))),
         help="where libscant.so and scant are (build, or where $SCANT is)")
@@ -182,7 +182,7 @@ def main():
     chosen = [name for name in CASES
               if not args.only or any(name.startswith(prefix) for prefix in args.only)]
     if not chosen:
-        parser.error("no case begins with " + ", ".join(args.only))
+        parser.error("no case starts with " + ", ".join(args.only))
 
     with tempfile.TemporaryDirectory(prefix="scant-bench-") as folder:
         bench = Bench(os.path.abspath(args.build), folder, args.quick, args.repeat)

@@ -81,7 +81,7 @@ def coreset_against_numpy(bench, name, make):
     row = Row(title, ours, theirs)
     row.wrong, other = checks.coreset(H, indices, scores, batch)
     same = int(np.argmin(np.append(indices == picks, False)))
-    row.note = f"{other} steps where float64 has another; NumPy's first {same} the same"
+    row.note = f"{other} steps where float64 picks another row; NumPy's first {same} picks are the same"
     return faster(row, 12)
 
 

@@ -11,7 +11,7 @@
  * - delta: alternating runs, a forward and backward pass for the sum of the gradients
  *   alone, then norms and products with that sum;
  * - fixmatch, views: each step of FixMatch (BATCH labelled samples and seven times as
- * many others, every pseudo-label counts), without and with augmented views.
+ *   many others, every pseudo-label counts), without and with augmented views.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -31,7 +31,7 @@ def dynamic(bench):
     row = Row(title, ours, theirs)
     truth, size = checks.dynamic(H, P, Y)
     row.wrong = checks.ranked(truth, chosen.indices, chosen.scores, batch, 1e-12 * size)
-    row.note = f"the first {same_start(chosen.indices, picks)} picks as NumPy's, in float32"
+    row.note = f"the first {same_start(chosen.indices, picks)} picks equal NumPy's, in float32"
     yield speedup(row)
 
 
@@ -192,7 +192,7 @@ def fit_errors(bench, H, V, batch, seeds=10):
     mine, by_leverage, uniform = errors.mean(axis=0)
     return Row(f"bss error n={len(V)} D={V.shape[1]} b={batch}", [], figure=mine,
                unit=" excess", note=f"by leverage {by_leverage:.3g}, uniform {uniform:.3g}: "
-               f"mean over {seeds} seeds, of the best fit's own error")
+               f"mean over {seeds} seeds, relative to the best fit's error")
 
 
 def distinct_draws(rng, law, count):
@@ -202,7 +202,7 @@ def distinct_draws(rng, law, count):
     return np.unique(order[:first[min(count, len(first)) - 1] + 1], return_counts=True)
 
 
-# ---- posterior samples ------------------------------------------------------------------
+# ---- posterior draws --------------------------------------------------------------------
 
 
 def bald(bench):
@@ -224,7 +224,7 @@ def acs_fw(bench):
     theirs, truth = bench.theirs(title, lambda: rivals.acs_fw(S, batch), runs=1)
     row = Row(title, ours, theirs)
     row.wrong = checks.same_weights(chosen.indices, chosen.weights, truth)
-    row.note = "NumPy in float64: in float32 a third of the picks are others"
+    row.note = "NumPy in float64; in float32 a third of its picks differ"
     yield speedup(row)
 
 

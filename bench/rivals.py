@@ -221,7 +221,7 @@ def sparse_greedy(H, P, Q, batch, alpha=1e-2, beta=0.1, kind=Dense, dtype=np.flo
         picks.append(j)
         chosen[t] = phi.some(j)
         first = (beta - chosen[t] @ residual) / (phi.norms[j] + beta)
-        w = np.append(w, dtype(first))  # a double would make everything after it double
+        w = np.append(w, dtype(first))  # a float64 here would promote everything after it
         w = np.maximum(debias(chosen[:t + 1], w, phi.mean, beta), 0)
         residual = w @ chosen[:t + 1] - phi.mean
     return np.array(picks), w
@@ -252,7 +252,7 @@ def sparse_iht(H, P, Q, batch, alpha=1e-8, beta=1e-4, iterations=300, kind=Dense
     return support[np.lexsort((support, -score[support], -w[support]))], w
 
 
-# ---- posterior draws - ------------------------------------------------------------------
+# ---- posterior draws --------------------------------------------------------------------
 
 
 def log_likelihoods(samples, dtype):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DFOLDER=web -DOUT=web_files.c -P tools/embed.cmake: the files of a folder as arrays of
-# C, sorted by name, with a mark of their content each (serve/assets.h).
+# cmake -DFOLDER=web -DOUT=web_files.c -P tools/embed.cmake: writes the files of a folder as C
+# arrays, sorted by name, each with a hash of its content for the ETag (serve/assets.h).
 file(GLOB files ${FOLDER}/*)
 list(SORT files)
 set(arrays "")

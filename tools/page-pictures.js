@@ -2,8 +2,8 @@
 //
 // tests/browser/run tools/page-pictures.js: draws docs/pictures/{label,grid,dashboard}-page.png
 // again. A project of 500 photographs (ten classes of Caltech-101, features of MobileNetV2) is
-// labelled in rounds by somebody who knows the truth, then by hand at a page. The photographs and
-// the weights are in SCANT_SHARED_DATA, or beside the project; without them nothing is drawn.
+// labelled in rounds with the true labels, then by keys at a page. The photographs and the weights
+// are in SCANT_SHARED_DATA or in ../shared/data; without them nothing is drawn.
 'use strict';
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -19,10 +19,10 @@ const WEIGHTS = path.join(DATA, 'pretrained/mobilenetv2-imagenet.safetensors');
 const OUT = path.join(ROOT, 'docs/pictures');
 const ROUNDS = 10,
   BY_HAND = 14,
-  PACE = 1100, // milliseconds an item
+  PACE = 1100, // milliseconds per item
   SEED = '5';
 
-// What a class is called, by its folder.
+// Class names by folder.
 const CLASSES = {
   airplanes: 'airplane',
   bonsai: 'bonsai',
@@ -37,7 +37,7 @@ const CLASSES = {
 };
 const NAMES = Object.values(CLASSES);
 
-// Without what programs say on the way. Status 10: done, and the stop rule holds.
+// Returns stdout; stderr is not shown. Status 10 is success: the stop rule holds.
 function scant(...args) {
   try {
     return execFileSync(process.env.SCANT, args, { encoding: 'utf8', stdio: 'pipe' });
@@ -47,7 +47,7 @@ function scant(...args) {
   }
 }
 
-/** Copies the photographs under numbers, which do not tell the class; returns classes by id. */
+/** Copies the photographs to numbered files, which do not reveal the class; returns classes by id. */
 function copy(folder) {
   const all = Object.keys(CLASSES).flatMap((name) =>
     fs
@@ -58,7 +58,7 @@ function copy(folder) {
   const truth = new Map();
   fs.mkdirSync(folder);
   all.forEach(([name, file], i) => {
-    const id = `${String((i * 181) % all.length).padStart(4, '0')}.jpg`; // 181 parts 500 evenly
+    const id = `${String((i * 181) % all.length).padStart(4, '0')}.jpg`; // a permutation: 181 and 500 are coprime
     fs.copyFileSync(path.join(PHOTOGRAPHS, name, file), path.join(folder, id));
     truth.set(id, CLASSES[name]);
   });
@@ -103,7 +103,7 @@ async function draw(address, truth) {
       id = await shown(page, id);
     }
     await page.locator('#state[data-state="saved"]').waitFor();
-    await page.waitForTimeout(PACE); // what was pressed is no longer marked
+    await page.waitForTimeout(PACE); // until the pressed key is no longer highlighted
     await shoot('label');
     await page.keyboard.press('g');
     await page.locator('#grid-items .tile').first().waitFor();
@@ -124,7 +124,7 @@ async function draw(address, truth) {
 
 async function main() {
   if (!fs.existsSync(PHOTOGRAPHS) || !fs.existsSync(WEIGHTS)) {
-    console.log(`pictures of the page are not drawn: ${DATA} has no photographs and weights`);
+    console.log(`screenshots are not taken: no photographs and weights in ${DATA}`);
     return;
   }
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-pictures-'));

@@ -2,9 +2,9 @@
  *
  * pick_seeds STRATEGY BATCH SEEDS [--INPUT FILE.npy]... [--opt KEY=VALUE]...
  *
- * The rows that a strategy picks with seeds 0, 1, ...: a line each. What thousands of
- * calls of the program would print, for tests that measure how often rows are picked;
- * judge.py compares some with the program itself.
+ * Prints the rows that a strategy picks with seeds 0, 1, ..., one line for each seed.
+ * Replaces thousands of calls of the program in tests that measure how often rows are
+ * picked. strategycase.py compares some lines with the program's picks.
  */
 #include <scant/scant.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
         if (place) {
             scant_array *array;
             need(scant_array_open(ctx, argv[i + 1], &array));
-            *place = array; /* for as long as the program runs */
+            *place = array; /* kept until the program ends */
             continue;
         }
         char *value = strchr(argv[i + 1], '=');

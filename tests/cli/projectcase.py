@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of projects share: blobs, small pictures, people who know the truth."""
+"""Shared by the tests of projects: clustered rows, small images, and answers with the true labels."""
 import csv
 import io
 import json
@@ -17,7 +17,7 @@ COLOURS = {"red": (220, 40, 40), "green": (40, 200, 40), "blue": (40, 40, 220)}
 
 
 def blobs(n, d=8, classes=3, spread=1.0, seed=0):
-    """Rows about as many centres as there are classes, far from each other; and whose each is."""
+    """Rows in well-separated clusters, one for each class, and the class of each row."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, n)
     centres = 6 * rng.normal(size=(classes, d)) / np.sqrt(d)
@@ -37,7 +37,7 @@ def png(pixels):
 
 
 class ProjectCase(Case):
-    """Its folder is in memory where there is such a place: every answer goes to the disk."""
+    """Its folder is in /dev/shm if possible, because every answer is written to disk."""
 
     def setUp(self):
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -53,15 +53,15 @@ class ProjectCase(Case):
         return path
 
     def blobs(self, n=200, name="p", flags=(), **how):
-        """A project of n rows in three classes; its folder and the classes' names of the rows."""
+        """Creates a project of n rows in three classes; returns its folder and each row's class name."""
         rows, truth = blobs(n, **how)
         project = self.path(name)
         self.ok("new", project, "--features", self.save(name + "-rows", rows), "--classes",
                 ",".join(CLASSES), "--quiet", *flags)
         return project, [CLASSES[c] for c in truth]
 
-    def pictures(self, n=30, folder="pictures", side=16, seed=0):
-        """A folder of n small pictures in folders by no rule; path below it: class."""
+    def images(self, n=30, folder="pictures", side=16, seed=0):
+        """Writes n small images; returns their folder and {path: class}. Subfolders do not tell the class."""
         rng = np.random.default_rng(seed)
         truth = {}
         for i in range(n):
@@ -73,7 +73,7 @@ class ProjectCase(Case):
         return self.path(folder), truth
 
     def answers(self, rows, truth, name="answers.csv"):
-        """What somebody who knows the truth answers to the rows of a batch, as a file."""
+        """Writes a file with the true labels of a batch's rows; returns its path."""
         out = io.StringIO()
         table = csv.writer(out)
         table.writerow(["id", "label"])
@@ -83,13 +83,13 @@ class ProjectCase(Case):
         return self.write(name, out.getvalue())
 
     def batch(self, project, *flags, status=0):
-        """The rows of a query."""
+        """Runs a query and returns its rows."""
         done = run("query", project, *flags)
         self.assertEqual(done.returncode, status, done.stderr)
         return list(csv.DictReader(io.StringIO(done.stdout)))
 
     def label(self, project, truth, *flags):
-        """Asks for a batch and answers it."""
+        """Queries a batch and imports its true labels; returns the rows."""
         rows = self.batch(project, *flags)
         self.ok("label", project, "--import", self.answers(rows, truth))
         return rows

@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each strategy promises, computed the slow and obvious way in float64.
+"""Reference implementations of the strategies, slow and obvious, in float64.
 
-Nothing here is fast or clever on purpose: gradients are built whole, distances are sums of
-squared differences, every step of a greedy choice looks at every row. The families that need
-more have a file each; judge.py runs strategies and judges what they print against all that.
+They avoid every optimisation on purpose: gradients are dense, distances are sums of squared
+differences, and every step of a greedy choice computes all rows again. Strategies that need more
+code have a file each (reference_*.py). strategycase.py compares the program with the references.
 """
 import math
 
 import numpy as np
 
-# ---- what may differ ------------------------------------------------------------------
+# ---- tolerances -----------------------------------------------------------------------
 
-# Scores in double, printed with nine digits: half a unit of the ninth is 5e-9 of a number that
-# begins with 1, at most. A softmax is known to a few 1e-16 a class, or to 2e-15 where its terms
-# are rounded so that their order does not matter; 1 - p keeps that error whatever remains.
+# Scores in double, printed with nine digits: half a unit of the ninth digit is at most 5e-9 of the
+# number. A softmax has an absolute error of a few 1e-16 per class, or of 2e-15 where its terms are
+# rounded so that their order does not matter; 1 - p keeps that absolute error, however small it is.
 SCORE_RELATIVE = 6e-9
-SCORE_ABSOLUTE = 2e-15  # a class
-# Two rows whose true scores differ by less may stand in either order: the last bits of a sum
-# depend on its order.
+SCORE_ABSOLUTE = 2e-15  # per class
+# Rows whose true scores differ by less (relative) may be ranked in either order: the last bits of
+# a sum depend on its order.
 SAME_SCORE = 1e-13
-# Of the difference of two entropies in double, which are a few nats.
+# Absolute error of the difference of two entropies in double; entropies are a few nats.
 INFORMATION = 3e-14
-# Values given to six decimals.
+# Error of expected values that are given to six decimals.
 SIX = 6e-7
-# What the contract grants to distances in float32.
+# The documented relative error of distances in float32.
 DISTANCE_RELATIVE = 1e-5
-# Sums in double of thousands of terms, printed in full: of the sum of the terms' sizes.
+# Sums of thousands of terms in double, printed in full: relative to the sum of the magnitudes.
 SUMS = 1e-12
-# Results of many steps, each of which sums in double, where no choice hangs by a thread.
+# Results of many steps of sums in double, if rounding changes no choice on the way.
 STEPS = 1e-8
-# What the contract grants to lambda, of the largest eigenvalue.
+# The documented error of lambda, relative to the largest eigenvalue.
 LAMBDA = 1e-10
-# Where a logarithm's argument is held to at least 1e-12, x log x is off by less than this.
+# Bound on the error of x log x if the logarithm's argument is clamped to at least 1e-12.
 CLAMPED = 4e-13
 
 # ---- the pool ---------------------------------------------------------------------------
@@ -43,14 +43,14 @@ def real(array):
 
 
 def softmax(logits, dtype=np.float64):
-    """In long double 1 - p of a sure row keeps the digits that float64 loses."""
+    """With dtype long double, 1 - p of a confident row keeps the digits that float64 loses."""
     Z = np.asarray(logits).astype(dtype)
     E = np.exp(Z - Z.max(axis=-1, keepdims=True))
     return E / E.sum(axis=-1, keepdims=True)
 
 
 def allowed(n, labels=None, candidates=None):
-    """The rows that may be picked, in rising order."""
+    """The rows that may be picked, in ascending order."""
     free = np.ones(n, bool) if labels is None else np.asarray(labels) == -1
     if candidates is not None:
         listed = np.zeros(n, bool)
@@ -60,8 +60,8 @@ def allowed(n, labels=None, candidates=None):
 
 
 def embed(features, bias=0, normalise=0):
-    """h+ of every row: scaled to unit length first if asked, then a 1 appended if asked.
-    A row of zeros has no direction and stays what it is."""
+    """h+ of every row: scaled to unit length with normalise, then a 1 appended with bias.
+    A row of zeros stays zero."""
     H = real(features)
     if normalise:
         length = np.sqrt((H * H).sum(axis=1, keepdims=True))
@@ -72,7 +72,7 @@ def embed(features, bias=0, normalise=0):
 
 
 def noise(seed, n, d, classes, confident=1.0):
-    """Features and logits without structure; a large confident makes sure models."""
+    """Random features and logits; a large `confident` gives a confident model."""
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, d)), confident * rng.standard_normal((n, classes))
 
@@ -95,7 +95,7 @@ def entropy(P):
 
 
 def residuals(P, classes):
-    """p - e_y of every row for the given class of each."""
+    """p - e_y of every row, y being the given class."""
     A = np.array(P, np.longdouble)
     A[np.arange(len(A)), classes] -= 1
     return real(A)
@@ -112,7 +112,7 @@ def egl(P, H):
 
 
 def ranked(scores, rows, batch):
-    """The batch largest of rows; of equals the lowest index first."""
+    """The `batch` rows with the largest scores; ties go to the lower index."""
     return sorted(rows, key=lambda i: (-scores[i], i))[:batch]
 
 
@@ -120,12 +120,12 @@ def ranked(scores, rows, batch):
 
 
 def squared_distances(X):
-    """(n,n), by differences: exact 0 for equal rows, nothing cancels."""
+    """(n,n), by differences: exactly 0 for equal rows, no cancellation."""
     return np.stack([((X - x) ** 2).sum(axis=1) for x in X]) if len(X) else np.zeros((0, 0))
 
 
 def mean_row(X):
-    """The mean, taken about the first row so that a common offset costs no digits."""
+    """The mean, computed relative to the first row so that a common offset costs no digits."""
     return X[0] + (X - X[0]).mean(axis=0)
 
 
@@ -142,7 +142,7 @@ def coreset(X, rows, batch, labelled=()):
 
 
 class CoresetSteps:
-    """Farthest-first, one pick at a time, whoever makes the picks."""
+    """Farthest-first, one pick at a time; the caller may take other rows than best()."""
 
     def __init__(self, X, rows, labelled=()):
         self.X = X
@@ -157,14 +157,14 @@ class CoresetSteps:
         self.D = np.minimum(self.D, np.sqrt(((self.X - self.X[i]) ** 2).sum(axis=1)))
 
     def worth(self):
-        """What the next pick maximises; its magnitude is the score. Without labels the first
-        pick is to be near the mean, so there it is that distance, negative."""
+        """The value that the next pick maximises; its magnitude is the score. Without labels the
+        first pick is the row nearest the mean, so its value is the negative distance."""
         if self.first:
             return -np.sqrt(((self.X - mean_row(self.X)) ** 2).sum(axis=1))
         return self.D
 
     def best(self):
-        """Of equals the lowest index, as argmax has it."""
+        """The row to pick next; ties go to the lowest index."""
         return int(np.argmax(np.where(self.free, self.worth(), -np.inf)))
 
     def take(self, i):
@@ -177,8 +177,8 @@ class CoresetSteps:
 
 
 def loss_gradients(P, H, labels=None):
-    """The dense gradients a x h+ (n, C*d), a = p - e of the label where there is one, else of
-    the first arg max. H is h+."""
+    """The dense gradients a x h+ (n, C*d), where a = p - e_y; y is the label of a labelled row,
+    otherwise the first of the most probable classes. H is h+."""
     classes = real(P).argmax(axis=1)
     if labels is not None:
         classes = np.where(np.asarray(labels) >= 0, labels, classes)
@@ -187,7 +187,7 @@ def loss_gradients(P, H, labels=None):
 
 
 def badge_factored(P, H):
-    """Squared norms (n) and squared distances (n,n) of the same rows, never building them."""
+    """Squared norms (n) and squared distances (n,n) of the same gradients, without building them."""
     A = residuals(P, real(P).argmax(axis=1))
     N = (A * A).sum(axis=1) * (H * H).sum(axis=1)
     D = np.maximum(N[:, None] + N[None, :] - 2 * (A @ A.T) * (H @ H.T), 0)
@@ -196,8 +196,8 @@ def badge_factored(P, H):
 
 
 def draw_law(D, rows, taken):
-    """The chances (n) of the next pick of k-means++ after taken: in proportion to the squared
-    distance to the nearest taken; all of them 0: even chances among the rest."""
+    """The probabilities (n) of the next pick of k-means++ after `taken`: proportional to the squared
+    distance to the nearest taken row; uniform over the other rows if all distances are 0."""
     near = D[taken].min(axis=0)
     left = np.zeros(len(D))
     left[[i for i in rows if i not in taken]] = 1
@@ -206,7 +206,7 @@ def draw_law(D, rows, taken):
 
 
 def badge_pair_law(D, rows, first):
-    """{(second, third): chance} given the first pick."""
+    """{(second, third): probability} given the first pick."""
     law = {}
     for i, p in enumerate(draw_law(D, rows, [first])):
         if p > 0:
@@ -220,30 +220,31 @@ def badge_pair_law(D, rows, first):
 
 
 def speed(G, rows):
-    """G(S): the squared length of the summed gradient of rows."""
+    """G(S): the squared norm of the summed gradient of rows."""
     total = G[list(rows)].sum(axis=0)
     return (total * total).sum()
 
 
 def dynamic(G, labelled, gamma):
-    """|g|^2 + gamma g.sum over labelled of g; gamma inf: the second term alone."""
+    """|g|^2 + gamma <g, sum of labelled g>; with gamma = inf the inner product alone."""
     inner = (G * G[list(labelled)].sum(axis=0)).sum(axis=1)
     return inner if np.isinf(gamma) else (G * G).sum(axis=1) + gamma * inner
 
 
-# ---- chance -----------------------------------------------------------------------------
+# ---- distributions ----------------------------------------------------------------------
 
 
 def chi_square_limit(freedom):
-    """What a chi-square statistic exceeds once in 10,000 (Wilson and Hilferty's cube, good to
-    a percent here). Seeds are fixed, so a test that passes once passes always."""
+    """The value that a chi-square statistic exceeds with probability 1e-4 (Wilson and Hilferty's
+    approximation, good to a percent here). Seeds are fixed, so a test that passes once passes
+    always."""
     v = 2 / (9 * freedom)
     return freedom * (1 - v + 3.719 * math.sqrt(v)) ** 3
 
 
 def chi_square(counts, chances):
-    """The statistic and its limit. Cells that expect fewer than 5 are counted together, rare
-    ones first, as the law of the statistic holds only for well-filled cells."""
+    """The statistic and its limit. Cells with an expected count below 5 are merged, rare ones
+    first, because the chi-square distribution holds for well-filled cells only."""
     counts, expected = np.asarray(counts, float), np.asarray(chances) * np.sum(counts)
     order = np.argsort(expected, kind="stable")
     counts, expected = counts[order], expected[order]
@@ -257,13 +258,13 @@ def chi_square(counts, chances):
 
 
 def draw_positions(D, rows, picks, rng, by_distance):
-    """Where each pick after the first fell in the law it was drawn from, as a number in (0,1).
+    """The position of each pick after the first in the distribution it was drawn from, in (0,1).
 
-    A pick that occupies [a,b) of the cumulative law, rows laid out in order, yields a uniform
-    number of [a,b). If every pick follows its law given those before, all the numbers are
-    independent and uniform (Rosenblatt's transform): so late picks, whose own law nobody can
-    write down, are tested too. Rows lie by index, or far ones first; the second is sensitive
-    to draws from distances that are too old."""
+    With the rows in a fixed order, a pick covers an interval [a,b) of the cumulative distribution;
+    its position is a uniform number of [a,b). If every pick follows its distribution given the
+    earlier picks, all positions are independent and uniform (Rosenblatt's transform). This tests
+    late picks too, whose marginal distribution has no closed form. Rows are ordered by index or by
+    falling distance; the second order is sensitive to draws from outdated distances."""
     near, positions = D[picks[0]].copy(), []
     left = np.zeros(len(D))
     left[rows] = 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What posterior samples tell, the slow and obvious way: every string of labels is written
-out, every vector of log-likelihoods is built whole. Samples are (m,n,C)."""
+"""Strategies on posterior draws, the slow and obvious way: all label strings are enumerated, and
+the log-likelihood vectors are dense. Draws are S (m,n,C)."""
 import itertools
 import math
 
@@ -14,12 +14,12 @@ def plogp(P):
 
 
 def entropies(P):
-    """Of distributions along the last axis."""
+    """Entropies of the distributions along the last axis."""
     return -plogp(P).sum(axis=-1)
 
 
 def expected_entropy(S):
-    """(n): what is left if the model were known."""
+    """(n): the expected entropy of each label if the model were known."""
     return entropies(S).mean(axis=0)
 
 
@@ -31,7 +31,7 @@ def bald(S):
 
 
 def strings(S, picks):
-    """(C^k, m): the chance of every string of labels of picks under every sample."""
+    """(C^k, m): the probability of every label string of the k picks under every draw."""
     J = np.ones((1, len(S)))
     for i in picks:
         J = (J[:, None, :] * S[:, i, :].T[None, :, :]).reshape(-1, len(S))
@@ -39,12 +39,12 @@ def strings(S, picks):
 
 
 def joint_information(S, picks):
-    """Between the labels of picks and the model, over all strings."""
+    """The mutual information of the labels of picks and the model, over all strings."""
     return entropies(strings(S, picks).mean(axis=1)) - expected_entropy(S)[list(picks)].sum()
 
 
 def joint_gain(S, picks, rows):
-    """The joint information of picks and each of rows (others: -inf)."""
+    """(n): the joint information of picks together with each of rows; -inf for other rows."""
     J, known = strings(S, picks), expected_entropy(S)
     out = np.full(S.shape[1], -np.inf)
     for i in rows:
@@ -54,8 +54,8 @@ def joint_gain(S, picks, rows):
 
 
 def sampled_spread(S, picks, i):
-    """The standard deviation of one string's share in an estimate of the joint entropy of
-    picks and i, strings drawn as the posterior predicts them: over all strings."""
+    """The standard deviation of one string's term in an estimate of the joint entropy of picks
+    and i, if strings are drawn from the posterior predictive. Computed over all strings."""
     J = strings(S, picks)
     q = J.mean(axis=1)
     R = J @ S[:, i, :] / len(S)
@@ -66,7 +66,7 @@ def sampled_spread(S, picks, i):
 
 
 def by_hand(S, picks):
-    """Joint information by loops alone, to judge the above."""
+    """Joint information by plain loops, to check joint_information()."""
     m, _, classes = S.shape
     joint = 0.0
     for string in itertools.product(range(classes), repeat=len(picks)):
@@ -88,8 +88,8 @@ def by_hand(S, picks):
 
 
 def coreset_vectors(S, projections=0, dtype=np.float64):
-    """(n,J): the expected log-likelihood of every row under each of the first J samples, and
-    the entropy of what all samples predict; over the root of J."""
+    """(n,J): the expected log-likelihood of every row under each of the first J draws, plus the
+    entropy of the mean prediction of all draws, divided by sqrt(J)."""
     S = np.asarray(S).astype(dtype)
     first = S[:projections] if projections else S
     predictive = S.mean(axis=0)
@@ -99,7 +99,7 @@ def coreset_vectors(S, projections=0, dtype=np.float64):
 
 
 class FrankWolfe:
-    """Weights w >= 0 so that the weighted sum of the rows of L is near their plain sum."""
+    """Finds weights w >= 0 so that the weighted sum of the rows of L approximates their sum."""
 
     def __init__(self, L):
         self.L = L
@@ -108,7 +108,7 @@ class FrankWolfe:
         self.w = np.zeros(len(L), L.dtype)
         self.Lw = np.zeros_like(self.total)
         self.size = np.sqrt((self.total * self.total).sum())
-        self.clear = True  # no row was chosen that only rounding tells from another
+        self.clear = True  # False after a choice that depended on rounding
 
     def scores(self):
         return (self.L * (self.total - self.Lw)).sum(axis=1) / self.sigma
@@ -117,7 +117,7 @@ class FrankWolfe:
         return np.sqrt(((self.total - self.Lw) ** 2).sum())
 
     def step(self):
-        """The length of the step, 0 to 1."""
+        """Makes one step; returns its length, 0 to 1."""
         merit = self.scores()
         f = int(np.argmax(merit))
         near = merit >= merit[f] - SUMS * abs(merit[f]) - SUMS / 100 * self.size
@@ -133,8 +133,8 @@ class FrankWolfe:
         return gamma
 
     def run(self, b):
-        """Steps until b rows have weight, at most 20 b. Rows: by falling weight, then those
-        without by score."""
+        """Steps until b rows have weight, at most 20 b steps. Returns b rows by descending weight;
+        rows without weight follow by score."""
         for _ in range(20 * b):
             if (self.w > 0).sum() >= b or self.step() < 1e-12:
                 break
@@ -142,31 +142,31 @@ class FrankWolfe:
         return sorted(range(len(self.w)), key=lambda i: (-self.w[i], -merit[i], i))[:b]
 
 
-# ---- judges -------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------
 
-# A gain in nats that counts as nothing: the rest is then by bald.
+# Below this gain in nats the program picks the remaining rows by bald.
 UNSEEN = 2e-11
 
 
 def rounding(S):
-    """What the information of a row may be off by, however small it is."""
+    """The absolute error allowed for the information of each row."""
     held = (((S > 0) & (S < 1e-12)).any(axis=(0, 2))) * CLAMPED
     return INFORMATION + (SCORE_ABSOLUTE + held) * S.shape[2]
 
 
-def judge_bald(case, outcome, pool, batch):
+def check_bald(case, outcome, pool, batch):
     S = pool.samples
-    case.judge_scores((outcome.indices, outcome.scores), bald(S), pool.rows, batch, rounding(S),
+    case.check_scores((outcome.indices, outcome.scores), bald(S), pool.rows, batch, rounding(S),
                       SUMS)
 
 
-def judge_batchbald(case, outcome, pool, batch, mc=10000):
-    """Exact steps by all strings. Sampled ones as long as all strings can be written out: the
-    score is an estimate of the truth for the pick, and no other row is truly better by more
-    than what two estimates can be off."""
+def check_batchbald(case, outcome, pool, batch, mc=10000):
+    """Exact steps equal the values over all strings. Sampled steps are checked while all strings
+    can be enumerated: the score estimates the pick's true value, and no other row is better by
+    more than the error of two estimates."""
     S, picks = pool.samples, []
     m, _, classes = S.shape
-    case.judge_rows(outcome.indices, pool.rows, batch)
+    case.check_rows(outcome.indices, pool.rows, batch)
     unsure, before = rounding(S).max(), 0
     for i, score in zip(outcome.indices, outcome.scores):
         exact = classes ** len(picks) <= mc
@@ -176,16 +176,16 @@ def judge_batchbald(case, outcome, pool, batch, mc=10000):
         truth = joint_gain(S, picks, left)
         best = truth.max()
         if best > math.log(m) * (1 - 1e-3) and np.abs(S.sum(axis=2) - 1).max() > 1e-12:
-            break  # rows that do not quite sum to 1 may tell more than there is to know
+            break  # rows that do not sum to exactly 1 may exceed the largest possible information
         if picks and best - before < UNSEEN:
-            break  # the rest is by bald, as the call says
+            break  # the program picks the rest by bald, and says so
         before = truth[i]
         tiny = strings(S, picks) @ S[:, i, :] / m
         slack = ((len(picks) + 1) * (unsure + SUMS) +
                  CLAMPED * ((tiny > 0) & (tiny < 1e-12)).sum())
         if not exact:
-            # Strings come in equal numbers from every sample. The largest of many estimates
-            # lies above its truth by a few deviations.
+            # Every draw supplies equally many strings. The largest of many estimates exceeds its
+            # true value by a few standard deviations.
             count = max(mc // m, 1) * m
             slack += 7 * max(sampled_spread(S, picks, j) for j in left) / math.sqrt(count)
         where = f"pick {len(picks) + 1}, row {i}: score {score}, truth {truth[i]}, best {best}"
@@ -194,10 +194,10 @@ def judge_batchbald(case, outcome, pool, batch, mc=10000):
         picks.append(i)
 
 
-def judge_acs(case, outcome, pool, batch, projections=0):
-    """Rows and weights as a plain run has them, unless runs that differ in rounding alone
-    disagree; then the rest by score. And always what the method promises of any run."""
-    case.judge_rows(outcome.indices, pool.rows, batch)
+def check_acs(case, outcome, pool, batch, projections=0):
+    """Rows and weights equal the reference's, and the rows without weight follow by score. Skipped
+    if reference runs that differ only in rounding disagree. The weights are always sorted."""
+    case.check_rows(outcome.indices, pool.rows, batch)
     case.assertEqual(outcome.weights, outcome.scores)
     case.assertEqual(outcome.weights, sorted(outcome.weights, reverse=True))
     S, b = pool.samples[:, pool.rows], len(outcome.indices)
@@ -218,7 +218,7 @@ def judge_acs(case, outcome, pool, batch, projections=0):
     picked = [place[row] for row in outcome.indices]
     case.assertEqual(picked[:len(heavy)], heavy)
     np.testing.assert_allclose(outcome.weights, w[picked], rtol=0, atol=STEPS * scale)
-    # Near the end what is left of the sum is rounding, and with it the order of the rest.
+    # At the end the residual may be only rounding error, and so may be the order of these rows.
     merit = steps.scores()
     slack = SUMS * steps.size * 10
     merit[heavy] = -np.inf

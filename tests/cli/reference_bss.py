@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The basis that bss samples for, and how well weighted rows stand for it: by dense
-eigen-decompositions."""
+"""The basis of bss, and how well weighted rows represent it, by dense eigendecompositions."""
 import itertools
 import re
 
@@ -10,7 +9,7 @@ from reference import STEPS, embed
 
 
 def monomials(X, degree):
-    """(n, D): all products of at most degree coordinates of rows scaled into the unit ball."""
+    """(n, D): all products of at most `degree` coordinates, after scaling the rows into the unit ball."""
     X = X / max(np.sqrt((X * X).sum(axis=1)).max(), 1e-300)
     columns = []
     for k in range(degree + 1):
@@ -20,34 +19,34 @@ def monomials(X, degree):
 
 
 def spectrum(F):
-    """Eigenvalues, falling, and eigenvectors of F'F/n."""
+    """Eigenvalues of F'F/n, descending, and eigenvectors."""
     values, vectors = np.linalg.eigh(F.T @ F / len(F))
     return values[::-1], vectors[:, ::-1]
 
 
 def dimensions(F, batch):
-    """How many directions count, and how many of those are kept for a batch."""
+    """The rank of F, and how many directions are kept for a batch."""
     values, _ = spectrum(F)
     whole = int((values > 1e-10 * values[0]).sum())
     return whole, min(whole, max(1, batch // 2))
 
 
 def orthonormal(F, dim):
-    """V (n, dim), V'V/n = I: F turned to its leading principal directions and scaled."""
+    """V (n, dim) with V'V/n = I: F in its leading principal directions, scaled."""
     values, vectors = spectrum(F)
     return F @ (vectors[:, :dim] / np.sqrt(values[:dim]))
 
 
 def moments(V, rows, weights):
-    """A'A: the sum of w v v' over rows."""
+    """A'A, the sum of w v v' over rows."""
     return (V[rows] * np.asarray(weights)[:, None]).T @ V[rows]
 
 
-# ---- judges -------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------
 
 
 def is_clear(F, dim):
-    """Whether rounding can neither add a direction nor change the last one that is kept."""
+    """Whether rounding decides neither the rank nor which direction is the last one kept."""
     values, _ = spectrum(F)
     count = [(values > at * values[0]).sum() for at in (1e-13, 1e-7)]
     last = dim < len(values) and values[dim] > 1e-10 * values[0]
@@ -55,7 +54,7 @@ def is_clear(F, dim):
 
 
 def columns(pool, bias=1, choice=None):
-    """The functions (rows that may be picked, q) that a call is to fit."""
+    """The basis functions of a call, (rows that may be picked, q)."""
     if choice is None:
         choice = "gradients" if pool.features is None else "features"
     if choice == "gradients":
@@ -66,8 +65,8 @@ def columns(pool, bias=1, choice=None):
     return F if bias else F[:, 1:]
 
 
-def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None, law="bss"):
-    """The weights stand for the basis as well as it says."""
+def check_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None, law="bss"):
+    """The weighted rows represent the basis as well as reported."""
     indices, weights, info = outcome.indices, outcome.weights, outcome.info
     case.assertEqual(len(set(indices)), len(indices), "a row picked twice")
     case.assertLessEqual(set(indices), set(int(i) for i in pool.rows), "a row not allowed")
@@ -94,9 +93,9 @@ def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None, law=
     lengths = (V * V).sum(axis=1)
     case.assertAlmostEqual(info["leverage"], lengths.max(), delta=STEPS * lengths.max())
     if law == "leverage":
-        judge_leverage(case, outcome, [lengths[place[i]] for i in indices], dim)
+        check_leverage(case, outcome, [lengths[place[i]] for i in indices], dim)
         return
-    # What is proved of any run: the sum of the coefficients, and the band where gamma is small.
+    # Proved for every run: the sum of the coefficients, and the eigenvalues if gamma is small.
     gamma = info["gamma"]
     case.assertLessEqual(info["condition"], gamma ** 2 / (1 - gamma ** 2) + STEPS)
     case.assertAlmostEqual(info["epsilon"], 2 * gamma ** 2 / (1 - gamma ** 2), delta=STEPS)
@@ -107,8 +106,8 @@ def judge_bss(case, outcome, pool, batch, bias=1, basis=None, epsilon=None, law=
                          2 / (mid * (1 - gamma)) + STEPS)
 
 
-def judge_leverage(case, outcome, lengths, dim):
-    """A row's weight is D / (m |v|^2), as often as it was drawn: m draws in all."""
+def check_leverage(case, outcome, lengths, dim):
+    """A row that was drawn k times out of m has weight k D / (m |v|^2)."""
     info, draws = outcome.info, outcome.info["draws"]
     times = np.array(outcome.weights) * lengths * draws / dim
     np.testing.assert_allclose(times, np.round(times), atol=1e-6)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tangent kernel of an infinitely wide network of rectifiers, from its recursion, in long
-double; and what npc, crc and bss make of a kernel, by dense eigensolvers."""
+"""The tangent kernel of an infinitely wide ReLU network by its recursion, in long double, and
+checks of npc, crc and bss with a kernel, by dense eigensolvers."""
 import numpy as np
 
 from reference import LAMBDA, STEPS, SUMS, embed
 from reference_bss import moments
 
-DEPENDENT = 1e-10  # of the largest number of the diagonal
+DEPENDENT = 1e-10  # relative to the largest diagonal element
 
 
 def ntk(X, depth):
-    """(n, n). Angles by both the chord and the sum of unit rows: an arcus cosine knows small
-    ones to half of its digits only."""
+    """(n, n). Angles come from the norms of the difference and the sum of unit rows, because an
+    arccosine gives small angles with half of the digits only."""
     X = np.asarray(X, np.longdouble)
     length = np.sqrt((X * X).sum(axis=1))
     unit = np.divide(X, length[:, None], out=np.zeros_like(X), where=length[:, None] > 0)
@@ -30,7 +30,7 @@ def ntk(X, depth):
 
 
 def independent(K, rows):
-    """The rows that do not depend on earlier ones: what is left of the diagonal."""
+    """The rows that do not depend on earlier ones, by the remaining diagonal (Schur complement)."""
     kept = []
     limit = DEPENDENT * max((K[i, i] for i in rows), default=0)
     for i in rows:
@@ -43,7 +43,7 @@ def independent(K, rows):
 
 
 def smallest(K, labelled, batch):
-    """The smallest eigenvalue over labelled rows that count and the batch, and the largest."""
+    """The smallest and the largest eigenvalue over the independent labelled rows and the batch."""
     rows = [*independent(K, labelled), *batch]
     values = np.linalg.eigvalsh(K[np.ix_(rows, rows)])
     return max(values[0], 0.0), values[-1]
@@ -53,29 +53,29 @@ def kernel_of(features, depth, bias=0, normalise=0):
     return ntk(embed(features, bias, normalise), depth)
 
 
-# ---- judges -------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------
 
 
-def judge_value(case, value, K, labelled, batch):
+def check_value(case, value, K, labelled, batch):
     truth, largest = smallest(K, labelled, batch)
     case.assertLessEqual(abs(value - truth), LAMBDA * largest + SUMS * abs(truth),
                          f"lambda {value}, truth {truth}, largest {largest}")
 
 
-def judge_npc(case, outcome, K, rows, labelled, batch):
-    case.judge_rows(outcome.indices, rows, batch)
+def check_npc(case, outcome, K, rows, labelled, batch):
+    case.check_rows(outcome.indices, rows, batch)
     case.assertEqual(outcome.indices, sorted(outcome.indices))
     case.assertEqual(len(set(outcome.scores)), 1)
-    judge_value(case, outcome.scores[0], K, labelled, outcome.indices)
+    check_value(case, outcome.scores[0], K, labelled, outcome.indices)
 
 
-def judge_crc(case, outcome, K, rows, labelled, batch):
-    case.judge_rows(outcome.indices, rows, batch)
+def check_crc(case, outcome, K, rows, labelled, batch):
+    case.check_rows(outcome.indices, rows, batch)
     size = outcome.options["group"]
     for at in range(0, len(outcome.indices) // size * size, size):
         group, scores = outcome.indices[at:at + size], outcome.scores[at:at + size]
         case.assertEqual(len(set(scores)), 1)
-        judge_value(case, scores[0], K, labelled, group)
+        check_value(case, scores[0], K, labelled, group)
 
 
 def orthonormal(K, dim):
@@ -84,8 +84,8 @@ def orthonormal(K, dim):
     return vectors[:, ::-1][:, :dim] * np.sqrt(len(K))
 
 
-def judge_bss(case, outcome, K, rows, batch):
-    """The weighted rows stand for the leading functions of the kernel over rows, as it says."""
+def check_bss(case, outcome, K, rows, batch):
+    """The weighted rows represent the leading eigenfunctions of the kernel as well as reported."""
     case.assertLessEqual(set(outcome.indices), set(int(i) for i in rows))
     case.assertLessEqual(len(set(outcome.indices)), batch)
     case.assertEqual(len(set(outcome.indices)), len(outcome.indices))
@@ -96,7 +96,7 @@ def judge_bss(case, outcome, K, rows, batch):
     case.assertEqual(dim, min(int((values > 1e-10 * values[0]).sum()),
                               max(1, min(batch, len(rows)) // 2)))
     if dim < len(values) and values[dim - 1] - values[dim] < 1e-6 * values[0]:
-        return  # either of two directions may have been kept
+        return  # the last two eigenvalues are close: either direction may have been kept
     place = {int(row): j for j, row in enumerate(rows)}
     V = orthonormal(K, dim)
     band = np.linalg.eigvalsh(moments(V, [place[i] for i in outcome.indices], outcome.weights))

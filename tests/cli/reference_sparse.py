@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse approximation, the slow and obvious way: the matrix of all gradients is built whole,
-every product with it is a sum over it, nothing is updated where it can be computed again.
+"""Sparse approximation, the slow and obvious way: the gradient matrix is dense, and every product
+with it is computed from scratch.
 
-The iterations are a chain of choices, each of which rounding may turn where two rows are
-equally good. So they can be run in long double too: where the two disagree, a run that
-differs from either proves nothing.
+The iterations are a chain of choices, and rounding can change a choice between rows that are
+equally good. Therefore they can also run in long double: if both runs disagree, the program's
+result is not compared.
 """
 import numpy as np
 
 from reference import STEPS, SUMS, embed
 
-TINY = 1e-300  # below it a line search does not move
+TINY = 1e-300  # a line search with a smaller denominator does not move
 
 
 class Sparse:
     """min |v - Phi w|^2 + beta |w - 1|^2 - alpha sum over w_j > 0 of sigma_j^2."""
 
     def __init__(self, mean_gradients, spread, b, alpha, beta):
-        """mean_gradients (n,k): the expected gradient of every row; spread (n): the expected
-        distance from it."""
+        """mean_gradients (n,k): the expected gradient of every row. spread (n): the expected
+        distance of the gradient from it."""
         n = len(mean_gradients)
         self.n, self.b, self.alpha, self.beta = n, b, alpha, beta
         self.v = mean_gradients.mean(axis=0)
         self.Phi = mean_gradients / b
         self.gain = alpha * (spread / n) ** 2
-        self.clear = True  # no support hung by a thread
+        self.clear = True  # False after a support that depended on rounding
 
     def residual(self, w):
         return (self.Phi * w[:, None]).sum(axis=0) - self.v
@@ -67,7 +67,7 @@ class Sparse:
         return np.maximum(self.unbiased(w), 0)
 
     def greedy(self, tau=1.0):
-        """Rows in the order they are picked, their scores, the final weights of all rows."""
+        """Returns the rows in the order they are picked, their scores, and the final weights of all rows."""
         w, picks, scores = self.zeros(), [], []
         for _ in range(self.b):
             s = self.greedy_scores(w, tau)
@@ -84,8 +84,8 @@ class Sparse:
             return np.maximum(s, 0) ** 2 / 2 + self.gain
         return -(np.maximum(-s, 0) ** 2 / 2 - self.gain)
 
-    def look(self, z, merit, order):
-        """Notes where rounding alone may tell the last row of a support from one left out."""
+    def note_ties(self, z, merit, order):
+        """Clears `clear` if only rounding separates the last row of a support from one left out."""
         near = np.flatnonzero(np.abs(merit - merit[order[self.b - 1]]) <=
                               SUMS * np.abs(merit).max())
         if set(near) & set(order[self.b:]):
@@ -95,7 +95,7 @@ class Sparse:
                                (z[near] == z[first]).all())
 
     def iht(self, iters, rule="exact", tol=0, keep="last"):
-        """The support, the weights and the prox scores of all rows."""
+        """Returns the support, and the weights and prox scores of all rows."""
         w = z = self.zeros()
         best = (np.inf, None, None, None)
         for _ in range(iters):
@@ -105,7 +105,7 @@ class Sparse:
             merit = self.prox_scores(s, rule)
             order = sorted(range(self.n), key=lambda j: (-merit[j], j))
             support = order[:self.b]
-            self.look(z, merit, order)
+            self.note_ties(z, merit, order)
             w = self.zeros()
             w[support] = np.maximum(s[support], 0)
             w = np.maximum(self.unbiased(w), 0)
@@ -119,13 +119,13 @@ class Sparse:
         return support, w, merit
 
 
-# ---- what goes in -------------------------------------------------------------------------
+# ---- inputs -------------------------------------------------------------------------------
 
 
 def from_gradients(P, Q, H, dtype=np.float64):
-    """Expected gradients (n, C d) and spreads (n) of rows with probabilities P, labels drawn
-    from Q, features H (h+). Of the gradients (p - e_y) x h+ the mean is (p - q) x h+, and they
-    are |q - e_y| |h+| away from it; rows of Q are not scaled to sum to 1."""
+    """Expected gradients (n, C d) and spreads (n) of rows with probabilities P and features H
+    (h+), if labels are drawn from Q. The gradients (p - e_y) x h+ have the mean (p - q) x h+ and
+    the distances |q - e_y| |h+| from it. Rows of Q are not scaled to sum to 1."""
     P, Q, H = (np.asarray(X).astype(dtype) for X in (P, Q, H))
     mean = ((P - Q)[:, :, None] * H[:, None, :]).reshape(len(P), -1)
     spread = np.zeros(len(P), dtype)
@@ -137,8 +137,8 @@ def from_gradients(P, Q, H, dtype=np.float64):
 
 
 def from_samples(S, dtype=np.float64):
-    """The same in function space: the loss of every label under every posterior sample, less
-    its mean over the samples. S (m,n,C)."""
+    """The same in function space: the loss of every label under every posterior draw, minus its
+    mean over the draws. S (m,n,C)."""
     S = np.asarray(S).astype(dtype)
     loss = -np.log(np.maximum(S, dtype(1e-12)))
     G = loss - loss.mean(axis=0)
@@ -148,11 +148,11 @@ def from_samples(S, dtype=np.float64):
     return mean.T.copy(), (predictive * away).sum(axis=1)
 
 
-# ---- judges -------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------
 
 
 def problem(pool, b, alpha, beta, bias, source, dtype=np.float64):
-    """The problem of a call: rows that may be picked and no others."""
+    """The problem of a call, over the rows that may be picked."""
     if source is None:
         source = "gradient" if pool.samples is None else "samples"
     if source == "samples":
@@ -164,10 +164,10 @@ def problem(pool, b, alpha, beta, bias, source, dtype=np.float64):
     return Sparse(*parts, b, dtype(alpha), dtype(beta))
 
 
-def judge_greedy(case, outcome, pool, batch, alpha=1e-2, beta=0.1, tau=1, bias=1, source=None):
-    """Follows the picks: each has the largest score, or one that rounding cannot tell from it;
-    the weights that result are the reference's."""
-    case.judge_rows(outcome.indices, pool.rows, batch)
+def check_greedy(case, outcome, pool, batch, alpha=1e-2, beta=0.1, tau=1, bias=1, source=None):
+    """Given the earlier picks, each pick has the largest score, up to rounding. The final weights
+    are those of the reference for these picks."""
+    case.check_rows(outcome.indices, pool.rows, batch)
     if not outcome.indices:
         return
     it = problem(pool, len(outcome.indices), alpha, beta, bias, source)
@@ -187,11 +187,11 @@ def judge_greedy(case, outcome, pool, batch, alpha=1e-2, beta=0.1, tau=1, bias=1
     np.testing.assert_allclose(outcome.weights, w[taken], rtol=STEPS, atol=STEPS * w.max())
 
 
-def judge_iht(case, outcome, pool, batch, alpha=1e-8, beta=1e-4, iters=300, tol=0, keep="last",
+def check_iht(case, outcome, pool, batch, alpha=1e-8, beta=1e-4, iters=300, tol=0, keep="last",
               prox="exact", bias=1, source=None):
-    """Rows and weights as a plain run has them, unless runs that differ in rounding alone
-    disagree; and always what the method promises of any run."""
-    case.judge_rows(outcome.indices, pool.rows, batch)
+    """Rows and weights equal the reference's, unless reference runs that differ only in rounding
+    disagree. The weights are always sorted and not negative."""
+    case.check_rows(outcome.indices, pool.rows, batch)
     case.assertEqual(outcome.weights, outcome.scores)
     case.assertEqual(outcome.weights, sorted(outcome.weights, reverse=True))
     case.assertGreaterEqual(min(outcome.weights, default=0), 0)
@@ -213,11 +213,11 @@ def judge_iht(case, outcome, pool, batch, alpha=1e-8, beta=1e-4, iters=300, tol=
     picked = [place[row] for row in outcome.indices]
     case.assertEqual(set(picked), set(support))
     np.testing.assert_allclose(outcome.weights, w[picked], rtol=0, atol=STEPS * scale)
-    # Of equal weights the larger prox score stands first, then the lower index. Weights that
-    # nine digits print alike need not be equal.
+    # Of equal weights the larger prox score comes first, then the lower index. Weights that are
+    # equal in nine digits need not be equal in the reference.
     for a, b, heavier, weight in zip(picked, picked[1:], outcome.weights, outcome.weights[1:]):
         if heavier == weight and w[a] == w[b]:
-            where = f"rows {pool.rows[a]}, {pool.rows[b]} weigh {weight}, {merit[a]}, {merit[b]}"
+            where = f"rows {pool.rows[a]}, {pool.rows[b]}: weight {weight}, prox scores {merit[a]}, {merit[b]}"
             case.assertGreaterEqual(merit[a], merit[b] - SUMS * np.abs(merit).max(), where)
             if merit[a] == merit[b] and (it.Phi[a] == it.Phi[b]).all():
                 case.assertLess(a, b, where)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of `scant run` share: small experiments on two moons, and their results."""
+"""Shared by the tests of `scant run`: small experiments on two moons, and their results."""
 import csv
 import json
 import os
@@ -14,13 +14,13 @@ TIMES = ("train_seconds", "select_seconds")
 
 
 def sets(base, **more):
-    """Flags of an experiment; keys of more have '__' for '.'."""
+    """--set flags for the keys of base and more; keys in more have '__' instead of '.'."""
     keys = dict(base, **{key.replace("__", "."): value for key, value in more.items()})
     return [word for key, value in keys.items() for word in ("--set", f"{key}={value}")]
 
 
 class RunCase(Case):
-    """Its folder is in memory where there is such a place: results go to disk every round."""
+    """Its folder is in /dev/shm if possible, because results are written every round."""
 
     def setUp(self):
         place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -28,8 +28,8 @@ class RunCase(Case):
         self.addCleanup(folder.cleanup)
         self.dir = folder.name
 
-    def play(self, folder, *flags, threads=1, **more):
-        """Runs an experiment on moons, expects success; the folder's path."""
+    def run_experiment(self, folder, *flags, threads=1, **more):
+        """Runs an experiment on moons, which must succeed; returns its results folder."""
         out = self.path(folder)
         self.ok("run", *sets(MOONS, **more), "--threads", threads, "--out", out, *flags)
         return out
@@ -39,20 +39,20 @@ class RunCase(Case):
             return list(csv.DictReader(file))
 
     def calibrated(self, out):
-        """How the rounds of sparse-greedy were calibrated, and the temperatures."""
+        """(method, temperature) of each round with calibrated probabilities."""
         with open(os.path.join(out, "log.jsonl")) as file:
             events = [json.loads(line) for line in file]
         return [(event["calibrated"], event["temperature"]) for event in events
                 if event["event"] == "round" and "calibrated" in event]
 
     def results(self, out):
-        """curve.csv and picks.csv, times aside."""
+        """curve.csv without times, and picks.csv."""
         curve = [{key: value for key, value in row.items() if key not in TIMES}
                  for row in self.rows(out, "curve.csv")]
         return curve, self.rows(out, "picks.csv")
 
     def bins(self, out):
-        """calibration.csv: the rows of a strategy, seed, round and "before" or "after"."""
+        """calibration.csv as {(strategy, seed, round, "before" or "after"): rows}."""
         found = {}
         for row in self.rows(out, "calibration.csv"):
             key = row["strategy"], int(row["seed"]), int(row["round"]), row["when"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the program as a user does. SCANT names it (default: build/scant)."""
+"""Runs the program as a user does. The variable SCANT is its path (default: build/scant)."""
 import csv
 import io
 import os
@@ -16,19 +16,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SCANT = os.environ.get("SCANT", os.path.join(ROOT, "build", "scant"))
 BUILD = os.environ.get("SCANT_BUILD", os.path.dirname(SCANT))
 
-# A script that a shell starts in the background ignores SIGINT, and its children inherit that;
-# tests that send it need the default.
+# A script that a shell starts in the background ignores SIGINT, and so do its children. Tests
+# that send SIGINT need the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run(*args, text=True, timeout=120, **kw):
-    """The finished process: returncode, stdout, stderr."""
+    """Runs the program; returns the finished process (returncode, stdout, stderr)."""
     return subprocess.run([SCANT, *map(str, args)], capture_output=True, text=text, timeout=timeout, **kw)
 
 
-def catches(pid):
-    """Whether the program has set its signal handlers: before that Ctrl-C just kills it. SIGTERM's
-    is set after SIGINT's."""
+def handles_signals(pid):
+    """Whether the process has set its signal handlers; before that Ctrl-C just kills it. The handler
+    of SIGTERM is the last."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         caught = re.search(r"SigCgt:\s*([0-9a-f]+)", file.read())[1]
     return int(caught, 16) >> (signal.SIGTERM - 1) & 1
@@ -51,16 +51,16 @@ class Case(unittest.TestCase):
         np.save(path, array)
         return path
 
-    def under_way(self, child, true=None):
-        """Waits until the program handles signals and true() holds; it must not end before."""
+    def wait_until_running(self, child, true=None):
+        """Waits until the program handles signals and true() holds. It must not end earlier."""
         end = time.monotonic() + 60
-        while not catches(child.pid) or true and not true():
+        while not handles_signals(child.pid) or true and not true():
             self.assertIsNone(child.poll(), "the process ended before the test could reach it")
             self.assertLess(time.monotonic(), end)
             time.sleep(0.005)
 
     def ok(self, *args):
-        """Runs, expects success, returns stdout."""
+        """Runs the program, which must succeed; returns stdout."""
         done = run(*args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -76,7 +76,8 @@ class Case(unittest.TestCase):
         return rows
 
     def fails(self, status, *args, says=()):
-        """Runs, expects exit status, a message with every word of says and an empty stdout."""
+        """Runs the program and expects the exit status, an empty stdout, and a message that contains every
+        string of says. Returns the message."""
         done = run(*args)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertEqual(done.stdout, "")

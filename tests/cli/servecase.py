@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server on loopback for tests, and people at its page: what they send and get."""
+"""A server on loopback, and clients that send the requests of its page."""
 import contextlib
 import http.client
 import itertools
@@ -20,7 +20,7 @@ import numpy as np
 
 from scantcli import SCANT, Case
 
-SLOW = 60  # seconds that anything may take on a busy machine, under sanitizers
+SLOW = 60  # seconds: a limit for everything, also on a busy machine and under sanitizers
 CLASSES = ("cat", "dog", "fox")
 
 
@@ -34,14 +34,14 @@ def png(side, colour):
 
 
 class Server:
-    """`scant serve`, from its start until it is ended."""
+    """A running `scant serve`."""
 
     def __init__(self, project, *flags, env=None, file_size=None):
-        """file_size: no file may grow beyond so many bytes."""
+        """file_size: the largest file that the server may write, in bytes."""
         def prepare():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if file_size:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write fails then, as on a full disk
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails instead, as on a full disk
                 resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
 
         self.child = subprocess.Popen(
@@ -59,7 +59,7 @@ class Server:
             self.said.append(line)
 
     def end(self, how=signal.SIGINT):
-        """Its exit status."""
+        """Ends the server; returns its exit status."""
         if self.child.poll() is None:
             self.child.send_signal(how)
         status = self.child.wait(timeout=SLOW)
@@ -79,7 +79,7 @@ class Refused(Exception):
 
 
 class Person:
-    """Somebody at the page, on a connection that is kept."""
+    """An annotator's browser, with one persistent connection."""
     numbers = itertools.count()
 
     def __init__(self, port, name=None, token=None):
@@ -94,7 +94,7 @@ class Person:
         self.wire = None
 
     def raw(self, method, path, body=None, headers=None):
-        """(status, headers, bytes); one that the server has closed meanwhile is opened again."""
+        """Returns (status, headers, body). Reconnects once if the server has closed the connection."""
         for again in (False, True):
             fresh = self.wire is None
             if fresh:
@@ -109,7 +109,7 @@ class Person:
                     raise
 
     def ask(self, method, path, body=None, headers=None):
-        """(status, what the JSON says)"""
+        """Returns (status, parsed JSON), or (status, body) for other types."""
         sent = {"Cookie": self.cookie} if self.cookie else {}
         if method == "POST":
             sent |= {"Content-Type": "application/json", "X-Scant": self.csrf or ""}
@@ -145,7 +145,7 @@ class Person:
         return self.post("/api/next", count=count)["items"]
 
     def answer(self, item, label, kind="label", **more):
-        """One answer; label None where the kind has none."""
+        """Sends one answer; label is None for `skip` and `unsure`."""
         one = {"item": item["item"], "lease": item["lease"], "kind": kind, "once": self.once(), "spent": 700, **more}
         if label is not None:
             one["label"] = label
@@ -154,7 +154,7 @@ class Person:
 
 class ServeCase(Case):
     def project(self, n=60, name="project", settings=(), **more):
-        """A project of n rows in three clusters, whose class is that of truth(item)."""
+        """Creates a project of n rows in three clusters; self.truth has their classes."""
         draw = np.random.default_rng(7)
         self.truth = draw.integers(0, 3, n)
         features = draw.normal(0, 0.5, (n, 4)) + 3 * np.eye(3, 4)[self.truth]
@@ -180,7 +180,7 @@ class ServeCase(Case):
         return person
 
     def refused(self, status, call, *args, **kw):
-        """The reply of a call that is refused so."""
+        """The reply of a call that must be refused with this status."""
         with self.assertRaises(Refused) as caught:
             call(*args, **kw)
         self.assertEqual(caught.exception.status, status, caught.exception.body)
@@ -188,24 +188,24 @@ class ServeCase(Case):
         return caught.exception.body
 
     def eventually(self, true, what, seconds=SLOW):
-        """What true() gives once it is true."""
+        """Waits until true() returns something true, and returns that."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             got = true()
             if got:
                 return got
             time.sleep(0.05)
-        self.fail("never: " + what)
+        self.fail("timed out waiting for " + what)
 
     def database(self, project):
-        """Its rows, read by somebody else's SQLite."""
+        """The project's database, opened read-only with Python's SQLite."""
         db = sqlite3.connect(f"file:{project}/project.db?mode=ro", uri=True)
         self.addCleanup(db.close)
         return db
 
 
 class Stream:
-    """Server-sent events, as they come."""
+    """Reads server-sent events."""
 
     def __init__(self, port, cookie=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=SLOW)
@@ -227,7 +227,7 @@ class Stream:
         return self.events.get(timeout=timeout)
 
     def until(self, true, timeout=SLOW):
-        """The first event of which true holds."""
+        """The first event for which true(event) holds; None if the stream ends."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             event = self.next(max(0.01, end - time.monotonic()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bayesian networks and ensembles as a user trains and reads them."""
+"""Bayesian networks and ensembles: `scant train --bayes` and `scant embed --samples-out`."""
 import json
 import os
 import unittest
@@ -17,7 +17,7 @@ class Bayes(Case):
         return out
 
     def embed(self, folder, *more):
-        """Samples and probabilities."""
+        """Posterior draws and probabilities."""
         s, p = self.path("s.npy"), self.path("p.npy")
         self.ok("embed", "--data", "blobs", "--count", 200, "--from", folder,
                 "--samples-out", s, "--probs", p, "--batch", 64, *more)
@@ -37,7 +37,7 @@ class Bayes(Case):
             other, _ = self.embed(run, "--seed", 5)
             self.assertFalse(np.array_equal(other, s))
 
-    def test_strategies_read_what_is_written(self):
+    def test_strategies_read_the_written_draws(self):
         self.embed(self.train("run", "--bayes", "variational", "--samples", 10))
         for strategy in "bald", "batchbald", "acs-fw":
             rows = self.table("select", strategy, "--batch", 5, "--samples", self.path("s.npy"))
@@ -55,7 +55,7 @@ class Bayes(Case):
         np.testing.assert_allclose(s, each, atol=1e-6)
         np.testing.assert_allclose(p, np.mean(each, 0), atol=1e-6)
 
-    def test_what_cannot_disagree_is_refused(self):
+    def test_a_single_draw_and_members_that_do_not_match_are_refused(self):
         run = self.train("plain")
         call = ("embed", "--data", "blobs", "--count", 200, "--from", run)
         s = self.path("s.npy")
@@ -72,14 +72,14 @@ class Bayes(Case):
                 "--quiet", "--out", other)
         self.fails(3, *call, "--samples-out", s, "--member", other, says="same classes")
 
-    def test_features_are_dropped_with_a_word_where_none_ever_were(self):
+    def test_dropout_at_prediction_warns_if_training_had_none(self):
         for name, flags, warns in (("plain", (), True), ("some", ("--dropout", 0.2), False),
                                    ("drops", ("--bayes", "dropout"), False)):
             done = run("embed", "--data", "blobs", "--count", 200, "--from", self.train(name, *flags),
                        "--bayes", "dropout", "--probs", self.path("p.npy"))
             self.assertEqual((done.returncode, "trained without dropout" in done.stderr), (0, warns))
 
-    def test_flags_that_contradict_are_told(self):
+    def test_contradicting_flags_are_refused(self):
         call = ("train", "--data", "blobs", "--model", "mlp", "--out", self.path("x"))
         self.fails(2, *call, "--bayes", "laplace", says="none|dropout|variational")
         self.fails(2, *call, "--samples", 5, says="bayes=dropout or variational")
@@ -88,7 +88,7 @@ class Bayes(Case):
         self.fails(2, *call, "--bayes", "dropout", "--dropout", 0, says="above 0")
         self.assertFalse(os.path.exists(self.path("x")))
 
-    def test_a_training_that_stopped_goes_on_with_its_law(self):
+    def test_a_resumed_training_keeps_its_bayesian_options(self):
         flags = ("--bayes", "variational", "--prior", 0.5, "--hidden", 8, "--samples", 7)
         whole = self.train("whole", *flags, epochs=4)
         part = self.train("part", *flags, epochs=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a network says of samples, as files."""
+"""`scant embed`: features, probabilities, gradients and evaluation of a network."""
 import json
 import os
 import re
@@ -29,7 +29,7 @@ def tensors(path):
 
 
 class Trained(Case):
-    """With a small network of blobs in self.run_dir."""
+    """Trains a small network on blobs in self.run_dir."""
 
     def setUp(self):
         super().setUp()
@@ -40,7 +40,7 @@ class Trained(Case):
                      "--threads", 1]
 
     def embed(self, *names, more=(), call=None):
-        """The arrays of the outputs named, which are flags."""
+        """Runs embed with the named output flags; returns their arrays."""
         files = {name: self.path(name + ".npy") for name in names}
         flags = [word for name in names for word in ("--" + name, files[name])]
         self.assertEqual(self.ok(*(call or self.call), *flags, *more), "")
@@ -59,13 +59,13 @@ class Embed(Trained):
         np.testing.assert_allclose(p.sum(1), 1, atol=1e-6)
         self.assertGreater((p.argmax(1) == y).mean(), 0.9)
 
-    def test_calibrated_probabilities(self):
+    def test_calibrated_probabilities_use_a_given_or_fitted_temperature(self):
         z = self.embed("logits")[0].astype("f8")
         q, p = self.embed("calibrated", "probs", more=["--temperature", 2.5])
         soft = np.exp(z / 2.5 - (z / 2.5).max(1, keepdims=True))
         np.testing.assert_allclose(q, soft / soft.sum(1, keepdims=True), atol=1e-6)
         self.assertFalse(np.allclose(q, p, atol=1e-3))
-        # one in four labels is another's: a fit is less sure than the network
+        # one in four labels is wrong, so the fitted temperature makes the network less confident
         rows = np.arange(0, 200)
         x = self.save("x", np.random.default_rng(0).normal(size=(300, 2)).astype("f4") * 3)
         z = self.embed("logits", call=["embed", "--data", x, "--from", self.run_dir])[0].astype("f8")
@@ -88,17 +88,17 @@ class Embed(Trained):
         np.testing.assert_allclose(np.load(self.path("q.npy")), soft / soft.sum(1, keepdims=True),
                                    atol=1e-3)
 
-    def test_a_network_is_judged(self):
+    def test_evaluation_agrees_with_numpy(self):
         z, y = self.embed("logits", "labels-out")
-        judged = json.loads(self.ok(*self.call, "--evaluate", "--format", "json"))
+        result = json.loads(self.ok(*self.call, "--evaluate", "--format", "json"))
         z = z.astype("f8") - z.max(1, keepdims=True)
         logp = z - np.log(np.exp(z).sum(1, keepdims=True))
-        self.assertAlmostEqual(judged["loss"], -logp[np.arange(300), y].mean(), places=5)
-        self.assertAlmostEqual(judged["accuracy"], (z.argmax(1) == y).mean())
+        self.assertAlmostEqual(result["loss"], -logp[np.arange(300), y].mean(), places=5)
+        self.assertAlmostEqual(result["accuracy"], (z.argmax(1) == y).mean())
         bins = np.minimum((np.exp(logp.max(1)) * 15).astype(int), 14)
         gap = [abs(np.exp(logp.max(1))[bins == b].sum() - (z.argmax(1) == y)[bins == b].sum())
                for b in range(15)]
-        self.assertAlmostEqual(judged["calibration"], sum(gap) / 300, places=4)
+        self.assertAlmostEqual(result["calibration"], sum(gap) / 300, places=4)
         some = self.ok(*self.call, "--evaluate", "--indices", self.save("i", np.arange(7)))
         self.assertRegex(some, r"^samples      7\naccuracy     [01]\.\d{4}\nloss         ")
         with open(os.path.join(self.run_dir, "result.json"), encoding="utf-8") as file:
@@ -114,16 +114,16 @@ class Embed(Trained):
         self.assertEqual((half["samples"], half["accuracy"]), (2, 0.5))
         self.fails(3, *call, "--labels", self.save("more", np.arange(4)), says=["more", "label 3"])
 
-    def test_a_network_is_judged_at_a_temperature(self):
+    def test_evaluation_at_a_temperature_agrees_with_numpy(self):
         def error(found):
             return sum(n * abs(confidence - accuracy) for n, confidence, accuracy in found["bins"]
                        if n) / sum(n for n, _, _ in found["bins"])
 
         call = [*self.call, "--evaluate", "--format", "json"]
         plain = json.loads(self.ok(*call))
-        judged = json.loads(self.ok(*call, "--temperature", 3))
-        scaled = judged.pop("scaled")
-        self.assertEqual(judged, plain)
+        result = json.loads(self.ok(*call, "--temperature", 3))
+        scaled = result.pop("scaled")
+        self.assertEqual(result, plain)
         self.assertAlmostEqual(error(plain), plain["calibration"], places=6)
         self.assertAlmostEqual(error(scaled), scaled["calibration"], places=6)
         self.assertEqual(scaled["temperature"], 3)
@@ -138,14 +138,14 @@ class Embed(Trained):
                          [(bins == b).sum() for b in range(1, 16)])
         self.assertRegex(self.ok(*self.call, "--evaluate", "--temperature", 3),
                          r"calibrated   0\.\d{4} \(the same at temperature 3\)\n")
-        # what is fitted to the samples that it is judged by says so
+        # a warning if the temperature is fitted to samples that it is evaluated on
         fit = [*self.call, "--evaluate", "--temperature", "fit", "--calibrate-on",
                self.save("fit", np.arange(100, 150))]
         self.assertIn("50 of the 300 samples of --evaluate", run(*fit).stderr)
         rest = run(*fit, "--indices", self.save("rest", np.arange(100)))
         self.assertNotIn("samples of --evaluate", rest.stderr)
 
-    def test_blocks_do_not_show(self):
+    def test_the_block_size_does_not_change_the_output(self):
         one = self.embed("out", "logits")
         for batch in (1, 7, 299, 300):
             for a, b in zip(one, self.embed("out", "logits", more=["--batch", batch])):
@@ -159,7 +159,7 @@ class Embed(Trained):
         np.testing.assert_allclose(some, h[rows], rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(labels, y[rows])
 
-    def test_the_part_to_test_with(self):
+    def test_the_test_part_is_another_set(self):
         train, test = self.embed("out")[0], self.embed("out", more=["--part", "test"])[0]
         self.assertEqual(train.shape, test.shape)
         self.assertFalse(np.allclose(train, test))
@@ -168,9 +168,9 @@ class Embed(Trained):
                    "--part", "test", says="has no test part")
 
     def test_gradients_are_those_of_the_last_layer(self):
-        # a sketch keeps inner products; its error falls with its length
+        # a sketch preserves inner products; its error falls with its length
         rng = np.random.default_rng(1)
-        y = rng.integers(0, 3, 300)  # mostly not what is predicted
+        y = rng.integers(0, 3, 300)  # mostly not the predicted classes
         call = ["embed", "--data", self.save("x", rng.normal(size=(300, 2)).astype("f4")),
                 "--labels", self.save("y", y), "--from", self.run_dir]
         h, p = self.embed("out", "probs", call=call)
@@ -189,7 +189,7 @@ class Embed(Trained):
         np.testing.assert_allclose(plain[unknown], g[unknown], atol=1e-5)
         self.assertEqual(self.embed("gradients")[0].shape, (300, 512))
 
-    def test_the_files_feed_select(self):
+    def test_select_reads_the_files(self):
         self.embed("out", "probs", "logits", "gradients", "labels-out", more=["--sketch", 32])
         file = {n: self.path(n + ".npy") for n in ("out", "probs", "logits", "gradients")}
         for strategy, inputs in (("badge", ["--features", file["out"], "--probs", file["probs"]]),
@@ -215,7 +215,7 @@ class Embed(Trained):
         with subprocess.Popen([SCANT, "embed", "--data", x, "--from", self.run_dir, "--out",
                                self.path("h.npy"), "--batch", "16"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as child:
-            self.under_way(child)
+            self.wait_until_running(child)
             child.send_signal(signal.SIGINT)
             err = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, err)
@@ -223,7 +223,7 @@ class Embed(Trained):
         self.assertEqual(sorted(os.listdir(self.dir)), before)
 
 
-    def test_a_table_without_labels(self):
+    def test_a_table_without_labels_is_read(self):
         x = np.random.default_rng(0).normal(size=(5, 2)).astype("f4")
         pool = self.path("pool.csv")
         np.savetxt(pool, x, delimiter=",", fmt="%.9g", header="a,b", comments="")
@@ -239,8 +239,8 @@ class Embed(Trained):
                 "--epochs", 1, "--quiet", "--out", self.path("t"))
 
 
-class Mistakes(Trained):
-    def test_what_is_missing_is_named(self):
+class WrongCalls(Trained):
+    def test_missing_flags_are_named(self):
         h = self.path("h.npy")
         self.fails(2, "embed", "--from", self.run_dir, "--out", h, says="--data is missing")
         self.fails(2, "embed", "--data", "blobs", "--out", h, says=["--from", "--weights"])
@@ -257,7 +257,7 @@ class Mistakes(Trained):
                    "--labelled", self.save("k", np.arange(3)),
                    says=["y8.npy", "sample 0 has label 8", "3 classes"])
 
-    def test_networks_that_are_none_or_others(self):
+    def test_networks_that_are_missing_or_do_not_fit_are_refused(self):
         h, w = self.path("h.npy"), self.path("run/weights.safetensors")
         self.fails(3, "embed", "--data", "blobs", "--from", self.dir, "--out", h,
                    says="weights.safetensors")
@@ -269,7 +269,7 @@ class Mistakes(Trained):
         self.fails(3, "embed", "--data", wide, "--from", self.run_dir, "--out", h,
                    says=["5x1x1", "2x1x1"])
 
-    def test_labels_and_names_that_are_not_there(self):
+    def test_missing_labels_names_and_rows_are_refused(self):
         x = self.save("x", np.zeros((4, 2), "f4"))
         call = ["embed", "--data", x, "--from", self.run_dir]
         self.fails(3, *call, "--labels-out", self.path("y.npy"), says=["no labels", "--labels"])
@@ -277,7 +277,7 @@ class Mistakes(Trained):
         self.fails(3, *call, "--out", self.path("h.npy"), "--indices",
                    self.save("i", np.array([4])), says="sample 4")
 
-    def test_no_file_is_written_over_another(self):
+    def test_an_output_does_not_overwrite_an_input_or_output(self):
         x = self.save("x", np.zeros((4, 2), "f4"))
         call = ["embed", "--data", x, "--from", self.run_dir]
         self.fails(2, *call, "--out", x, says="would overwrite --data")
@@ -285,24 +285,24 @@ class Mistakes(Trained):
                    says="the same file")
         self.fails(4, *call, "--out", self.path("no/a.npy"), says="cannot be written")
 
-    def test_no_file_of_the_training_is_written_over(self):
+    def test_an_output_does_not_overwrite_a_file_of_the_training(self):
         for name in os.listdir(self.run_dir):
             path = os.path.join(self.run_dir, name)
             before = os.stat(path)
             for flag in ("--out", "--labels-out"):
                 self.fails(2, *self.call, flag, path, says="would overwrite --from")
             self.assertEqual(os.stat(path), before)
-        self.embed("out")  # and it is still a network
+        self.embed("out")  # the network still works
 
-    def test_a_trained_network_is_not_made_another(self):
+    def test_a_trained_network_takes_no_architecture_flags(self):
         for flag, value in (("activation", "tanh"), ("width", 16), ("depth", 1), ("norm", "none"),
                             ("stem", "small"), ("head", "full")):
             self.fails(2, *self.call, "--out", self.path("h.npy"), f"--{flag}", value,
                        says=[f"--{flag}", "--from"])
 
 
-class Numbers(Case):
-    def test_a_regression_is_read_out_on_the_file_it_was_trained_on(self):
+class Regression(Case):
+    def test_a_regression_predicts_targets_from_its_training_file(self):
         x = np.random.default_rng(0).normal(size=(60, 2)).astype("f4")
         data, run_dir, z = self.path("r.csv"), self.path("run"), self.path("z.npy")
         np.savetxt(data, np.c_[x, x @ [1.0, -2.0] + 0.25], delimiter=",", fmt="%.6f")
@@ -321,7 +321,7 @@ class Numbers(Case):
 
 
 class Scaling(Case):
-    def test_it_can_be_said_where_a_file_does_not(self):
+    def test_mean_and_deviation_can_be_given_if_the_file_has_none(self):
         x = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), np.uint8)
         data, y, run_dir = self.save("x", x), self.save("y", np.arange(6) % 3), self.path("run")
         self.ok("train", "--data", data, "--labels", y, "--model", "linear", "--epochs", 1,
@@ -365,10 +365,10 @@ class Scaling(Case):
 
 
 @unittest.skipUnless(os.path.isfile(WEIGHTS) and os.path.isdir(PICTURES),
-                     f"no pretrained network and pictures in {SHARED}")
+                     f"no pretrained network and images in {SHARED}")
 class Pretrained(Case):
-    def test_a_training_starts_from_it(self):
-        # no flag but what help's example has: the file says that its norms are folded
+    def test_a_training_starts_from_pretrained_weights(self):
+        # only the flags of the example in the help: the file says that its norms are folded
         rows = self.save("rows", np.arange(6) * 150)
         done = json.loads(self.ok("train", "--data", PICTURES, "--model", "mobilenetv2",
                                   "--weights", WEIGHTS, "--epochs", 1, "--indices", rows, "--size",
@@ -376,7 +376,7 @@ class Pretrained(Case):
         self.assertEqual((done["samples"], done["stopped"]), (6, "epochs"))
         self.assertEqual(done["classes"], sorted(os.listdir(PICTURES)))
 
-    def test_photographs_of_a_class_lie_together(self):
+    def test_photographs_of_a_class_have_similar_features(self):
         names = sorted(os.listdir(PICTURES))
         counts = [len(os.listdir(os.path.join(PICTURES, name))) for name in names]
         first = np.concatenate([[0], np.cumsum(counts)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training with samples that have no label, as a user does it."""
+"""`scant train --method`: semi-supervised training."""
 import json
 import os
 import unittest
@@ -14,7 +14,7 @@ QUICK = ("--model", "mlp", "--width", 8, "--steps", 6, "--batch", 4)
 
 
 def tensors(path):
-    """Those of a file of 32-bit floats, each as a flat array."""
+    """The tensors of a safetensors file of 32-bit floats, as flat arrays by name."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         data = file.read()
@@ -38,7 +38,7 @@ class Methods(Train):
         self.named = ("--data", self.path("x.npy"), "--labels", self.path("all.npy"),
                       "--indices", self.path("rows.npy"))
 
-    def test_labels_of_minus_one_and_rows_left_out_train_without(self):
+    def test_samples_with_label_minus_one_or_not_in_indices_are_unlabelled(self):
         for method in METHODS:
             with self.subTest(method):
                 others = 60 if method == "fixmatch" else 51
@@ -68,7 +68,7 @@ class Methods(Train):
                            "ema": 0, "mu": 2, "augment": "none"}.items():
             self.assertEqual(options[key], value, key)
 
-    def test_an_experiment_that_says_the_same_has_the_same_options(self):
+    def test_an_experiment_with_the_same_settings_has_the_same_options(self):
         same = {"optimizer": "optimizer", "lr": "lr", "momentum": "momentum", "nesterov": "nesterov",
                 "weight-decay": "weight_decay", "decay-weights-only": "decay_weights_only",
                 "schedule": "schedule", "batch": "batch", "ema": "ema", "mu": "{}_mu", "noise": "{}_noise",
@@ -90,17 +90,17 @@ class Methods(Train):
                 printed = run("run", *(word for text in settings for word in ("--set", text)), "--print")
                 self.assertEqual(printed.returncode, 0, printed.stderr)
                 lines = printed.stdout.split("[train]")[1].split("[loop]")[0].split("\n")
-                played = dict(line.split(" = ", 1) for line in lines if " = " in line)
-                played.update({"fixmatch_weight": played.pop("fixmatch_lambda", None)})
+                shown = dict(line.split(" = ", 1) for line in lines if " = " in line)
+                shown.update({"fixmatch_weight": shown.pop("fixmatch_lambda", None)})
                 for flag, key in same.items():
-                    text = played.get(key.format(method.replace("-", "_")))
-                    if text is not None:  # the method has it
+                    text = shown.get(key.format(method.replace("-", "_")))
+                    if text is not None:  # the method has this key
                         value = trained[flag]
                         self.assertEqual(text, {True: "yes", False: "no"}[value] if
                                          isinstance(value, bool) else value if
                                          isinstance(value, str) else f"{value:g}", flag)
 
-    def test_what_is_watched_is_not_learnt_from(self):
+    def test_the_validation_set_is_not_trained_on(self):
         done = self.train("a", *self.few, *QUICK, "--method", "fixmatch", "--validation", 3)
         self.assertEqual((done["samples"], done["unlabelled"]), (6, 57))
         np.save(self.path("others.npy"), np.arange(20, 30))
@@ -108,7 +108,7 @@ class Methods(Train):
                           self.path("others.npy"))
         self.assertEqual(done["unlabelled"], 10)
 
-    def test_it_goes_on_to_the_same_bits(self):
+    def test_a_resumed_training_ends_with_the_same_bits(self):
         flags = (*self.few, *QUICK[:4], "--batch", 4, "--method", "fixmatch", "--darp",
                  "--darp-warmup", 0, "--darp-every", 2, "--schedule", "constant")
         whole = self.train("whole", *flags, "--steps", 12)
@@ -122,7 +122,7 @@ class Methods(Train):
         self.fails(2, "train", "--resume", "--out", self.path("half"), "--method", "pi",
                    says=["--method is", "begun with"])
 
-    def test_a_target_for_darp_and_a_warm_start(self):
+    def test_a_darp_target_and_a_warm_start_change_the_weights(self):
         np.save(self.path("t.npy"), np.array([1.0, 2, 1]))
         flags = (*self.few, *QUICK, "--method", "fixmatch", "--darp", "--darp-warmup", 0)
         self.train("a", *flags, "--darp-target", self.path("t.npy"))
@@ -131,7 +131,8 @@ class Methods(Train):
         state = os.path.join(self.path("b"), "state.safetensors")
         self.train("c", *flags, "--warm", state)
         self.assertNotEqual(self.weights("b"), self.weights("c"))
-        # steps that move nothing end where it began: at the weights, not at their average
+        # with a learning rate of almost 0 it ends where it started: at the weights of the checkpoint,
+        # not at their average
         self.train("d", *flags, "--warm", state, "--lr", 1e-30, "--weight-decay", 0, "--ema", 0)
         live = tensors(state)["values"]
         ended = tensors(os.path.join(self.path("d"), "weights.safetensors"))
@@ -144,7 +145,7 @@ class Methods(Train):
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
                    self.path("e"), says="another network")
 
-    def test_where_no_sample_counts_there_is_no_balance(self):
+    def test_balance_is_printed_only_if_samples_count(self):
         flags = (*self.few, *QUICK, "--method", "fixmatch")
         for name, threshold, told in (("a", 1, False), ("b", 0.1, True)):
             text = self.ok("train", *flags, "--threshold", threshold, "--quiet", "--out", self.path(name))
@@ -152,7 +153,7 @@ class Methods(Train):
             self.assertEqual("balance" in line, told, line)
             self.assertIn("of 60 samples count", line)
 
-    def test_a_warm_start_from_what_it_would_replace_is_refused(self):
+    def test_a_warm_start_from_a_file_that_it_would_overwrite_is_refused(self):
         flags = ("train", *self.few, *QUICK, "--method", "pi", "--out", self.path("a"))
         self.ok(*flags, "--quiet")
         before = self.weights("a")
@@ -177,7 +178,7 @@ class Methods(Train):
         self.assertIn("no sample is labelled as class 1: it may not be learnt", done.stderr)
         self.assertIn("6 samples train with their labels, 60 without", done.stderr)
 
-    def test_mistakes_are_told(self):
+    def test_wrong_flags_are_refused(self):
         out = ("--out", self.path("a"))
         self.fails(3, "train", "--data", self.path("x.npy"), "--labels", self.path("all.npy"), *QUICK,
                    "--method", "pi", *out, says="use --method supervised")

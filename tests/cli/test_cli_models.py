@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of networks."""
+"""`scant models`: the list of networks."""
 import json
 import unittest
 
@@ -7,7 +7,7 @@ from scantcli import Case
 
 
 class Models(Case):
-    def test_counts_are_those_of_the_layers(self):
+    def test_parameter_counts_follow_from_the_layers(self):
         every = {one["name"]: one for one in json.loads(self.ok("models", "--format", "json"))}
         self.assertEqual(every["linear"]["parameters"], 784 * 10 + 10)
         self.assertEqual(every["mlp"]["parameters"], 784 * 256 + 256 + 256 * 10 + 10)
@@ -29,12 +29,12 @@ class Models(Case):
             self.assertEqual(line[2], "x".join(map(str, one["shape"])))
         self.assertLessEqual(max(map(len, self.ok("models").splitlines())), 80)
 
-    def test_one_model(self):
+    def test_one_model_can_be_listed(self):
         one = json.loads(self.ok("models", "vgg16", "--format=json"))
         self.assertEqual((one["name"], one["classes"]), ("vgg16", 10))
         self.assertEqual(len(self.ok("models", "linear").splitlines()), 2)
 
-    def test_an_unknown_one_gets_the_nearest_name(self):
+    def test_an_unknown_model_gets_the_nearest_name(self):
         self.fails(2, "models", "resnet19", says="did you mean 'resnet18'?")
         self.fails(2, "models", "perceiver", says=["known: linear, mlp", "mobilenetv2"])
 

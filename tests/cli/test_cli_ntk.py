@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel says of training: every number against NumPy on the kernel itself."""
+"""`scant ntk`: every number is compared with NumPy's on the kernel it writes."""
 import itertools
 import json
 import math
@@ -37,7 +37,7 @@ class Ntk(Case):
                      "--threads", 1]
 
     def study(self, *more, call=None):
-        """The JSON and the kernel."""
+        """Runs ntk; returns the JSON and the kernel."""
         kernel = self.path("kernel.npy")
         text = self.ok(*(call or self.call), "--kernel-out", kernel, *more)
 
@@ -46,7 +46,7 @@ class Ntk(Case):
         return json.loads(text, parse_constant=never), np.load(kernel)
 
     def logits(self, call=None):
-        """Of the same untrained network, which a training of no consequence leaves."""
+        """The logits of the same untrained network, written by a training with a learning rate of 1e-30."""
         out, run_dir = self.path("z.npy"), self.path("run")
         self.ok("train", *self.data, "--model", "mlp", "--width", 20, "--seed", 4, "--steps", 1,
                 "--lr", 1e-30, "--quiet", "--out", run_dir)
@@ -55,7 +55,7 @@ class Ntk(Case):
         return np.load(out).astype("f8")
 
     def check(self, s, k, y, classes=3, outputs=1):
-        """The study of kernel k by other means."""
+        """The numbers s of `scant ntk` are those of the kernel k."""
         n = len(y)
         hot = np.eye(classes)[y]
         if outputs > 1:
@@ -80,7 +80,7 @@ class Ntk(Case):
             self.assertAlmostEqual(two["factor"] / ((top + s["jitter"]) / low), 1, 3)
         rate = s["training"]["rate"]
         energy = ((vectors.T @ hot) ** 2).sum(1)
-        count = np.where(values > s["tolerance"] * top, values, 0)  # the others count as 0
+        count = np.where(values > s["tolerance"] * top, values, 0)  # smaller ones count as 0
         for point in s["theorem1"]["points"]:
             t = point["t"]
             left = (np.clip(1 - rate * count, 0, 1) ** (2 * t) * energy).sum()
@@ -89,7 +89,7 @@ class Ntk(Case):
             self.assertAlmostEqual(point["low"], max(0, n - 2 * t * rate * a), 6)
             self.assertTrue(point["low"] - 1e-9 <= point["left"] <= point["high"] + 1e-9)
 
-    def test_numbers_are_those_of_the_kernel(self):
+    def test_numbers_follow_from_the_kernel(self):
         s, k = self.study()
         self.assertEqual(k.shape, (self.N, self.N))
         np.testing.assert_array_equal(k, k.T)
@@ -101,7 +101,7 @@ class Ntk(Case):
         self.assertAlmostEqual(training["stable_rate"] * top, 2, 9)
         self.assertAlmostEqual(training["stable_rate_mean_loss"] * top, 60 * 3, 9)
 
-    def test_full_and_last_kernels(self):
+    def test_the_full_kernel_averages_to_the_reduced_one_and_the_last_layer_limits_the_rank(self):
         s, k = self.study("--full", "--lr", 1e-4)
         self.check(s, k, self.y, outputs=3)
         self.assertEqual(k.shape, (180, 180))
@@ -115,8 +115,8 @@ class Ntk(Case):
         self.assertIsNone(s["condition"])
         self.assertGreater(s["jitter"], 0)
 
-    def test_the_kernel_is_that_of_the_outputs_differences(self):
-        """df/dw by the last layer is known: features and 1."""
+    def test_the_last_layers_kernel_is_that_of_the_features(self):
+        """The gradient of an output by the last layer's weights is known: the features and 1."""
         _, k = self.study("--layers", "last")
         self.logits()
         out = self.path("h.npy")
@@ -125,7 +125,7 @@ class Ntk(Case):
         np.testing.assert_allclose(k, h @ h.T + 1, rtol=1e-5, atol=1e-5 * k.max())
 
     def test_a_step_of_descent_moves_outputs_by_the_kernel(self):
-        """Finite differences: f moves by -rate K (f - Y) for a rate that is small."""
+        """For a small learning rate a step moves the outputs f by -rate K (f - Y)."""
         z = self.logits()
         s, k = self.study("--full", "--descend", 40)
         loss = ((z - np.eye(3)[self.y]) ** 2).sum() / 2
@@ -140,7 +140,7 @@ class Ntk(Case):
             self.assertAlmostEqual(d["predicted"][t] / want, 1, 4)
         self.assertLessEqual(d["eigenvalues_moved"], d["kernel_moved"] * (1 + 1e-9))  # Weyl
         self.assertLess(d["losses"][40], d["losses"][0])
-        # of a rate a hundred times less the kernel stays, and prediction is right
+        # with a hundredth of the rate the kernel hardly moves, and the prediction is right
         slow = self.study("--full", "--descend", 5, "--lr", d["rate"] / 100)[0]["descent"]
         fall = slow["losses"][0] - np.array(slow["losses"][1:])
         said = slow["losses"][0] - np.array(slow["predicted"][1:])
@@ -152,8 +152,8 @@ class Ntk(Case):
             d = self.study("--descend", 30, *more)[0]["descent"]
             self.assertTrue(all(b <= a for a, b in zip(d["losses"], d["losses"][1:])), more)
 
-    def test_theorem_of_descent(self):
-        """NPC's bound holds where the kernel is definite and hardly changes."""
+    def test_descent_keeps_npcs_bound(self):
+        """NPC's bound on the loss holds if the kernel is positive definite and hardly changes."""
         rows = self.save("few", np.arange(12))
         call = ["ntk", *self.data, "--indices", rows, "--model", "onehidden", "--width", 512,
                 "--full", "--threads", 1]
@@ -164,7 +164,7 @@ class Ntk(Case):
             self.assertLessEqual(b, d["theorem_factor"] * a * (1 + 1e-6))
 
     def mmd(self, k, s0, s):
-        """The unbiased statistic, by its definition; S has S0 at its beginning."""
+        """The unbiased statistic by its definition; s may begin with the rows of s0."""
         m, n = len(s0), len(s)
         off = lambda a, b: sum(k[i, j] for p, i in enumerate(a) for q, j in enumerate(b)
                                if p != q)
@@ -172,15 +172,15 @@ class Ntk(Case):
                   - 2 * off(s0, s) / (m * (n - 1)))
         return math.sqrt(max(0, square))
 
-    def test_mmd(self):
+    def test_mmd_agrees_with_its_definition(self):
         everything = self.study()[1]
-        first = np.argsort(self.x[:, 0])  # samples that are none of one law
+        first = np.argsort(self.x[:, 0])  # so that both sets have different distributions
         inside = first[:10]
         s = self.study("--against", self.save("s0", inside))[0]
         order = list(inside) + [i for i in range(self.N) if i not in inside]
         self.assertEqual(s["against"], 10)
         self.assertAlmostEqual(s["mmd"] / self.mmd(everything, inside, order), 1, 5)
-        # rows beside those that are studied
+        # rows outside the set that is studied
         rows = first[20:]
         s, k = self.study("--indices", self.save("rows", rows), "--against",
                           self.save("s0", inside))
@@ -191,7 +191,7 @@ class Ntk(Case):
         everyone = self.save("all", np.arange(self.N)[::-1])
         self.assertEqual(self.study("--against", everyone)[0]["mmd"], 0)
 
-    def test_agreement(self):
+    def test_agreement_is_kendalls_tau_of_dynamics_and_alignment(self):
         s, k = self.study("--agreement", 30, "--start", 20, "--draw", 15)
         a = s["agreement"]
         self.assertEqual((a["sets"], a["start"], a["draw"]), (30, 20, 15))
@@ -199,7 +199,7 @@ class Ntk(Case):
         n = 30
         z = 3 * a["tau"] * math.sqrt(n * (n - 1)) / math.sqrt(2 * (2 * n + 5))
         self.assertAlmostEqual(a["p"], math.erfc(abs(z) / math.sqrt(2)), 12)
-        # all of the rows are one set
+        # a set of all rows
         s, k = self.study("--agreement", 2, "--start", 30, "--draw", 30)
         hot, z = np.eye(3)[self.y], self.logits()
         a = s["agreement"]
@@ -210,7 +210,7 @@ class Ntk(Case):
         again = self.study("--agreement", 30, "--start", 20, "--draw", 15)[0]["agreement"]
         self.assertEqual(other, again)
 
-    def test_sketch(self):
+    def test_a_sketch_approximates_the_kernel(self):
         exact, _ = self.study()
         call = self.call
         s = json.loads(self.ok(*call, "--sketch", 2000))
@@ -224,7 +224,7 @@ class Ntk(Case):
         self.assertEqual(len(s["eigenvalues"]), self.N)
         self.fails(2, *call, "--sketch", 64, "--descend", 3, says="--descend")
 
-    def test_without_labels(self):
+    def test_without_labels_label_figures_are_null(self):
         call = ["ntk", "--data", self.data[1], "--model", "mlp", "--threads", 1]
         self.fails(3, *call, says=["no labels", "--classes"])
         s, _ = self.study(call=[*call, "--classes", 4])
@@ -234,7 +234,7 @@ class Ntk(Case):
         self.fails(3, *call, "--classes", 4, "--descend", 2, says=["no label", "--descend"])
         self.fails(3, *call, "--classes", 4, "--agreement", 2, says="--agreement")
 
-    def test_labels_of_some(self):
+    def test_unlabelled_samples_do_not_count_in_the_alignment(self):
         self.y[40:] = -1
         self.save("y", self.y)
         s, k = self.study("--classes", 3)
@@ -242,7 +242,7 @@ class Ntk(Case):
         self.assertEqual(s["labelled"], 40)
         self.assertAlmostEqual(s["alignment"] / np.trace(hot.T @ k @ hot), 1, 9)
 
-    def test_one_sample_and_constant_samples(self):
+    def test_one_sample_and_constant_samples_work(self):
         one = self.save("one", np.array([7]))
         s, k = self.study("--indices", one, "--page", self.path("p.html"))
         self.assertEqual((s["samples"], s["rank"], s["condition"]), (1, 1, 1))
@@ -256,7 +256,7 @@ class Ntk(Case):
         self.save("x", np.zeros((self.N, 6), "f4"))
         self.study("--page", self.path("p.html"))
 
-    def test_what_is_wrong_is_said(self):
+    def test_wrong_calls_are_refused(self):
         self.fails(2, "ntk", "--model", "mlp", says="--data")
         self.fails(2, "ntk", *self.data, says="which network?")
         self.fails(2, *self.call, "--start", 3, says="--agreement")
@@ -270,7 +270,7 @@ class Ntk(Case):
         self.fails(2, *self.call, "--out", self.data[1], says="--out")
         self.fails(3, *self.call, "--lr", 1e9, "--descend", 50, says="not finite")
 
-    def test_memory_that_is_too_small_names_what_fits(self):
+    def test_too_little_memory_names_how_many_samples_fit(self):
         x = self.rng.normal(size=(3000, 4)).astype("f4")
         call = ["ntk", "--data", self.save("x", x), "--model", "mlp", "--classes", 2,
                 "--memory", "32M", "--threads", 1]
@@ -286,7 +286,7 @@ class Ntk(Case):
         self.fails(4, *call, says=["30000 rows", "30001", "--sketch"])
         self.fails(4, *call, "--full", says=["15000 samples"])
 
-    def test_the_page_stands_alone(self):
+    def test_the_page_is_self_contained(self):
         page, out = self.path("p.html"), self.path("s.json")
         self.assertEqual(self.ok(*self.call, "--page", page, "--out", out, "--descend", 5,
                                  "--agreement", 10, "--start", 10, "--draw", 5), "")
@@ -302,14 +302,14 @@ class Ntk(Case):
             width, height = map(int, root.getAttribute("viewBox").split()[2:])
             for path in root.getElementsByTagName("path"):
                 if path.getAttribute("class") == "bar":
-                    continue  # squares, which go on by steps
+                    continue  # drawn with relative commands
                 for x, y in re.findall(r"[ML]([\d.-]+) ([\d.-]+)", path.getAttribute("d")):
                     self.assertTrue(0 <= float(x) <= width and 0 <= float(y) <= height, svg)
         with open(out, encoding="utf-8") as file:
             self.assertEqual(json.load(file)["samples"], 60)
 
-    def test_threads_and_trained_networks(self):
-        """The study of a kernel does not hang on threads; a training's network is read."""
+    def test_threads_do_not_change_the_kernel_of_a_trained_network(self):
+        """The kernel of a trained network (--from) does not depend on the thread count."""
         self.logits()
         call = ["ntk", *self.data, "--from", self.path("run"), "--threads"]
         a, k = self.study(call=[*call, 1])
@@ -325,7 +325,7 @@ class Ntk(Case):
         with subprocess.Popen([SCANT, "ntk", "--data", self.save("x", x), "--model", "cnn",
                                "--classes", "10", "--page", page, "--progress"],
                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-            process.stderr.readline()  # it is under way
+            process.stderr.readline()  # it has started
             process.send_signal(signal.SIGINT)
             said = process.stderr.read().decode()
         self.assertEqual(process.returncode, 130, said)

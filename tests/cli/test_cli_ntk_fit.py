@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed-form kernel of `scant ntk`, by its recursion, and regression with kernels, by NumPy's
-solver."""
+"""`scant ntk --kernel` and `--fit`: the closed-form kernel is compared with its recursion, and
+regression with NumPy's solver."""
 import csv
 import json
 import os
@@ -17,7 +17,7 @@ FASHION = "/usr/share/datasets/fashion-mnist"
 
 
 class Closed(Case):
-    """60 rows of 6 numbers, 150 others to judge by: three blocks of 64."""
+    """60 samples of 6 numbers, and a test set of 150: three blocks of 64."""
     N, M = 60, 150
 
     def setUp(self):
@@ -32,7 +32,7 @@ class Closed(Case):
         self.call = ["ntk", *self.data, "--kernel", "ntk:depth=3"]
 
     def study(self, *call):
-        """The JSON and the kernel."""
+        """Runs ntk; returns the JSON and the kernel."""
         kernel = self.path("kernel.npy")
         text = self.ok(*call, "--kernel-out", kernel)
 
@@ -43,20 +43,20 @@ class Closed(Case):
     def near(self, k, want):
         np.testing.assert_allclose(k, want, rtol=0, atol=1e-12 * max(np.abs(want).max(), 1e-300))
 
-    def judge(self, fitted, said, hot, rtol=1e-9):
-        """Of predictions for the other samples; of a network's kernel, which is in float, rtol
-        is larger."""
+    def check(self, fitted, said, hot, rtol=1e-9):
+        """The test error and accuracy follow from the predictions `said`. Kernels of networks are in
+        float32 and need a larger rtol."""
         self.assertEqual(fitted["test_samples"], len(said))
         np.testing.assert_allclose(fitted["test_error"], np.mean((said - hot) ** 2), rtol=rtol)
         right = np.mean(said.argmax(1) == hot.argmax(1))
-        # a sample whose outputs are as good as equal may go either way
+        # one sample whose two largest outputs are nearly equal may go either way
         self.assertAlmostEqual(fitted["test_accuracy"], right, delta=1.01 / len(said))
 
 
 class Kernel(Closed):
     def test_the_matrix_is_that_of_the_recursion(self):
         x = self.x
-        x[7], x[11], x[12] = x[3], 0, -2 * x[3]  # a copy, nothing, a multiple
+        x[7], x[11], x[12] = x[3], 0, -2 * x[3]  # a copy, zeros, a negative multiple
         self.save("x", x)
         for depth, bias in ((1, False), (3, False), (3, True), (100, False)):
             s, k = self.study("ntk", *self.data, "--kernel", f"ntk:depth={depth}",
@@ -69,8 +69,8 @@ class Kernel(Closed):
                 self.assertIsNone(s[key], key)
         self.assertEqual((s["samples"], s["labelled"], s["classes"]), (60, 60, 3))
 
-    def test_numbers_are_of_that_matrix(self):
-        """It is in double: nothing is taken for noise but 1e-10."""
+    def test_numbers_follow_from_the_closed_form_kernel(self):
+        """The kernel is in double, so the tolerance of the rank is 1e-10."""
         s, k = self.study(*self.call)
         hot, values = np.eye(3)[self.y], np.linalg.eigvalsh(k)
         self.assertEqual((s["rank"], s["tolerance"]), (60, 1e-10))
@@ -78,10 +78,10 @@ class Kernel(Closed):
         self.assertAlmostEqual(s["alignment"] / np.trace(hot.T @ k @ hot), 1, 9)
         rest = np.trace(hot.T @ np.linalg.solve(k, hot))
         self.assertAlmostEqual(s["bound"] / np.sqrt(2 * rest / self.N), 1, 7)
-        self.assertIsNone(s["training"]["loss_now"])  # no network says anything
+        self.assertIsNone(s["training"]["loss_now"])  # there is no network
         self.assertNotIn("regression", s)
 
-    def test_samples_that_are_compared_with(self):
+    def test_mmd_against_other_samples_agrees_with_its_definition(self):
         rows, others = np.arange(5, 40), np.arange(45, 60)
         s, k = self.study(*self.call, "--indices", self.save("rows", rows), "--against",
                           self.save("others", others))
@@ -92,7 +92,7 @@ class Kernel(Closed):
                   - 2 * full[np.ix_(rows, others)].mean())
         self.assertAlmostEqual(s["mmd"], np.sqrt(max(square, 0)), 9)
 
-    def test_pictures_are_scaled_as_a_network_sees_them(self):
+    def test_images_are_scaled_like_a_networks_input(self):
         rng = np.random.default_rng(3)
         x = (rng.integers(0, 256, (40, 5, 4, 3)) // np.array([1, 2, 4])).astype("u1")
         part = x / 255
@@ -105,8 +105,8 @@ class Kernel(Closed):
         seen = (part - [0.5, 0.25, 0.1]) / 0.5
         np.testing.assert_allclose(k, ntk(seen.reshape(40, -1), 2), rtol=0, atol=1e-5 * k.max())
 
-    def test_over_the_features_of_a_network(self):
-        """Of one that is trained, and of an untrained one: its start is what the network says."""
+    def test_the_kernel_of_a_networks_features(self):
+        """The features and the outputs of a trained or an untrained network are used."""
         run, out, logits = self.path("run"), self.path("h.npy"), self.path("z.npy")
         self.ok("train", *self.data, "--model", "mlp", "--width", 9, "--epochs", 3, "--quiet",
                 "--out", run)
@@ -121,7 +121,7 @@ class Kernel(Closed):
         self.assertEqual(len(s["agreement"]["dynamics"]), 5)
         s, k = self.study(*self.call, "--model", "linear")
         self.assertEqual(s["network"], "linear")
-        self.near(k, ntk(self.x, 3))  # what goes into its only layer
+        self.near(k, ntk(self.x, 3))  # its features are the input
 
     def test_threads_change_no_bit(self):
         one = self.study(*self.call, *self.test, "--fit", "--threads", 1)
@@ -137,17 +137,17 @@ class Fit(Closed):
         full = ntk(self.all if x is None else x, depth)
         return full[:self.N, :self.N], full[self.N:, :self.N]
 
-    def test_without_a_ridge_every_label_is_met(self):
+    def test_without_a_ridge_every_label_is_fitted(self):
         s, _ = self.study(*self.call, *self.test, "--fit")
         fitted, hot = s["regression"], np.eye(3)[self.labels]
         self.assertEqual((fitted["start"], fitted["ridge"], fitted["jitter"]), ("zero", 0, 0))
         self.assertEqual(fitted["train_accuracy"], 1)
         self.assertLess(fitted["train_error"], 1e-20)
         k, t = self.closed()
-        self.judge(fitted, t @ np.linalg.solve(k, hot[:self.N]), hot[self.N:])
+        self.check(fitted, t @ np.linalg.solve(k, hot[:self.N]), hot[self.N:])
         self.assertGreater(fitted["test_accuracy"], 0.5)
 
-    def test_labels_of_the_samples_are_not_the_test_parts(self):
+    def test_labels_given_for_the_samples_do_not_replace_those_of_the_test_part(self):
         rng, folder = np.random.default_rng(5), self.path("idx")
         os.mkdir(folder)
         for part in ("train", "t10k"):
@@ -164,7 +164,7 @@ class Fit(Closed):
             s, _ = self.study(*call, *more)
             self.assertEqual(s["regression"]["test_accuracy"], 1)
 
-    def test_a_ridge(self):
+    def test_a_ridge_gives_numpys_solution(self):
         s, _ = self.study(*self.call, *self.test, "--fit", "--ridge", 2.5)
         fitted, hot = s["regression"], np.eye(3)[self.labels]
         k, t = self.closed()
@@ -172,10 +172,10 @@ class Fit(Closed):
         self.assertEqual(fitted["ridge"], 2.5)
         self.assertAlmostEqual(fitted["train_error"], np.mean((k @ alpha - hot[:self.N]) ** 2), 12)
         self.assertAlmostEqual(fitted["train_accuracy"], np.mean((k @ alpha).argmax(1) == self.y), 12)
-        self.judge(fitted, t @ alpha, hot[self.N:])
+        self.check(fitted, t @ alpha, hot[self.N:])
 
     def linearised(self, *kind):
-        """A network's own kernel: of all samples at once, and its outputs."""
+        """Flags for the regression with a network's own kernel, that kernel over all samples, and the outputs."""
         both = ["--data", self.save("all", self.all), "--labels", self.save("ally", self.labels)]
         net = ["--model", "mlp", "--width", 20, "--seed", 4, "--threads", 1]
         _, full = self.study("ntk", *both, *net, *kind)
@@ -186,8 +186,8 @@ class Fit(Closed):
         call = ["ntk", *self.data, *net, *kind, *self.test, "--fit"]
         return call, full, np.load(out).astype("f8")
 
-    def test_a_linearised_network(self):
-        """Reduced and last-layer kernels fit each output by itself, a full one all together."""
+    def test_a_networks_own_kernel_gives_numpys_solution(self):
+        """Reduced and last-layer kernels fit each output separately, a full kernel all together."""
         hot, n = np.eye(3)[self.labels], self.N
         for kind in ([], ["--layers", "last"], ["--full"]):
             call, full, f = self.linearised(*kind)
@@ -199,17 +199,17 @@ class Fit(Closed):
             fitted = s["regression"]
             self.assertEqual((fitted["start"], fitted["jitter"]), ("network", 0), kind)
             self.assertAlmostEqual(fitted["train_error"] / np.mean((said - hot)[:n] ** 2), 1, 3)
-            self.judge(fitted, said[n:], hot[n:], rtol=1e-4)
+            self.check(fitted, said[n:], hot[n:], rtol=1e-4)
 
     def test_noise_is_not_fitted(self):
-        """The last layer has 21 parameters an output, so 39 eigenvalues of its kernel are noise."""
+        """The last layer has 21 parameters per output, so 39 eigenvalues of its kernel are noise."""
         call, _, _ = self.linearised("--layers", "last")
         s, _ = self.study(*call)
         self.assertLessEqual(s["rank"], 21)
         self.assertGreaterEqual(s["regression"]["jitter"], 0.99 * s["tolerance"] * s["largest"])
         self.assertLess(s["regression"]["test_error"], 2)
 
-    def test_a_closed_form_from_a_networks_outputs(self):
+    def test_a_closed_form_kernel_starts_from_a_networks_outputs(self):
         _, _, f = self.linearised()
         s, _ = self.study(*self.call, "--from", self.path("run"), *self.test, "--fit", "--ridge", 1)
         out = self.path("h.npy")
@@ -218,9 +218,9 @@ class Fit(Closed):
         hot = np.eye(3)[self.labels]
         alpha = np.linalg.solve(k + np.eye(self.N), (hot - f)[:self.N])
         self.assertEqual(s["regression"]["start"], "network")
-        self.judge(s["regression"], f[self.N:] + t @ alpha, hot[self.N:], rtol=1e-4)
+        self.check(s["regression"], f[self.N:] + t @ alpha, hot[self.N:], rtol=1e-4)
 
-    def test_numbers_to_predict(self):
+    def test_targets_of_a_regression_are_predicted(self):
         truth = np.sin(self.all[:, 0]) + self.all[:, 1]
         y, ty = self.save("n", truth[:self.N]), self.save("tn", truth[self.N:])
         call = ["ntk", *self.data[:2], "--labels", y, "--regression", "--fit", self.test[0],
@@ -234,24 +234,25 @@ class Fit(Closed):
         self.assertIsNone(fitted["train_accuracy"])
         self.assertIsNone(fitted["test_accuracy"])
         self.assertIsNone(s["alignment"])
-        s, _ = self.study(*call, "--model", "mlp")  # of one output, which is fitted from
+        s, _ = self.study(*call, "--model", "mlp")  # one output, which is the start of the fit
         self.assertLess(s["regression"]["test_error"], np.var(truth))
         self.fails(3, *call, "--model", "mlp", "--classes", 2, says=["one target", "2 outputs"])
         self.fails(3, *self.call, "--fit", *self.test[:2], says="--test-labels")
 
-    def test_moons(self):
+    def test_moons_need_a_bias(self):
         s, _ = self.study("ntk", "--data", "moons", "--count", 200, "--kernel", "ntk:depth=2",
                           "--bias", "--fit")
         self.assertEqual(s["regression"]["test_samples"], 200)
         self.assertGreater(s["regression"]["test_accuracy"], 0.9)
-        # without a bias outputs grow with a row, and the class hangs on its direction alone
+        # without a bias outputs are proportional to a row's norm: the class depends on its direction
+        # alone
         s, _ = self.study("ntk", "--data", "moons", "--count", 200, "--kernel", "ntk:depth=2",
                           "--fit", "--ridge", 1)
         self.assertLess(s["regression"]["test_accuracy"], 0.9)
 
     @unittest.skipUnless(os.path.isdir(FASHION), "no package dataset-fashion-mnist")
     def test_fashion_mnist(self):
-        """300 labels, all of its part to test with, in blocks of 300."""
+        """300 labels and the whole test set, in blocks of 300."""
         s, _ = self.study("ntk", "--data", "fashion-mnist", "--indices",
                           self.save("first", np.arange(300)), "--kernel", "ntk:depth=3", "--fit")
         self.assertEqual(s["regression"]["test_samples"], 10000)
@@ -274,13 +275,13 @@ class Fit(Closed):
         self.fails(3, "ntk", "--data", train, "--kernel", "ntk:depth=1", "--fit", "--test", odd,
                    says="elk")
 
-    def test_constant_samples_one_sample_and_one_class(self):
+    def test_constant_samples_one_sample_and_one_class_work(self):
         for value in (1, 0):
             self.save("x", np.full((self.N, 6), value, "f4"))
             s, _ = self.study(*self.call, *self.test, "--fit", "--page", self.path("p.html"))
             self.assertEqual(s["rank"], value)
             self.assertGreater(s["regression"]["jitter"], 0)
-            # all that a constant can say is how frequent classes are; of zeros not even that
+            # from constant samples only the class frequencies can be learned; from zeros nothing
             share = np.mean(np.eye(3)[self.y], 0) * value
             want = np.mean((share - np.eye(3)[self.y]) ** 2)
             self.assertAlmostEqual(s["regression"]["train_error"], want, 6)
@@ -293,7 +294,7 @@ class Fit(Closed):
         s, _ = self.study(*self.call, *self.test, "--fit")
         self.assertEqual((s["classes"], s["regression"]["test_accuracy"]), (1, 1))
 
-    def test_the_page(self):
+    def test_the_page_shows_the_kernel_and_the_regression(self):
         page = self.path("p.html")
         self.study(*self.call, *self.test, "--fit", "--page", page)
         with open(page, encoding="utf-8") as file:
@@ -309,7 +310,7 @@ class Fit(Closed):
 
 
 class Wrong(Closed):
-    def test_kernels(self):
+    def test_wrong_kernels_are_refused(self):
         for text in ("ntk", "ntk:depth=0", "ntk:depth=101", "ntk:depth=1.5", "rbf"):
             self.fails(2, "ntk", *self.data, "--kernel", text,
                        says=[f"'{text}'", "expected ntk:depth=K", "1 to 100"])
@@ -329,7 +330,7 @@ class Wrong(Closed):
         self.save("x", x)
         self.fails(3, *self.call, says=["sample 4", "not finite"])
 
-    def test_fits(self):
+    def test_wrong_fits_are_refused(self):
         for flag in (self.test[:2], self.test[2:], ["--ridge", 1]):
             self.fails(2, *self.call, *flag, says=[flag[0], "--fit"])
         self.fails(2, *self.call, "--fit", *self.test[2:], says=["--test-labels", "--test"])
@@ -359,7 +360,7 @@ class Wrong(Closed):
         self.fails(3, *self.call[:3], "--no-labels", "--kernel", "ntk:depth=1", "--fit", *self.test,
                    says="--fit")
 
-    def test_memory_that_is_too_small_names_what_fits(self):
+    def test_too_little_memory_names_how_many_samples_fit(self):
         rng = np.random.default_rng(4)
         x, y = rng.normal(size=(3000, 40)).astype("f4"), np.arange(3000) % 2
         call = ["ntk", "--data", self.save("big", x), "--labels", self.save("bigy", y), "--fit",
@@ -372,13 +373,13 @@ class Wrong(Closed):
         self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
         self.fails(4, *call, "--indices", self.save("rows", np.arange(fits + 1)),
                    says=f"{fits} samples fit")
-        # what is compared with may be none of the samples that are left
+        # the samples of --against may all be outside --indices
         call = ["ntk", "--data", self.path("big.npy"), "--kernel", "ntk:depth=1", "--memory", "24M",
                 "--threads", 2, "--against", self.save("last", np.arange(2900, 3000))]
         said = self.fails(4, *call, says="3000 samples")
         fits = int(re.search(r"(\d+) samples fit", said).group(1))
         self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
-        # rows so wide that what threads hold of them is most of it
+        # rows so wide that the threads' buffers are most of the memory
         call = ["ntk", "--data", self.save("wide", np.ones((3, 30000), "f4")), "--kernel",
                 "ntk:depth=1", "--memory", "50M", "--threads"]
         self.fails(4, *call, 2, says=["one sample", "--memory", "--threads"])

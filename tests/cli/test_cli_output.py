@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes out: CSV, JSON, .npy, ids; files whole or not at all."""
+"""Output of `scant select`: CSV, JSON, .npy, ids; files are written completely or not at all."""
 import csv
 import io
 import json
@@ -22,7 +22,7 @@ class Picks(Case):
         self.call = ["select", "margin", "--batch", 4, "--probs", self.p]
 
     def leftovers(self):
-        """Names in the folder that are no inputs."""
+        """Names in the folder that are not inputs."""
         return sorted(set(os.listdir(self.dir)) - {"p.npy", "h.npy"})
 
     def ids(self, lines, name="ids.txt"):
@@ -55,7 +55,7 @@ class Csv(Picks):
         env = dict(os.environ, LC_ALL="de_DE.UTF-8", LC_NUMERIC="de_DE.UTF-8")
         self.assertEqual(run(*self.call, env=env).stdout, want)
 
-    def test_ids_stand_after_index_and_are_quoted(self):
+    def test_ids_follow_the_index_and_are_quoted(self):
         names = ["plain", "with,comma", 'with"quote', " leading", "trailing ", "tab\t", "",
                  "größe", "a b", "cr\rin it", "'single'", "last"]
         path = self.ids([name.encode() for name in names])
@@ -69,7 +69,7 @@ class Csv(Picks):
         for bare in ("plain", "größe", "a b", "'single'", ""):
             self.assertIn("," + bare + ",", out)
 
-    def test_ids_of_numpy_strings(self):
+    def test_ids_can_be_numpy_strings(self):
         names = [f"ü{i}" for i in range(12)]
         for array in (np.array(names), np.array(names).astype(">U8"),
                       np.array([n.encode() for n in names])):
@@ -77,7 +77,7 @@ class Csv(Picks):
             for row in csv.DictReader(io.StringIO(out)):
                 self.assertEqual(row["id"], names[int(row["index"])])
 
-    def test_ids_with_windows_line_ends(self):
+    def test_ids_with_windows_line_ends_are_read(self):
         path = self.ids([b"id%d\r" % i for i in range(12)])
         for row in csv.DictReader(io.StringIO(self.ok(*self.call, "--ids", path))):
             self.assertEqual(row["id"], "id" + row["index"])
@@ -101,7 +101,7 @@ class Json(Picks):
         self.assertEqual([list(pick) for pick in got["picks"]],
                          [["index", "weight", "score"]] * 4)
 
-    def test_options_show_what_was_given(self):
+    def test_options_show_given_and_default_values(self):
         got = json.loads(self.ok("select", "egl", "--batch", 1, "--probs", self.p, "--features",
                                  self.h, "--opt", "bias=0", "--format", "json"))
         self.assertEqual(got["options"], {"bias": 0, "normalise": 0})
@@ -114,7 +114,7 @@ class Json(Picks):
             self.assertEqual(float("%.9g" % pick["score"]), row["score"])
             self.assertEqual(pick["weight"], 1)
 
-    def test_requested_and_picked_differ_where_rows_run_out(self):
+    def test_requested_and_batch_differ_if_rows_run_out(self):
         got = json.loads(self.ok("select", "margin", "--batch", 50, "--probs", self.p, "--format",
                                  "json"))
         self.assertEqual((got["requested"], got["batch"], len(got["picks"])), (50, 12, 12))
@@ -145,7 +145,7 @@ class Npy(Picks):
         self.assertEqual((got.dtype.str, got.shape), ("<i8", (4,)))
         self.assertEqual(got.tolist(), [r["index"] for r in self.table(*self.call)])
 
-    def test_on_stdout(self):
+    def test_npy_on_stdout(self):
         done = run(*self.call, "--format", "npy", text=False)
         self.assertEqual(np.load(io.BytesIO(done.stdout)).shape, (4,))
 
@@ -176,11 +176,11 @@ class Files(Picks):
         self.assertEqual(self.ok(*self.call, "--out=-"), self.ok(*self.call))
         self.assertEqual(self.leftovers(), [])
 
-    def test_nothing_else_is_left_beside_the_output(self):
+    def test_no_other_file_is_left_next_to_the_output(self):
         self.ok(*self.call, "--out", self.path("out.csv"))
         self.assertEqual(self.leftovers(), ["out.csv"])
 
-    def test_an_error_leaves_what_was_there(self):
+    def test_an_error_leaves_the_old_file(self):
         out = self.path("out.csv")
         with open(out, "w", encoding="utf-8") as file:
             file.write("old")
@@ -220,20 +220,20 @@ class Files(Picks):
             with open(self.path("sub/real.csv"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), self.ok(*self.call))
 
-    def test_places_that_cannot_be_written(self):
+    def test_paths_that_cannot_be_written_are_refused(self):
         for out in (self.path("none/out.csv"), self.dir, self.path("p.npy/x.csv"),
                     self.path("new/"), "/proc/none.csv"):
             said = self.fails(4, *self.call, "--out", out, says=out)
             self.assertTrue(said.startswith("scant: "))
 
-    def test_that_is_found_before_the_work(self):
+    def test_a_path_that_cannot_be_written_is_found_before_the_work(self):
         bad = np.load(self.p)
         bad[5] = np.nan
         self.fails(4, "select", "margin", "--batch", 4, "--probs", self.save("bad", bad), "--out",
                    self.path("none/out.csv"))
 
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
-    def test_a_folder_or_file_without_permission(self):
+    def test_a_folder_or_file_without_permission_is_refused(self):
         os.mkdir(self.path("sub"), 0o555)
         self.fails(4, *self.call, "--out", self.path("sub/out.csv"), says="sub/out.csv")
         with open(self.path("ro.csv"), "w", encoding="utf-8"):
@@ -253,7 +253,7 @@ class Files(Picks):
         self.fails(2, *self.call, "--ids", ids, "--out", ids, says="--ids")
         self.assertEqual(os.stat(self.p).st_mtime_ns, before)
 
-    def test_nor_one_that_the_strategy_ignores(self):
+    def test_an_input_that_the_strategy_ignores_is_not_overwritten(self):
         z = self.save("z", np.full((2, 12, 3), 1 / 3))
         albl = ["select", "albl", "--batch", 4, "--probs", self.p, "--features", self.h]
         for call, output, option, path in (
@@ -273,7 +273,7 @@ class Files(Picks):
                 with open(path, "rb") as file:
                     self.assertEqual(file.read(), before)
 
-    def test_a_pipe_is_written_straight(self):
+    def test_a_pipe_is_written_directly(self):
         os.mkfifo(self.path("pipe"))
         with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE,
                               text=True) as reader:
@@ -290,7 +290,7 @@ class Streams(Picks):
                               capture_output=True, text=True, timeout=60)
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
-    def test_a_full_disk(self):
+    def test_a_full_disk_is_an_error(self):
         for script in ('"$1" select margin --batch 4 --probs "$2" >/dev/full',
                        '"$1" select margin --batch 4 --probs "$2" --out /dev/full',
                        '"$1" select margin --batch 4 --probs "$2" --dry-run >/dev/full',
@@ -301,13 +301,13 @@ class Streams(Picks):
             self.assertIn("scant: ", done.stderr)
             self.assertIn("No space left", done.stderr)
 
-    def test_a_reader_that_left(self):
+    def test_a_closed_pipe_is_an_error(self):
         done = self.shell('(sleep 0.3; "$1" select margin --batch 4 --probs "$2"; echo $? >&2) '
                           '| true')
         self.assertIn("Broken pipe", done.stderr)
         self.assertEqual(done.stderr.splitlines()[-1], "4")
 
-    def test_closed_streams(self):
+    def test_a_closed_stdout_is_an_error_and_a_closed_stderr_is_not(self):
         done = self.shell('"$1" select margin --batch 4 --probs "$2" >&-')
         self.assertEqual(done.returncode, 4)
         self.assertIn("scant: ", done.stderr)

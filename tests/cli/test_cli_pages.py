@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages from tables: strategies, the manual page, completion."""
+"""Texts generated from tables: `scant strategies`, help, the man page, completion."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ class Strategies(Case):
                             ("coreset", "features"), ("badge", "probs")):
             self.assertRegex(text, rf"(?m)^{name} .*{needs}")
 
-    def test_one_strategy(self):
+    def test_one_strategy_can_be_listed(self):
         text = self.ok("strategies", "badge")
         for word in ("--features", "--probs (or --logits)", "bias", "default 0", "Score", "Paper",
                      "scant select badge --batch"):
@@ -40,7 +40,7 @@ class Strategies(Case):
         bss = self.ok("strategies", "bss", "--format", "json")
         self.assertEqual(json.loads(bss)["options"][0]["values"], "a number above 0 and below 1")
 
-    def test_labels_are_named_where_they_say_more_than_what_is_left_out(self):
+    def test_labels_are_listed_for_strategies_that_use_them_beyond_excluding_rows(self):
         every = json.loads(self.ok("strategies", "--format", "json"))
         users = [one["name"] for one in every if "labels" in one["needs"] + one["uses"]]
         self.assertEqual(users, ["coreset", "dynamic", "npc", "crc", "albl"])
@@ -68,7 +68,7 @@ class Strategies(Case):
 
 
 class Help(Case):
-    def test_lines_are_short_and_every_flag_has_its_own(self):
+    def test_lines_are_short_and_every_flag_is_listed_once(self):
         for command in ("select", "models", "train", "embed", "new", "add", "status", "query", "label",
                         "predict", "export", "log", "set"):
             text = self.ok(command, "--help")
@@ -80,7 +80,7 @@ class Help(Case):
 
 class Manual(Case):
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc")
-    def test_mandoc_has_nothing_to_say(self):
+    def test_mandoc_finds_no_fault(self):
         with open(self.path("scant.1"), "w", encoding="utf-8") as file:
             file.write(self.ok("man"))
         done = subprocess.run(["mandoc", "-Tlint", self.path("scant.1")], capture_output=True,
@@ -106,7 +106,7 @@ class Manual(Case):
 
 class Completion(Case):
     def complete(self, *words):
-        """What bash offers for the last of words; '=' cuts words as bash does."""
+        """The completions that bash offers for the last word; words are split at '=' as in bash."""
         cut = [piece for word in words for piece in (re.split("(=)", word) if word else [""])
                if piece or not word]
         script = ('source <("$1" completion bash) || exit; shift; COMP_WORDS=("$@"); '
@@ -158,7 +158,7 @@ class Completion(Case):
         self.assertEqual(self.complete("select", "--probs=pr"), ["probs.npy"])
         self.assertEqual(self.complete("select", "margin", "--out", "pi"), ["picks of mine.csv"])
 
-    def test_options_of_the_strategy_at_hand(self):
+    def test_options_of_the_given_strategy(self):
         self.assertEqual(self.complete("select", "badge", "--opt", ""), ["bias=", "normalise="])
         self.assertEqual(self.complete("select", "badge", "--opt=b"), ["bias="])
         self.assertEqual(self.complete("select", "badge", "--opt", "bias="), ["0", "1"])
@@ -180,7 +180,7 @@ class Completion(Case):
         self.assertEqual(self.complete("set", "birds", "auto_train=n"), ["no"])
         self.assertEqual(self.complete("set", "birds", "model="), [])
 
-    def test_words_of_options(self):
+    def test_values_of_options(self):
         for one in json.loads(self.ok("strategies", "--format", "json")):
             for option in one["options"]:
                 if not option["values"].startswith("one of "):

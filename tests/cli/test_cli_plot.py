@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--plot: a picture that is well-formed, complete and of sane size, whatever the pool."""
+"""--plot: the chart is well-formed, complete and not too large, for any pool."""
 import json
 import os
 import re
@@ -22,8 +22,8 @@ class Plot(Case):
         rng = np.random.default_rng(seed)
         return self.save("h", (rng.standard_normal((n, d)) * 20).astype(dtype))
 
-    def picture(self):
-        """The root of what was drawn, parsed."""
+    def chart(self):
+        """The root element of the chart."""
         with open(self.svg, "rb") as file:
             data = file.read()
         self.assertNotIn(b"script", data)
@@ -33,7 +33,7 @@ class Plot(Case):
         return xml.fromstring(data)
 
     def picks(self, root):
-        """{row: (x, y, r)} of the picks, by their explanations."""
+        """{row: (x, y, r)} of the picks, from their titles."""
         found = {}
         for group in root.iter(SVG + "g"):
             title = group.find(SVG + "title")
@@ -44,8 +44,8 @@ class Plot(Case):
         return found
 
 
-class Pictures(Plot):
-    def test_every_pick_is_there_at_every_width(self):
+class Charts(Plot):
+    def test_every_pick_is_drawn_at_every_width(self):
         for n, d in ((1, 1), (1, 2), (1, 50), (60, 1), (60, 2), (60, 3), (60, 50), (40, 1100)):
             for dtype in ("f2", "f4", ">f8", "u1"):
                 with self.subTest(n=n, d=d, dtype=dtype):
@@ -53,7 +53,7 @@ class Pictures(Plot):
                         "h", np.random.default_rng(2).integers(0, 255, (n, d)).astype("u1"))
                     rows = self.table("select", "random", "--batch", min(n, 20), "--features", h,
                                       "--plot", self.svg)
-                    found = self.picks(self.picture())
+                    found = self.picks(self.chart())
                     self.assertEqual(set(found), {row["index"] for row in rows})
                     for x, y, _ in found.values():
                         self.assertTrue(40 <= x <= 580 and 64 <= y <= 520)
@@ -62,19 +62,19 @@ class Pictures(Plot):
         h = np.random.default_rng(3).random((30, 2))
         self.ok("select", "random", "--batch", 30, "--features", self.save("h", h), "--plot",
                 self.svg)
-        found = self.picks(self.picture())
+        found = self.picks(self.chart())
         at = np.array([found[i][:2] for i in range(30)])
         scale = np.ptp(at, axis=0) / np.ptp(h, axis=0)
         np.testing.assert_allclose(scale[0], scale[1], rtol=2e-3)  # pixels have one decimal
         want = (h - h[0]) * scale * [1, -1]
         np.testing.assert_allclose(at - at[0], want, atol=0.3)
 
-    def test_many_features_by_their_principal_components(self):
+    def test_many_features_are_drawn_by_their_principal_components(self):
         rng = np.random.default_rng(4)
         h = rng.standard_normal((200, 9)) * [1, 9, 1, 1, 5, 1, 1, 1, 1] + 100
         self.ok("select", "random", "--batch", 30, "--features", self.save("h", h), "--plot",
                 self.svg)
-        root = self.picture()
+        root = self.chart()
         found = self.picks(root)
         centred = h - h.mean(0)
         values, vectors = np.linalg.eigh(centred.T @ centred)
@@ -89,31 +89,31 @@ class Pictures(Plot):
         self.assertIn(f"principal component 1 ({share[0]:.0f}% of the variance)", text)
         self.assertIn(f"principal component 2 ({share[1]:.0f}% of the variance)", text)
 
-    def test_rows_in_one_place(self):
+    def test_equal_rows_are_drawn_at_the_centre(self):
         h = self.save("h", np.full((7, 4), 3.5))
         self.ok("select", "random", "--batch", 3, "--features", h, "--plot", self.svg)
-        self.assertEqual({at[:2] for at in self.picks(self.picture()).values()}, {(310, 292)})
+        self.assertEqual({at[:2] for at in self.picks(self.chart()).values()}, {(310, 292)})
 
-    def test_nothing_to_pick_is_a_picture_too(self):
+    def test_without_picks_a_chart_is_drawn_too(self):
         y = self.save("y", np.zeros(5, int))
         self.ok("select", "random", "--batch", 3, "--features", self.features(5, 3), "--labels", y,
                 "--plot", self.svg)
-        self.assertEqual(self.picks(self.picture()), {})
+        self.assertEqual(self.picks(self.chart()), {})
         self.ok("select", "coreset", "--batch", 3, "--features", self.features(0, 3), "--plot",
                 self.svg)
-        self.picture()
+        self.chart()
 
     def test_threads_do_not_change_a_byte(self):
         h = self.features(20000, 40)
-        pictures = set()
+        charts = set()
         for threads in (1, 2, 3, 7):
             self.ok("select", "random", "--batch", 300, "--features", h, "--plot", self.svg,
                     "--threads", threads)
             with open(self.svg, "rb") as file:
-                pictures.add(file.read())
-        self.assertEqual(len(pictures), 1)
+                charts.add(file.read())
+        self.assertEqual(len(charts), 1)
 
-    def test_a_large_pool_makes_no_large_file(self):
+    def test_the_file_of_a_large_pool_is_small(self):
         n = 100000
         y = np.full(n, -1)
         y[::3] = np.arange(y[::3].size) % 100
@@ -121,7 +121,7 @@ class Pictures(Plot):
         for batch in (10, 400, 50000):
             self.ok("select", "random", "--batch", batch, "--features", h, "--labels",
                     self.save("y", y), "--plot", self.svg, "--out", self.path("out.csv"))
-            root = self.picture()
+            root = self.chart()
             self.assertLess(os.path.getsize(self.svg), 500000)
             circles = len(list(root.iter(SVG + "circle")))
             self.assertEqual(circles, min(batch, 4000) + 1)
@@ -140,7 +140,7 @@ class Pictures(Plot):
             weights = {row["index"]: row["weight"] for row in rows}
             if len(set(weights.values())) < 2:
                 continue
-            found = self.picks(self.picture())
+            found = self.picks(self.chart())
             for row, weight in weights.items():
                 want = 3 + 7 * (max(weight, 0) / max(weights.values())) ** 0.5
                 self.assertAlmostEqual(found[row][2], want, delta=0.06)
@@ -152,19 +152,19 @@ class Calls(Plot):
         self.h = self.features(30, 5)
         self.p = self.save("p", np.full((30, 2), 0.5))
 
-    def test_features_are_needed_whatever_the_strategy(self):
+    def test_every_strategy_needs_features_for_a_plot(self):
         for strategy in ("margin", "random", "badge", "coreset"):
             self.fails(2, "select", strategy, "--batch", 1, "--probs", self.p, "--plot", self.svg,
                        says=["--plot", "--features"])
 
-    def test_features_for_the_picture_alone_are_not_ignored(self):
+    def test_features_used_only_for_the_chart_give_no_warning(self):
         call = ["select", "margin", "--batch", 4, "--probs", self.p]
         done = run(*call, "--features", self.h, "--plot", self.svg)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, self.ok(*call))
-        self.assertEqual(len(self.picks(self.picture())), 4)
+        self.assertEqual(len(self.picks(self.chart())), 4)
 
-    def test_a_picture_changes_no_picks(self):
+    def test_a_chart_does_not_change_the_picks(self):
         arrays = {"features": self.h, "probs": self.p, "calibrated": self.p,
                   "gradients": self.features(30, 4, seed=9),
                   "samples": self.save("s", np.random.default_rng(7).dirichlet([1, 1], (5, 30))),
@@ -182,7 +182,7 @@ class Calls(Plot):
                     want = got if not state else want
                     self.assertEqual(got, want, one["name"])
 
-    def test_where_features_do_not_fit_nothing_is_written(self):
+    def test_wrong_features_are_refused_and_nothing_is_written(self):
         out = self.path("out.csv")
         call = ["select", "margin", "--batch", 4, "--probs", self.p, "--plot", self.svg, "--out",
                 out, "--features"]
@@ -195,19 +195,19 @@ class Calls(Plot):
         self.fails(3, *call, "/nowhere.npy", says="/nowhere.npy")
         self.assertFalse(os.path.exists(out) or os.path.exists(self.svg))
 
-    def test_the_name_says_what_it_is(self):
+    def test_the_name_must_end_in_svg(self):
         call = ["select", "random", "--batch", 4, "--features", self.h, "--plot"]
         for bad in (self.path("picks.png"), self.path("svg"), "-", self.path(".sv")):
             self.fails(2, *call, bad, says=["--plot", ".svg"])
         self.ok(*call, self.path("PICKS.SVG"))
 
-    def test_places_that_cannot_be_written_are_found_before_the_work(self):
+    def test_paths_that_cannot_be_written_are_found_before_the_work(self):
         call = ["select", "random", "--batch", 4, "--features", self.h, "--plot"]
         self.fails(4, *call, self.path("none/picks.svg"), says="none/picks.svg")
         os.mkdir(self.path("folder.svg"))
         self.fails(4, *call, self.path("folder.svg"), says="folder.svg")
 
-    def test_it_is_no_other_file(self):
+    def test_it_must_not_be_another_output_or_input(self):
         call = ["select", "random", "--batch", 4, "--features", self.h]
         self.fails(2, *call, "--plot", self.svg, "--out", self.svg, says=["--out", "--plot"])
         ids = self.path("ids.svg")
@@ -216,19 +216,19 @@ class Calls(Plot):
         self.fails(2, *call, "--ids", ids, "--plot", ids, says=["--plot", "--ids"])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
-    def test_a_failure_after_the_picks_says_that_they_are_there(self):
+    def test_a_failure_after_the_picks_says_that_they_were_written(self):
         out = self.path("out.csv")
         self.fails(4, "select", "random", "--batch", 4, "--features", self.h, "--out", out,
                    "--plot", "/dev/full", says=["/dev/full", "the picks were written"])
         self.assertTrue(os.path.exists(out))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
-    def test_picks_that_cannot_be_written_leave_no_picture(self):
+    def test_no_chart_is_left_if_the_picks_cannot_be_written(self):
         self.fails(4, "select", "random", "--batch", 4, "--features", self.h, "--out",
                    "/dev/full", "--plot", self.svg)
         self.assertFalse(os.path.exists(self.svg))
 
-    def test_a_plan_counts_it_and_draws_nothing(self):
+    def test_a_dry_run_counts_its_memory_and_draws_nothing(self):
         h = self.features(3000, 300)
         call = ["select", "random", "--batch", 4, "--features", h, "--dry-run"]
         need = [int(re.search(r"\((\d+) bytes\)", self.ok(*call, *more))[1])

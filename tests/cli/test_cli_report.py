@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scant report and scant compare: against plain Python, and as a user errs."""
+"""`scant report` and `scant compare`: results are compared with plain Python; wrong calls."""
 import collections
 import csv
 import html.parser
@@ -21,7 +21,7 @@ VOID = {"meta", "link", "input", "br", "img"}
 
 
 class Page(html.parser.HTMLParser):
-    """Elements that do not close as they were opened are a fault."""
+    """Parses a page; fails if elements are not nested correctly."""
 
     def __init__(self, text):
         super().__init__()
@@ -52,7 +52,7 @@ class Page(html.parser.HTMLParser):
 class Results(Case):
     def write(self, name, strategies=("random", "badge", "npc"), seeds=(0, 1, 2), rounds=4,
               cut=(), first=1):
-        """A made-up experiment in folder name; runs in cut lack their last two rounds."""
+        """Writes the results of a made-up experiment; runs in cut lack their last two rounds."""
         rng = np.random.default_rng(first)
         starts = {seed: rng.choice(80, 10, False) for seed in seeds}
         folder = self.path(name)
@@ -86,7 +86,7 @@ class Tables(Results):
                 (int(row["labels"]), float(row["accuracy"])))
         return found
 
-    def test_summary_and_areas_are_those_of_plain_python(self):
+    def test_summary_and_areas_agree_with_plain_python(self):
         folder = self.write("r", cut={("badge", 2)})
         self.ok("report", folder)
         runs, want, areas = self.runs(folder), [], []
@@ -112,7 +112,7 @@ class Tables(Results):
             self.assertAlmostEqual(float(row["std"]), statistics.stdev(values), places=11)
             self.assertEqual(int(row["runs"]), len(values))
 
-    def test_overlaps_are_those_of_plain_python(self):
+    def test_overlaps_agree_with_plain_python(self):
         folder = self.write("r")
         self.ok("report", folder)
         picks = self.rows(folder, "picks.csv")
@@ -133,7 +133,7 @@ class Pages(Results):
         with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
             return file.read()
 
-    def test_the_page_is_well_formed_and_asks_for_nothing(self):
+    def test_the_page_is_well_formed_and_loads_nothing_from_outside(self):
         folder = self.write("r")
         with open(os.path.join(folder, "experiment.ini"), "w") as file:
             file.write("[data]\ntrain = a/b/digits.npy\n[model]\nname = lenet5\n")
@@ -151,7 +151,7 @@ class Pages(Results):
         outside = set(re.findall(r"https?:[^\"'<> ]*", text))
         self.assertEqual(outside, {"http://www.w3.org/2000/svg"})
 
-    def test_charts_stand_alone(self):
+    def test_charts_are_self_contained(self):
         folder = self.write("r")
         self.ok("report", folder, "--quiet")
         charts = os.path.join(folder, "charts")
@@ -177,7 +177,7 @@ class Pages(Results):
         self.assertEqual(len(keys), 21)
         self.assertEqual(len(set(keys)), 21)
 
-    def test_folders_are_put_together(self):
+    def test_several_folders_make_one_report(self):
         one = self.write("one")
         two = self.write("two", ("random", "bss"), seeds=(5, 6), first=2)
         out = self.path("both")
@@ -193,7 +193,7 @@ class Pages(Results):
 
 
 class Comparisons(Results):
-    def test_differences_are_those_of_plain_python(self):
+    def test_differences_agree_with_plain_python(self):
         folder = self.write("r", seeds=range(6))
         out = self.path("c.csv")
         shown = self.ok("compare", folder, "--csv", out)
@@ -225,7 +225,7 @@ class Comparisons(Results):
         self.assertEqual({(r["from"], r["to"], r["left_out"]) for r in rows},
                          {("10", "25", "0")})
 
-    def test_a_baseline_makes_fewer_pairs(self):
+    def test_with_a_baseline_only_its_pairs_are_compared(self):
         folder = self.write("r")
         out = self.path("c.csv")
         self.ok("compare", folder, "--baseline", "badge", "--csv", out)
@@ -242,7 +242,7 @@ class Comparisons(Results):
             file.write(PICKS + "".join(row + ",1,0,0\n" for row in picks))
         return " ".join(self.ok("compare", folder).split())
 
-    def test_seeds_that_are_all_alike_are_not_significant(self):
+    def test_equal_differences_of_all_seeds_are_not_significant(self):
         shown = self.compare([f"{name},{seed},0,10,{0.25 + 0.125 * (name == 'b') + 0.125 * seed}"
                               for name in "ab" for seed in (0, 1)])
         self.assertIn("b a 2 43.75 31.25 +12.50 no spread - - 0.500 0.500 ", shown)
@@ -250,7 +250,7 @@ class Comparisons(Results):
         self.assertNotIn("0.500 *", shown)
         self.assertIn("there is no interval", shown)
 
-    def test_runs_that_end_apart_are_compared_as_far_as_both_go(self):
+    def test_runs_of_different_length_are_compared_over_their_common_range(self):
         shown = self.compare([f"random,{s},{t},{10 + 10 * t},{0.2 + 0.1 * t + 0.01 * s * t}"
                               for s in (0, 1) for t in range(3)] +
                              [f"bss,{s},{t},{10 + (8 + s) * t},{0.3 + 0.1 * t}"
@@ -259,7 +259,7 @@ class Comparisons(Results):
         self.assertNotIn("Left out", shown)
         self.assertIn("at 1 number of labels", shown)
 
-    def test_what_is_left_out_is_told(self):
+    def test_seeds_that_are_left_out_are_reported(self):
         rows = [f"{name},{seed},{t},{10 + t},{0.25 + 0.125 * seed * (name == 'b')}"
                 for name in "abc" for seed in (0, 1) for t in (0, 1)]
         picks = [f"{name},{seed},0,0,{7 + (name == 'c')}" for name in "abc" for seed in (0, 1)]
@@ -269,7 +269,7 @@ class Comparisons(Results):
         self.assertIn("Left out: 1 time a seed with a run that is shorter", shown)
         self.assertIn("Left out: 4 times a seed whose two runs started with different", shown)
 
-    def test_folders_of_other_experiments_are_warned_of(self):
+    def test_different_experiments_give_a_warning(self):
         one, two = self.write("one", ("random",)), self.write("two", ("badge",))
         for folder, model in ((one, "cnn"), (two, "lenet5")):
             with open(os.path.join(folder, "experiment.ini"), "w") as file:
@@ -280,7 +280,7 @@ class Comparisons(Results):
             self.assertIn("the experiments differ in model.name:", done.stderr)
             self.assertEqual(run(*call, "--quiet").stderr, "")
 
-    def test_too_few_seeds_are_told(self):
+    def test_too_few_seeds_are_reported(self):
         done = run("compare", self.write("r", seeds=(3,)))
         self.assertEqual(done.returncode, 0)
         self.assertIn("1 seed in common: too few, two are needed", done.stdout)
@@ -291,7 +291,7 @@ class Comparisons(Results):
 
 
 class Errors(Results):
-    def test_calls_that_are_wrong(self):
+    def test_wrong_calls_are_refused(self):
         folder = self.write("r")
         self.fails(2, "report", says="which results?")
         self.fails(2, "compare", says="which results?")
@@ -300,7 +300,7 @@ class Errors(Results):
         self.fails(2, "report", folder, "--out", self.write("t"), says="results of its own")
         self.fails(2, "compare", folder, "--baseline", "bald", says="no strategy 'bald'")
 
-    def test_inputs_that_are_wrong(self):
+    def test_wrong_inputs_are_refused(self):
         self.fails(3, "report", self.path("absent"), says="absent")
         os.mkdir(self.path("empty"))
         self.fails(3, "report", self.path("empty"), says="no curve.csv")
@@ -312,7 +312,7 @@ class Errors(Results):
             self.assertEqual(len(said.splitlines()), 1)
         self.assertFalse(os.path.exists(os.path.join(folder, "summary.csv")))
 
-    def test_places_that_cannot_be_written(self):
+    def test_paths_that_cannot_be_written_are_refused(self):
         folder = self.write("r")
         blocked = self.path("a file")
         with open(blocked, "w"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More posterior samples than memory: a hundred of a million rows and ten classes are 4 GB. The
-plan is tested at that size on a file that is all hole; picks are, on a smaller pool, with so
-much less memory; `make soak` takes the whole size for that too."""
+"""Posterior draws that are larger than memory: a hundred draws of a million rows and ten classes are
+4 GB. The plan is tested at that size, on a sparse file. Picks are tested on a smaller pool with
+proportionally less memory; `make soak` tests them at the full size, too."""
 import os
 import re
 import unittest
@@ -22,7 +22,7 @@ class Stream(Case):
             "descr": "<f4", "fortran_order": False, "shape": (SAMPLES, rows, CLASSES)})
 
     def samples(self, rows):
-        """Samples that were never in memory together."""
+        """Writes posterior draws one at a time; returns the file."""
         path, rng = self.path("samples.npy"), np.random.default_rng(7)
         common = rng.standard_normal((rows, CLASSES), "f4")
         with open(path, "wb") as file:
@@ -32,7 +32,7 @@ class Stream(Case):
                 file.write((z / z.sum(axis=1, keepdims=True)).astype("<f4").tobytes())
         return path
 
-    def test_four_gigabytes_are_planned_in_one(self):
+    def test_the_plan_for_four_gigabytes_fits_in_one(self):
         path = self.path("hole.npy")
         with open(path, "wb") as file:
             self.header(file, ROWS)
@@ -41,20 +41,20 @@ class Stream(Case):
             with self.subTest(strategy):
                 self.ok("select", strategy, "--batch", 1000, "--samples", path, "--memory", "1G",
                         "--threads", 2, "--dry-run")
-        for words in (["bald"], ["sparse-iht", "--opt", "terms=variance"]):  # keep no vectors
+        for words in (["bald"], ["sparse-iht", "--opt", "terms=variance"]):  # these keep no vectors
             self.ok("select", *words, "--batch", 1000, "--samples", path, "--memory", "20M",
                     "--threads", 2, "--dry-run")
         h = self.path("h.npy")
         np.save(h, np.zeros((ROWS, 2), "f4"))
         plan = self.ok("select", "acs-fw", "--opt", "inner=fisher", "--batch", 1000, "--samples", path,
                        "--features", h, "--memory", "1G", "--dry-run")
-        self.assertGreater(int(re.search(r"passes +(\d+)", plan)[1]), 1000)  # one a step
+        self.assertGreater(int(re.search(r"passes +(\d+)", plan)[1]), 1000)  # one per step
         self.fails(3, "select", "bald", "--batch", 5, "--samples", path,
-                   says=["sample 0, row 0", "sums to 0"])  # a hole is no distribution
+                   says=["sample 0, row 0", "sums to 0"])  # the zeros of the sparse file
 
-    def test_picks_are_the_same_in_a_quarter_of_the_inputs_size(self):
+    def test_picks_are_the_same_with_memory_for_a_quarter_of_the_input(self):
         path = self.samples(SOME)
-        memory = 2**30 * SOME // ROWS + (0 if SOAK else 2**20)  # what does not go by rows
+        memory = 2**30 * SOME // ROWS + (0 if SOAK else 2**20)  # memory that does not depend on the number of rows
         for strategy in STRATEGIES:
             with self.subTest(strategy):
                 call = ("select", strategy, "--batch", 20, "--samples", path, "--quiet",

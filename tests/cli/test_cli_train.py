@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training as a user does it: what it learns, what it leaves behind, how it goes on."""
+"""`scant train`: what it learns, the files it writes, and how it resumes."""
 import json
 import os
 import re
@@ -23,7 +23,7 @@ def read(path):
 
 class Train(Case):
     def train(self, name, *args):
-        """The summary of a training in the folder name."""
+        """Trains in the folder `name`; returns the summary."""
         return json.loads(self.ok("train", "--out", self.path(name), "--format", "json", "--quiet",
                                   "--threads", 1, *args))
 
@@ -40,7 +40,7 @@ class Train(Case):
 
 
 class Learning(Train):
-    def test_running_statistics_move_as_asked(self):
+    def test_norm_momentum_sets_the_speed_of_running_statistics(self):
         call = ["--data", "moons", "--model", "wrn-28-2", "--steps", 1, "--batch", 4]
         for name, momentum in (("a", 0.1), ("b", 0.9)):
             self.train(name, *call, "--norm-momentum", momentum)
@@ -48,7 +48,7 @@ class Learning(Train):
         self.assertEqual(self.weights("a"), self.weights("c"))  # the default
         self.assertNotEqual(self.weights("a"), self.weights("b"))
 
-    def test_it_learns_blobs_and_is_judged_by_their_test_part(self):
+    def test_it_learns_blobs_and_is_evaluated_on_the_test_part(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 5)
         self.assertEqual(done["stopped"], "epochs")
         self.assertEqual(done["test"]["samples"], 1000)
@@ -62,7 +62,7 @@ class Learning(Train):
         self.assertLess(events[-1]["loss"], events[0]["loss"])
         self.assertEqual(json.loads(read(self.path("a/result.json"))), done)
 
-    def test_the_seed_decides(self):
+    def test_the_seed_decides_the_weights(self):
         for name, seed in (("a", 3), ("b", 3), ("c", 4)):
             self.train(name, "--data", "moons", "--count", 200, "--model", "mlp", "--epochs", 2,
                        "--seed", seed)
@@ -83,18 +83,18 @@ class Learning(Train):
         self.assertEqual(told["model"], {"name": "mlp", "parameters": 1539, "features": 256,
                                          "classes": 3})
 
-    def test_indices_and_validation_part_the_samples(self):
+    def test_indices_and_validation_choose_the_samples(self):
         rows = self.save("rows", np.arange(0, 200, 2))
         done = self.train("a", "--data", "blobs", "--model", "linear", "--epochs", 3, "--indices",
                           rows, "--validation", 30)
         self.assertEqual(done["samples"], 70)
         self.assertEqual(self.described("a")["validated_on"], 30)
-        # of 30 samples, so an accuracy is a multiple of 1/30
+        # with 30 samples an accuracy is a multiple of 1/30
         self.assertAlmostEqual(done["valid_accuracy"] * 30, round(done["valid_accuracy"] * 30))
         self.assertIn("valid_loss", self.events("a")[0])
 
     def test_samples_without_a_label_are_left_out(self):
-        # those labelled are what counts: the rest has features from nowhere
+        # the unlabelled samples have features that would ruin the training
         rng = np.random.default_rng(0)
         y = np.arange(90) % 3
         x = np.eye(3, dtype="f4")[y]
@@ -111,20 +111,20 @@ class Learning(Train):
         done = self.train("c", "--data", data, "--labels", labels, "--indices", rows, *call,
                           "--validation", 4, "--test", data, "--test-labels", labels)
         self.assertEqual((done["samples"], done["test"]["samples"]), (6, 30))
-        # calibrated, too, by the temperature that fits the validation set
+        # also evaluated at the temperature that fits the validation set
         self.assertNotIn("scaled", some["test"] or {})
         scaled = done["test"]["scaled"]
         self.assertEqual(sum(n for n, _, _ in scaled["bins"]), 30)
         self.assertNotEqual(scaled["temperature"], done["test"]["temperature"])
         said = run("train", "--data", data, "--labels", labels, *call, "--out", self.path("d"))
         self.assertIn("60 of 90 samples have no label", said.stderr)
-        # and the same file serves to read the network out
+        # embed reads the same file
         self.ok("embed", "--data", data, "--labels", labels, "--from", self.path("a"), "--logits",
                 self.path("z.npy"), "--labels-out", self.path("l.npy"))
         np.testing.assert_array_equal(np.load(self.path("l.npy")), y)
 
-    def test_what_is_held_out_is_not_trained_on(self):
-        # five classes of a sample each: who has seen one of them knows no other
+    def test_the_validation_set_is_not_trained_on(self):
+        # five classes with one sample each: a network trained on one sample cannot predict the others
         data = self.save("x", np.eye(5, dtype="f4"))
         labels = self.save("y", np.arange(5))
         for seed in range(3):
@@ -133,7 +133,7 @@ class Learning(Train):
             self.assertEqual((done["samples"], done["accuracy"], done["valid_accuracy"]), (1, 1, 0))
 
     def table_of(self, name, words):
-        """A CSV file of points that lie where their word says, in that order."""
+        """A CSV file with a point for each word, in a cluster of its own for each word."""
         places = {"cat": (4, 0), "dog": (-4, 0), "eel": (0, 4), "yak": (0, -4)}
         path = self.path(name + ".csv")
         with open(path, "w", encoding="utf-8") as file:
@@ -144,7 +144,7 @@ class Learning(Train):
 
     def test_classes_of_a_test_set_are_matched_by_name(self):
         data = self.table_of("train", ["dog", "cat", "eel"] * 10)
-        test = self.table_of("test", ["eel", "dog"] * 5)  # eel would be 1 by itself
+        test = self.table_of("test", ["eel", "dog"] * 5)  # numbered by itself, eel would be 1
         call = ["--data", data, "--model", "linear", "--epochs", 30, "--lr", 0.1]
         done = self.train("a", *call, "--test", test)
         self.assertEqual((done["test"]["accuracy"], done["test"]["samples"]), (1, 10))
@@ -158,7 +158,7 @@ class Learning(Train):
         start[1] = self.table_of("others", ["dog", "eel", "yak"])
         self.assertIn("class 0 is 'cat' in the file and 'dog' in the data",
                       run("train", *start, "--out", self.path("v")).stderr)
-        # and by whoever reads it out
+        # embed matches them by name, too
         embed = ["embed", "--from", self.path("a"), "--data"]
         done = json.loads(self.ok(*embed, test, "--evaluate", "--format", "json"))
         self.assertEqual((done["accuracy"], done["samples"]), (1, 10))
@@ -178,7 +178,7 @@ class Learning(Train):
         self.fails(3, "embed", "--from", self.path("c"), "--data", "blobs", "--classes-out",
                    self.path("d.csv"), says="no names")
 
-    def test_one_class_is_warned_of(self):
+    def test_labels_of_one_class_give_a_warning(self):
         data = self.table_of("train", ["dog"] * 4)
         call = ["train", "--model", "linear", "--epochs", 1, "--data"]
         self.assertIn("all 4 samples to train on are of one class",
@@ -186,7 +186,7 @@ class Learning(Train):
         self.assertNotIn("one class", run(*call, "blobs", "--out", self.path("b")).stderr)
 
     def share(self, name, *args):
-        """How likely the first of two classes is to a network that sees but one point."""
+        """The probability of the first of two classes after a training where all samples are equal."""
         data = self.save("one", np.ones((5, 1), "f4"))
         labels = self.save("two", np.array([0, -1, 1, 0, 1]))
         self.train(name, "--data", data, "--labels", labels, "--model", "linear", "--epochs", 200,
@@ -195,8 +195,8 @@ class Learning(Train):
                 self.path("p.npy"), "--quiet")
         return np.load(self.path("p.npy"))[0, 0]
 
-    def test_weights_of_samples(self):
-        # the loss is least where a class is as likely as its share of the weights
+    def test_sample_weights_scale_the_loss(self):
+        # the loss is smallest if the probability of a class is its share of the weights
         def weights(*numbers):
             return "--sample-weights", self.save("w", np.array(numbers, "f4"))
         self.assertAlmostEqual(self.share("a"), 2 / 4, places=3)
@@ -223,7 +223,7 @@ class Learning(Train):
                           "linear", "--epochs", 2)
         self.assertEqual(done["samples"], 20)
 
-    def test_it_ends_early_when_asked_to(self):
+    def test_it_ends_early_with_until_or_patience(self):
         done = self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until",
                           0.9)
         self.assertEqual(done["stopped"], "until")
@@ -237,7 +237,7 @@ class Learning(Train):
         self.assertEqual(done["best_valid_loss"], self.events("b")[best]["valid_loss"])
         self.assertEqual(done["epochs"], best + 3)
 
-    def test_numbers_are_predicted(self):
+    def test_targets_of_a_regression_are_predicted(self):
         x = np.random.default_rng(0).normal(size=(300, 2)).astype("f4")
         data, y = self.save("x", x), self.save("y", (x @ [1.0, -2.0]).astype("f4"))
         done = self.train("a", "--data", data, "--labels", y, "--regression", "--model", "linear",
@@ -249,7 +249,7 @@ class Learning(Train):
         self.fails(3, "train", "--resume", "--out", self.path("a"), "--epochs", 40,
                    says="belongs to another training: samples")
 
-    def test_rows_that_bss_chose_teach_a_function(self):
+    def test_picks_of_bss_train_better_than_random_ones(self):
         heavy = ["--data", "heavy", "--count", 3000]
         net = [*heavy, "--regression", "--model", "onehidden", "--width", 128, "--activation", "swish"]
         self.ok("train", *net, "--steps", 1, "--lr", 1e-9, "--quiet", "--out", self.path("start"))
@@ -266,10 +266,10 @@ class Learning(Train):
         self.fails(2, *call, "heavy", says="ask for regression")
         self.fails(2, *call, "moons", "--regression", says="has classes")
 
-    def test_images_and_weights_to_start_from(self):
+    def test_images_are_learned_and_weights_can_be_started_from(self):
         images = np.zeros((60, 28, 28), np.uint8)
         labels = np.arange(60) % 3
-        for i, label in enumerate(labels):  # a bar whose place is the class
+        for i, label in enumerate(labels):  # the position of a bar is the class
             images[i, 8 * label:8 * label + 6, :] = 190 + i
         data, y = self.save("x", images), self.save("y", labels)
         call = ["--data", data, "--labels", y, "--model", "lenet5", "--batch", 20]
@@ -278,14 +278,14 @@ class Learning(Train):
         start = self.path("a/weights.safetensors")
         again = self.train("b", *call, "--epochs", 1, "--weights", start)
         self.assertEqual(again["accuracy"], 1)
-        two = self.save("y2", labels % 2)  # other classes: a new last layer
+        two = self.save("y2", labels % 2)  # other classes need a new last layer
         self.train("c", "--data", data, "--labels", two, "--model", "lenet5", "--epochs", 1,
                    "--weights", start)
         self.fails(3, "train", "--data", data, "--labels", y, "--model", "mlp", "--weights",
                    start, "--out", self.path("d"), says=["does not fit mlp", "fc1.weight"])
         self.assertFalse(os.path.exists(self.path("d")))
 
-    def test_a_file_of_weights_says_what_network_it_is_of(self):
+    def test_a_file_of_weights_describes_its_network(self):
         data = self.save("x", np.random.default_rng(0).integers(0, 255, (6, 32, 32, 3), np.uint8))
         labels = ["--data", data, "--labels", self.save("y", np.arange(6) % 3)]
         other = ["--data", data, "--labels", self.save("y2", np.arange(6) % 2)]
@@ -302,13 +302,13 @@ class Learning(Train):
                    says="does not fit")
 
     @unittest.skipUnless(os.path.isdir(FASHION), "no package dataset-fashion-mnist")
-    def test_fashion_mnist(self):
+    def test_fashion_mnist_is_learned(self):
         done = self.train("a", "--data", "fashion-mnist", "--model", "lenet5", "--epochs", 6,
                           "--batch", 20, "--indices", self.save("rows", np.arange(600)))
         self.assertEqual(done["test"]["samples"], 10000)
         self.assertGreater(done["test"]["accuracy"], 0.5)
 
-    def test_a_line_an_epoch_off_a_terminal_and_the_summary(self):
+    def test_without_a_terminal_each_epoch_prints_a_line(self):
         done = run("train", "--data", "blobs", "--model", "mlp", "--epochs", 2, "--out",
                    self.path("a"), "--threads", 1)
         lines = done.stderr.splitlines()
@@ -319,9 +319,9 @@ class Learning(Train):
                                       r"error 0\.\d+ \(1000 samples\)$")
 
 
-    def test_on_a_terminal_it_is_one_line_that_goes_away(self):
+    def test_on_a_terminal_progress_is_one_line_that_is_erased(self):
         call = ["train", "--data", "moons", "--model", "mlp", "--batch", 4, "--threads", 1]
-        for epochs in (60, 600, 6000):  # what is over at once has no line on a fast machine
+        for epochs in (60, 600, 6000):  # a short training shows no line on a fast machine
             status, out, seen = on_terminal([*call, "--epochs", epochs, "--out",
                                              self.path(f"a{epochs}")])
             self.assertEqual(status, 0, seen)
@@ -336,7 +336,7 @@ class Learning(Train):
         self.assertEqual(on_terminal(quiet)[2], "")
 
 
-class GoingOn(Train):
+class Resume(Train):
     CALL = ["--data", "moons", "--count", 200, "--model", "mlp", "--batch", 8, "--schedule",
             "cosine", "--epochs", 60]
 
@@ -353,12 +353,12 @@ class GoingOn(Train):
             out, err = child.communicate(timeout=60)
         return child.returncode, out, err
 
-    def test_an_interrupted_training_goes_on_to_the_same_bits(self):
+    def test_an_interrupted_training_resumes_to_the_same_bits(self):
         self.train("whole", *self.CALL)
         status, out, err = self.interrupt("cut")
         self.assertEqual((status, out), (130, ""), err)
         self.assertIn("--resume", err)
-        self.assertNotEqual(self.weights("cut"), self.weights("whole"))  # but there they are
+        self.assertNotEqual(self.weights("cut"), self.weights("whole"))  # but they were written
         self.assertFalse(os.path.exists(self.path("cut/result.json")))
         done = json.loads(self.ok("train", "--resume", "--out", self.path("cut"), "--format",
                                   "json", "--quiet"))
@@ -381,10 +381,10 @@ class GoingOn(Train):
             child.send_signal(signal.SIGINT)
             err = child.communicate(timeout=20)[1]
         self.assertEqual(child.returncode, 130)
-        # unless the step was done before the second one came
+        # the step may have ended before the second signal
         self.assertTrue("quitting at once" in err or "--resume" in err, err)
 
-    def test_a_killed_training_goes_on_from_its_last_epoch(self):
+    def test_a_killed_training_resumes_from_its_last_epoch(self):
         self.train("whole", *self.CALL)
         with subprocess.Popen([SCANT, "train", "--out", self.path("cut"), "--threads", "1",
                                *map(str, self.CALL)], stdout=subprocess.DEVNULL,
@@ -393,12 +393,12 @@ class GoingOn(Train):
                 child.stderr.readline()
             child.kill()
         with open(self.path("cut/log.jsonl"), "a", encoding="utf-8") as file:
-            file.write('{"event": "epoch", "epo')  # a line that was being written
+            file.write('{"event": "epoch", "epo')  # as if killed while a line was written
         self.ok("train", "--resume", "--out", self.path("cut"), "--quiet")
         self.assertEqual(self.weights("cut"), self.weights("whole"))
         self.assertEqual([e["epoch"] for e in self.events("cut")], list(range(1, 61)))
 
-    def test_of_many_short_epochs_some_have_a_line(self):
+    def test_of_many_short_epochs_only_some_are_logged(self):
         call = ["--data", "moons", "--count", 300, "--model", "mlp", "--width", 8, "--validation", 200,
                 "--patience", 900, "--batch", 100]
         done = run("train", *call, "--epochs", 1001, "--threads", 1, "--out", self.path("whole"))
@@ -416,7 +416,7 @@ class GoingOn(Train):
         self.assertEqual((result["best_epoch"], result["epochs"]), (bests[-1], last))
         self.assertEqual(self.weights("cut"), self.weights("whole"))
 
-    def test_a_finished_training_says_so_and_takes_more_epochs(self):
+    def test_a_finished_training_can_be_resumed_for_more_epochs(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp"]
         self.train("a", *call, "--epochs", 2)
         before = self.weights("a")
@@ -429,7 +429,7 @@ class GoingOn(Train):
         self.train("b", *call, "--epochs", 4)
         self.assertEqual(self.weights("a"), self.weights("b"))
 
-    def test_fewer_epochs_than_are_done_change_nothing(self):
+    def test_resuming_for_fewer_epochs_than_are_done_changes_nothing(self):
         self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 3)
         files = {name: read(self.path("a/" + name)) for name in os.listdir(self.path("a"))}
         for less in (["--epochs", 1], ["--steps", 2], ["--until", 0.5]):
@@ -438,11 +438,11 @@ class GoingOn(Train):
             self.assertIn("3 epochs are done", again.stderr)
             self.assertEqual(json.loads(again.stdout)["epochs"], 3)
             self.assertEqual(files, {name: read(self.path("a/" + name)) for name in files})
-        os.remove(self.path("a/result.json"))  # as if it had been broken off
+        os.remove(self.path("a/result.json"))  # as if it had been interrupted
         self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
                    says="3 epochs (3 steps) are done already")
 
-    def test_how_far_it_is_stands_in_the_state_not_in_the_log(self):
+    def test_progress_is_taken_from_the_checkpoint_not_from_the_log(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp", "--batch", 50]
         self.train("a", *call, "--epochs", 6)
         self.train("b", *call, "--epochs", 3)
@@ -462,35 +462,35 @@ class GoingOn(Train):
         self.assertEqual(self.weights("b"), self.weights("c"))
         self.assertEqual([e["epoch"] for e in self.events("b")], [1, 2, 3, 4, 5])
 
-    def test_an_epoch_that_is_cut_short_is_not_done(self):
+    def test_an_interrupted_epoch_is_completed(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp", "--batch", 25]
         self.train("a", *call, "--steps", 6)
         self.assertEqual(self.train("a", "--resume", "--epochs", 2)["steps"], 8)
 
-    def test_patience_may_come_later(self):
+    def test_patience_can_be_added_when_resuming(self):
         self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 4,
                    "--validation", 20)
         done = self.train("a", "--resume", "--epochs", 60, "--patience", 2)
         self.assertEqual(done["stopped"], "patience")
-        self.assertGreaterEqual(done["epochs"], 6)  # counted from where it went on
+        self.assertGreaterEqual(done["epochs"], 6)  # counted from the resumption
 
-    def test_where_only_the_test_is_left_figures_are_those_of_the_training(self):
+    def test_resuming_before_the_evaluation_keeps_the_figures_of_the_training(self):
         done = self.train("a", "--data", "blobs", "--count", 100, "--model", "mlp", "--epochs", 3,
                           "--validation", 10)
-        os.remove(self.path("a/result.json"))  # killed while it was judged
+        os.remove(self.path("a/result.json"))  # as if killed during the evaluation
         again = self.train("a", "--resume")
         for key in ("epochs", "steps", "stopped", "loss", "accuracy", "valid_loss",
                     "valid_accuracy", "test"):
             self.assertEqual(again[key], done[key], key)
         self.assertIsNotNone(done["loss"])
 
-    def test_a_request_to_end_saves_as_ctrl_c_does(self):
+    def test_sigterm_and_sighup_save_like_ctrl_c(self):
         with subprocess.Popen([SCANT, "train", "--data", "moons", "--model", "mlp", "--batch", "2",
                                "--epochs", "100000", "--out", self.path("a")],
                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
                               text=True) as child:
             child.stderr.readline()
-            child.send_signal(signal.SIGHUP)  # as a terminal does that closes: more than one
+            child.send_signal(signal.SIGHUP)  # a terminal that closes sends several signals
             child.send_signal(signal.SIGTERM)
             child.send_signal(signal.SIGHUP)
             err = child.communicate(timeout=60)[1]
@@ -498,7 +498,7 @@ class GoingOn(Train):
         self.assertIn("--resume", err)
         self.assertTrue(os.path.exists(self.path("a/weights.safetensors")))
 
-    def test_ctrl_c_is_answered_at_once_and_logged(self):
+    def test_ctrl_c_is_confirmed_at_once_and_logged(self):
         with subprocess.Popen([SCANT, "train", "--data", "moons", "--count", "200000", "--model",
                                "mlp", "--batch", "2", "--out", self.path("a")],
                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -517,7 +517,7 @@ class GoingOn(Train):
         self.assertEqual([e["stopped"] for e in told], ["cancelled"])
         self.assertGreater(told[0]["step"], 0)
 
-    def test_a_training_is_not_lost_by_mistake(self):
+    def test_a_training_is_not_overwritten_by_mistake(self):
         call = ["train", "--data", "blobs", "--count", 60, "--model", "linear", "--epochs", 1,
                 "--quiet", "--out", self.path("a")]
         self.ok(*call)
@@ -535,7 +535,7 @@ class GoingOn(Train):
                           "weights.safetensors"])
         self.assertEqual(len(self.events("a")), 1)
 
-    def test_what_it_was_begun_with_stays(self):
+    def test_options_cannot_change_when_resuming(self):
         self.train("a", "--data", "blobs", "--count", 60, "--model", "linear", "--epochs", 1)
         resume = ["train", "--resume", "--out", self.path("a")]
         self.fails(2, *resume, "--lr", 0.5, says=["--lr is 0.5", "begun with 0.01"])
@@ -544,7 +544,7 @@ class GoingOn(Train):
         self.fails(2, *resume, "--nesterov", says="--nesterov is true")
         self.ok(*resume, "--lr", 0.01, "--epochs", 2, "--quiet")
 
-    def test_there_must_be_something_to_go_on_with(self):
+    def test_resuming_needs_a_valid_training(self):
         self.fails(3, "train", "--resume", "--out", self.path("none"), says="no train.json")
         os.mkdir(self.path("odd"))
         with open(self.path("odd/train.json"), "w", encoding="utf-8") as file:
@@ -555,20 +555,20 @@ class GoingOn(Train):
         self.fails(2, "train", "--resume", "--out", self.path("odd"), says="nonesuch")
 
 
-class Mistakes(Train):
+class WrongCalls(Train):
     def refused(self, status, *args, says=()):
         said = self.fails(status, "train", "--out", self.path("x"), *args, says=says)
         self.assertFalse(os.path.exists(self.path("x")))
         return said
 
-    def test_what_is_missing_is_named(self):
+    def test_missing_flags_are_named(self):
         self.refused(2, "--model", "mlp", says="--data is missing")
         self.refused(2, "--data", "blobs", says=["--model is missing", "scant models"])
         self.fails(2, "train", "--data", "blobs", "--model", "mlp", says="--out is missing")
         self.refused(2, "--data", "blobs", "--model", "mpl", says="the nearest is 'mlp'")
         self.refused(2, "--data", "blobs", "--model", "mlp", "--patience", 3, says="--validation")
 
-    def test_numbers_out_of_range(self):
+    def test_numbers_out_of_range_are_refused(self):
         for flag, value in (("lr", 0), ("lr", "nan"), ("lr", "-1"), ("momentum", 1),
                             ("dropout", 1), ("until", 1.5), ("weight-decay", "-1"), ("ema", 2),
                             ("norm-momentum", 0), ("norm-momentum", 1.5),
@@ -576,7 +576,7 @@ class Mistakes(Train):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
                          says=f"--{flag} is '")
 
-    def test_flags_that_say_nothing_are_refused(self):
+    def test_flags_without_effect_are_refused(self):
         call = ["--data", "blobs", "--model", "mlp"]
         self.refused(2, *call, "--epochs", 2, "--steps", 3, says="not both")
         self.refused(2, *call, "--optimizer", "adam", "--momentum", 0.5, says="applies to sgd")
@@ -586,7 +586,7 @@ class Mistakes(Train):
         self.refused(2, "--data", x, "--labels", self.save("y", np.arange(4)), "--model", "mlp",
                      "--count", 3, says=["--count", "--indices"])
 
-    def test_weights_that_are_none(self):
+    def test_invalid_sample_weights_are_refused(self):
         x, y = self.save("x", np.zeros((3, 2), "f4")), self.save("y", np.arange(3))
         call = ["--data", x, "--labels", y, "--model", "linear"]
         for w, says in (([1, 2], "3 numbers"), ([1, -1, 2], "sample 1 is -1"),
@@ -604,7 +604,7 @@ class Mistakes(Train):
             self.refused(3, *call, "--picks", self.path("p.csv"), says=["p.csv", says])
         self.refused(2, *call, "--picks", self.path("p.csv"), "--indices", y, says="--indices")
 
-    def test_memory_that_is_not_enough_leaves_nothing_behind(self):
+    def test_a_training_that_cannot_start_leaves_no_files(self):
         self.refused(4, "--data", "blobs", "--model", "mlp", "--width", 5000, "--quiet",
                      "--memory", "1M", says=["smaller --batch (it is 128)", "--memory"])
         nan = self.save("nan", np.array([[1], [np.nan]], "f4"))
@@ -616,7 +616,7 @@ class Mistakes(Train):
                    "1M", "--out", self.path("y"))
         self.assertEqual(os.listdir(self.path("y")), [])
 
-    def test_channels_that_come_first_are_told(self):
+    def test_images_with_channels_first_are_refused_with_a_hint(self):
         x = np.zeros((6, 3, 32, 32), np.uint8)
         y = self.save("y", np.arange(6) % 2)
         self.refused(3, "--data", self.save("x", x), "--labels", y, "--model", "cnn",
@@ -625,7 +625,7 @@ class Mistakes(Train):
                    "--model", "cnn", "--epochs", 1, "--out", self.path("z"))
         self.assertNotIn("channels come last", done.stderr)
 
-    def test_a_size_that_would_do_is_named(self):
+    def test_a_wrong_image_size_names_one_that_works(self):
         y = self.save("y", np.arange(4))
         small = self.save("small", np.zeros((4, 28, 28, 3), np.uint8))
         fits = self.save("fits", np.zeros((4, 32, 32, 3), np.uint8))
@@ -634,7 +634,7 @@ class Mistakes(Train):
         self.train("a", "--data", fits, "--labels", y, "--model", "vgg11", "--steps", 1)
         self.refused(3, "--data", "moons", "--model", "lenet5", says=["rows of 2", "mlp"])
 
-    def test_samples_that_do_not_fit(self):
+    def test_samples_that_do_not_fit_are_refused(self):
         images = self.save("x", np.zeros((10, 8, 8), np.uint8))
         labels = self.save("y", np.arange(10) % 2)
         self.refused(3, "--data", images, "--model", "lenet5", says=["no labels", "--labels"])
@@ -649,7 +649,7 @@ class Mistakes(Train):
                      10, says="leaves nothing")
         self.refused(3, "--data", self.path("none"), "--model", "mlp", says="none")
 
-    def test_a_test_set_with_other_labels_or_shapes_is_told(self):
+    def test_a_test_set_with_other_labels_or_shapes_is_refused(self):
         images = self.save("x", np.zeros((10, 8, 8), np.uint8))
         wide = self.save("w", np.zeros((10, 8, 9), np.uint8))
         y2, y3 = self.save("y2", np.arange(10) % 2), self.save("y3", np.arange(10) % 3)
@@ -660,10 +660,10 @@ class Mistakes(Train):
         self.fails(3, *call, "--out", self.path("b"), "--test", images, "--test-labels", y3,
                    says="label 2")
         self.fails(3, *call, "--out", self.path("c"), "--test", images, says="--test-labels")
-        for name in "abc":  # before the training, not after it
+        for name in "abc":  # refused before the training
             self.assertFalse(os.path.exists(self.path(name)))
 
-    def test_labels_that_are_not_there_yet(self):
+    def test_missing_and_invalid_labels_are_refused(self):
         none = self.save("none", np.full(4, -1))
         x = self.save("x", np.zeros((4, 2), "f4"))
         self.refused(3, "--data", x, "--labels", none, "--model", "mlp", says="none of 4 samples")
@@ -678,10 +678,10 @@ class Mistakes(Train):
         end = self.events("a", "end")
         self.assertEqual([e["stopped"] for e in end], ["failed"])
         self.assertIn("not a finite number", end[0]["error"])
-        # nothing was trained, so nothing is in the way of another try
+        # nothing was trained, so the folder can be used again
         self.train("a", "--data", "blobs", "--model", "mlp", "--epochs", 1)
 
-    def test_a_place_that_cannot_be(self):
+    def test_a_path_that_cannot_be_written_is_refused(self):
         with open(self.path("file"), "w", encoding="utf-8"):
             pass
         for out, why in (("file", "it is a file"), ("no/such", "No such")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the program is called: commands, flags, what it says about a wrong call."""
+"""The command line: commands, flags, options, and messages about wrong calls."""
 import unittest
 
 import numpy as np
@@ -16,7 +16,7 @@ class Program(Case):
         for word in ("select", "strategies", "help"):
             self.assertIn(word, said)
 
-    def test_help_in_all_its_spellings(self):
+    def test_all_spellings_of_help_are_equal(self):
         self.assertEqual(self.ok("--help"), self.ok("-h"))
         self.assertEqual(self.ok("--help"), self.ok("help"))
         self.assertEqual(self.ok("select", "--help"), self.ok("help", "select"))
@@ -40,7 +40,7 @@ class Program(Case):
         for call in calls:
             self.assertIn(call[2], known)
 
-    def test_help_of_a_strategy(self):
+    def test_help_of_a_strategy_is_its_page(self):
         self.assertIn("--features", self.ok("select", "badge", "--help"))
         self.assertIn("--features", self.ok("help", "badge"))
         self.fails(2, "select", "bagde", "--help", says="'badge'")
@@ -56,7 +56,7 @@ class Program(Case):
         self.fails(2, "--verison", says="--verison")
         self.fails(2, "select", "qqqqqq", "--batch", 1, says=["'qqqqqq'", "badge", "entropy"])
 
-    def test_later_flags_are_unknown_for_now(self):
+    def test_unknown_flags_are_refused(self):
         self.fails(2, "select", "badge", "--no-such-flag", 1, says="--no-such-flag")
         self.fails(2, "select", "badge", "-b", 1, says="unknown flag '-b'")
 
@@ -68,7 +68,7 @@ class Flags(Case):
         p = rng.random((20, 3))
         self.p = self.save("p", p / p.sum(1, keepdims=True))
 
-    def test_both_spellings_and_any_order(self):
+    def test_flags_have_two_spellings_and_any_order(self):
         want = self.ok("select", "margin", "--batch", 3, "--probs", self.p, "--seed", 7)
         for call in (["margin", "--batch=3", f"--probs={self.p}", "--seed=7"],
                      ["--batch", 3, "margin", "--seed=7", "--probs", self.p],
@@ -95,14 +95,14 @@ class Flags(Case):
         for good in ("0", "18446744073709551615", "007"):
             self.ok("select", "random", "--batch", 1, "--probs", self.p, "--seed", good)
 
-    def test_threads_have_a_bound(self):
+    def test_the_thread_count_is_limited(self):
         for bad in ("-1", "x", "100000000", "1.5"):
             self.fails(2, "select", "margin", "--batch", 1, "--probs", self.p, "--threads", bad,
                        says="--threads")
         for good in (0, 1, 2, 7, 64):
             self.ok("select", "margin", "--batch", 1, "--probs", self.p, "--threads", good)
 
-    def test_sizes_of_memory(self):
+    def test_memory_takes_sizes_with_units(self):
         for good in ("512M", "4G", "1.5G", "1T", "524288K", "512MB", "512MiB", "512mb",
                      "1073741824", "1073741824B", "0.5GiB"):
             self.ok("select", "margin", "--batch", 1, "--probs", self.p, "--memory", good)
@@ -116,20 +116,20 @@ class Flags(Case):
                        "--dry-run")
         self.assertIn("1.5 GiB", plan)
 
-    def test_a_flag_twice(self):
+    def test_a_repeated_flag_is_refused(self):
         self.fails(2, "select", "margin", "--batch", 1, "--batch=1", "--probs", self.p,
                    says="--batch is given twice")
         self.fails(2, "select", "margin", "--quiet", "--quiet", "--batch", 1, "--probs", self.p,
                    says="--quiet is given twice")
 
-    def test_a_value_is_missing_or_too_much(self):
+    def test_a_missing_or_superfluous_value_is_refused(self):
         self.fails(2, "select", "margin", "--probs", self.p, "--batch", says="--batch needs")
         self.fails(2, "select", "margin", "--probs", "--batch", 3, says="--probs needs")
         self.fails(2, "select", "margin", "--probs=", "--batch", 3, says="--probs needs")
         self.fails(2, "select", "margin", "--quiet=1", "--probs", self.p, "--batch", 3,
                    says="--quiet takes no value")
 
-    def test_one_strategy_and_no_more(self):
+    def test_exactly_one_strategy_is_needed(self):
         self.fails(2, "select", "--batch", 3, "--probs", self.p, says="strategy")
         self.fails(2, "select", "margin", "badge", "--batch", 3, "--probs", self.p,
                    says="'badge'")
@@ -162,11 +162,11 @@ class Options(Case):
         self.fails(2, "select", "egl", "--batch", 2, "--features", "/nowhere.npy", "--probs",
                    self.p, "--opt", "nope=1", says="nope")
 
-    def test_bad_values(self):
+    def test_bad_values_are_refused(self):
         for bad in ("bias", "=1", "bias=2", "bias=x", "bias=", "bias=-1"):
             self.fails(2, *self.call, "--opt", bad, says="bias" if "bias" in bad else "--opt")
 
-    def test_a_key_twice(self):
+    def test_a_repeated_key_is_refused(self):
         self.fails(2, *self.call, "--opt", "bias=1", "--opt", "bias=0", says="bias")
 
 
@@ -185,7 +185,7 @@ class Needs(Case):
         self.assertNotIn("--probs", said)
         self.fails(2, "select", "coreset", "--batch", 1, "--probs", self.p, says="--features")
 
-    def test_probs_and_logits_together(self):
+    def test_probs_and_logits_together_are_refused(self):
         self.fails(2, "select", "margin", "--batch", 1, "--probs", self.p, "--logits", self.p,
                    says=["--probs", "--logits"])
 
@@ -223,7 +223,7 @@ class Needs(Case):
                     "/nowhere/x.npy", "--quiet")
         self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
 
-    def test_one_is_counted_in_the_singular(self):
+    def test_messages_use_singular_and_plural(self):
         c = self.save("c", np.arange(6))
         for labelled, words in ((1, "1 of the candidates is labelled"),
                                 (2, "2 of the candidates are labelled")):
@@ -231,13 +231,13 @@ class Needs(Case):
             done = run("select", "margin", "--batch", 2, "--probs", self.p, "--labels", y,
                        "--candidates", c)
             self.assertIn(words, done.stderr)
-        same = self.save("s", np.full((2, 6, 3), 1 / 3))  # bald alone can pick
+        same = self.save("s", np.full((2, 6, 3), 1 / 3))  # the draws agree, so bald picks
         for batch, words in ((1, "after 0 picks "), (1, "; 1 more is picked by bald"),
                              (2, "; 2 more are picked by bald")):
             done = run("select", "batchbald", "--batch", batch, "--samples", same)
             self.assertIn(words, done.stderr)
 
-    def test_labels_candidates_and_ids_serve_every_strategy(self):
+    def test_every_strategy_takes_labels_candidates_and_ids(self):
         y = self.save("y", np.array([0, -1, -1, -1, -1, 1]))
         c = self.save("c", np.array([2, 1]))
         ids = self.save("ids", np.array(list("abcdef")))

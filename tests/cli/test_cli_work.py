@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work under way: plans, threads, memory, progress, colour, Ctrl-C, files that shrink."""
+"""Running calls: plans, threads, memory, progress, colour, Ctrl-C, files that shrink."""
 import os
 import pty
 import re
@@ -18,7 +18,7 @@ SANITIZED = bool(os.environ.get("SCANT_SANITIZE"))
 
 
 def on_terminal(args, env=None, timeout=60):
-    """Runs with stderr on a terminal: exit status, stdout, what the terminal saw."""
+    """Runs the program with stderr on a terminal; returns exit status, stdout and the terminal's output."""
     master, slave = pty.openpty()
     with tempfile.TemporaryFile("w+") as stdout, \
             subprocess.Popen([SCANT, *map(str, args)], stdout=stdout, stderr=slave,
@@ -48,7 +48,7 @@ class Plan(Case):
         self.p = self.save("p", np.full((5000, 4), 0.25, np.float32))
         self.h = self.save("h", np.ones((5000, 8)))
 
-    def test_it_tells_what_would_be_done(self):
+    def test_it_shows_inputs_memory_and_options(self):
         plan = self.ok("select", "badge", "--batch", 10, "--probs", self.p, "--features", self.h,
                        "--threads", 2, "--memory", "1G", "--opt", "bias=1", "--dry-run")
         for pattern in (r"strategy +badge", r"rows +5000", r"batch +10", r"5000 x 4 float32",
@@ -62,7 +62,7 @@ class Plan(Case):
                 self.path("out.csv"))
         self.assertFalse(os.path.exists(self.path("out.csv")))
 
-    def test_it_fails_as_the_work_would(self):
+    def test_it_fails_like_the_call_itself(self):
         self.fails(2, "select", "margin", "--batch", 3, "--dry-run", says="--probs")
         self.fails(3, "select", "margin", "--batch", 3, "--probs", self.save("one", np.ones(3)),
                    "--dry-run", says="one.npy")
@@ -72,7 +72,7 @@ class Plan(Case):
                    "--dry-run")
 
     @unittest.skipIf(SANITIZED, "sanitized builds have pthreads, not OpenMP")
-    def test_threads_are_as_many_as_openmp_has(self):
+    def test_the_thread_count_follows_openmp_and_the_cores(self):
         call = ("select", "margin", "--batch", 3, "--probs", self.save("p3", np.full((9, 3), 1 / 3)), "--dry-run")
         cores = len(os.sched_getaffinity(0))
         for said, threads in (("1", 1), (str(cores), cores), (str(5 * cores), cores)):
@@ -81,7 +81,7 @@ class Plan(Case):
         done = run(*call, "--threads", 2, env=dict(os.environ, OMP_NUM_THREADS="1"))
         self.assertRegex(done.stdout, r"(?m)^threads +2$")
 
-    def test_what_options_and_shapes_rule_out_is_told_without_reading(self):
+    def test_errors_of_options_and_shapes_are_found_without_reading(self):
         rng = np.random.default_rng(6)
         wide = self.save("wide", rng.normal(size=(200, 60)))
         z = self.save("logits", rng.normal(size=(200, 3)))
@@ -100,14 +100,14 @@ class Plan(Case):
             self.assertIn(done.returncode, (2, 3), done.stderr)
             self.assertEqual((planned.returncode, planned.stdout), (done.returncode, ""))
             self.assertEqual(planned.stderr, done.stderr)
-        for strategy, args in (  # and what is not ruled out is planned
+        for strategy, args in (  # valid calls are planned
                 ("bss", ["--features", wide, "--opt", "basis=poly:1"]),
                 ("acs-fw", ["--samples", samples, "--opt", "projections=4"]),
                 ("sparse-iht", [*heated, self.save("known", np.arange(15))])):
             self.ok("select", strategy, "--batch", 10, *args, "--dry-run")
             self.ok("select", strategy, "--batch", 10, *args)
 
-    def test_memory_that_is_too_small_names_what_would_do(self):
+    def test_too_little_memory_names_the_need(self):
         for strategy in ("random", "margin", "egl", "coreset", "badge"):
             call = ["select", strategy, "--batch", 10, "--probs", self.p, "--features", self.h,
                     "--quiet"]
@@ -136,12 +136,12 @@ class Determinism(Case):
                 call += ["--features", h]
             one = run(*call, "--threads", 1)
             if one.returncode == 2:
-                continue  # it needs what is not here
+                continue  # it needs other inputs
             self.assertEqual(one.returncode, 0, one.stderr)
             for threads in (0, 2, 5):
                 self.assertEqual(self.ok(*call, "--threads", threads), one.stdout, name)
 
-    def test_the_seed_decides(self):
+    def test_the_seed_decides_the_picks(self):
         p = self.save("p", np.full((1000, 2), 0.5))
         call = ["select", "random", "--batch", 20, "--probs", p, "--seed"]
         self.assertEqual(self.ok(*call, 1), self.ok(*call, 1))
@@ -163,7 +163,7 @@ class Terminal(Case):
         self.assertNotIn("\x1b[", on_terminal(call, env=dict(self.env, TERM="dumb"))[2])
         self.assertNotIn("\x1b[", run(*call).stderr)
 
-    def test_quick_work_shows_no_bar(self):
+    def test_a_quick_call_shows_no_progress(self):
         p = self.save("p", np.full((10, 2), 0.5))
         status, out, seen = on_terminal(["select", "margin", "--batch", 2, "--probs", p])
         self.assertEqual((status, seen), (0, ""))
@@ -173,7 +173,7 @@ class Terminal(Case):
 
 
 class Long(Case):
-    """A run of some seconds: farthest-first over points that no bound can tell apart."""
+    """A call of some seconds: coreset on random points in 256 dimensions, where bounds skip no work."""
 
     def setUp(self):
         super().setUp()
@@ -190,7 +190,7 @@ class Long(Case):
         self.addCleanup(child.stderr.close)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
-        self.under_way(child, lambda: self.reads(child.pid))
+        self.wait_until_running(child, lambda: self.reads(child.pid))
         return child
 
     def reads(self, pid):
@@ -212,40 +212,40 @@ class Long(Case):
 
     def test_ctrl_c_twice_quits_at_once(self):
         child = self.start()
-        while child.poll() is None:  # two that come together count as one
+        while child.poll() is None:  # two signals at the same time count as one
             child.send_signal(signal.SIGINT)
             time.sleep(0.1)
         self.assertEqual(child.returncode, 130)
 
-    def test_ignored_ctrl_c_stays_ignored(self):
+    def test_sigint_stays_ignored_if_it_was(self):
         child = self.start(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         child.send_signal(signal.SIGINT)
         time.sleep(0.3)
         self.assertIsNone(child.poll())
 
     @unittest.skipIf(SANITIZED, "the sanitizer has its own handler")
-    def test_a_file_that_shrinks_is_a_bad_input_and_no_crash(self):
+    def test_a_file_that_shrinks_is_an_input_error_not_a_crash(self):
         child = self.start()
         os.truncate(self.h, 4096)
         _, stderr = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 3, stderr)
         self.assertTrue(stderr.startswith("scant: "), stderr)
 
-    def test_progress_as_plain_lines_when_asked_for(self):
+    def test_the_flag_progress_prints_plain_lines(self):
         child = self.start("--progress")
         line = child.stderr.readline()
         child.send_signal(signal.SIGINT)
         self.assertRegex(line, r"^scant: .+: +\d+%, \d+:\d\d elapsed.*\n$")
         self.assertNotIn("\r", line)
 
-    def test_no_progress_off_a_terminal(self):
+    def test_without_a_terminal_there_is_no_progress(self):
         child = self.start()
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.communicate(timeout=60)[1].count("\n"), 1)
 
-    def test_the_bar_is_one_line_and_goes_away(self):
+    def test_the_progress_bar_is_one_line_that_is_erased(self):
         call = self.call[:3] + [400] + self.call[4:]
-        for batch in (400, 2000, 6000, 20000):  # as many as take a second on this machine
+        for batch in (400, 2000, 6000, 20000):  # until the call takes long enough on this machine
             call[3] = batch
             status, _, seen = on_terminal(call)
             self.assertEqual(status, 0, seen)

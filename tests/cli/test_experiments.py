@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in experiments/: a key that is renamed must not break them unseen."""
+"""The files in experiments/ stay valid: all keys exist and print with the given values."""
 import configparser
 import glob
 import itertools
@@ -14,13 +14,13 @@ FILES = sorted(glob.glob(os.path.join(FOLDER, "*.ini")))
 
 
 def expand(name):
-    """a-{b,c}.ini: a-b.ini and a-c.ini."""
+    """Expands a-{b,c}.ini to a-b.ini and a-c.ini."""
     parts = [part.split(",") for part in re.split(r"[{}]", name)]
     return ["".join(choice) for choice in itertools.product(*parts)]
 
 
 class Experiments(Case):
-    def test_all_are_read_and_print_as_themselves(self):
+    def test_every_file_prints_as_an_equal_experiment(self):
         self.assertGreater(len(FILES), 20)
         for path in FILES:
             with self.subTest(os.path.basename(path)):
@@ -32,7 +32,7 @@ class Experiments(Case):
                 self.check_values(path, printed)
 
     def check_values(self, path, printed):
-        """What the file says is what is printed."""
+        """Every value of the file is printed."""
         given, shown = (configparser.ConfigParser(inline_comment_prefixes=(";", "#"),
                                                   interpolation=None) for _ in range(2))
         given.read(path, encoding="utf-8")
@@ -46,18 +46,18 @@ class Experiments(Case):
                 except ValueError:
                     self.assertEqual(got, value, key)
 
-    def test_all_are_listed_and_have_a_twin_for_a_cpu(self):
-        listed, twins = set(), set()
+    def test_every_file_is_listed_with_a_smaller_version_for_a_cpu(self):
+        listed, small = set(), set()
         with open(os.path.join(FOLDER, "README.md"), encoding="utf-8") as file:
             rows = [line.split("|")[1:-1] for line in file if line.startswith("| `")]
         for row in rows:
             names = [name for cell in re.findall(r"`([^`]+)`", row[0]) for name in expand(cell)]
-            twin = re.findall(r"`([^`]+)`", row[3])
-            self.assertTrue(twin or names == ["demo.ini"], row)
+            smaller = re.findall(r"`([^`]+)`", row[3])
+            self.assertTrue(smaller or names == ["demo.ini"], row)
             listed.update(names)
-            twins.update(twin)
-        self.assertEqual(listed | twins, {os.path.basename(path) for path in FILES})
-        self.assertTrue(all(name.startswith("small-") for name in twins))
+            small.update(smaller)
+        self.assertEqual(listed | small, {os.path.basename(path) for path in FILES})
+        self.assertTrue(all(name.startswith("small-") for name in small))
 
 
 if __name__ == "__main__":

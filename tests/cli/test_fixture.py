@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worked example: six rows of three classes and two features, and two labelled ones. Its
-values came from a program that shares no line with this one, to six decimals or more."""
+"""A worked example: six rows and two labelled ones, with three classes and two features. The expected
+values were computed by an independent program, to six decimals or more."""
 import itertools
 import unittest
 
 import numpy as np
 
-from judge import StrategyCase
 from reference import SIX, embed, residuals, softmax
 from reference_sparse import Sparse, from_gradients
+from strategycase import StrategyCase
 
 Z = np.array([[2, 0, -1], [.5, .4, .3], [1, 1, -2], [-1, 2, .5], [0, 0, 3], [.2, -.3, .1],
               [1, 0, 0], [0, 1, -1.0]])
 H = np.array([[1, 0], [0, 1], [1, 1], [2, -1], [-1, .5], [.5, .5], [1, 2], [-2, 1.0]])
 LABELS = np.array([-1, -1, -1, -1, -1, -1, 0, 1])
-# A distance that may be computed in float32, squared.
+# Relative error of a squared distance that may be computed in float32.
 SQUARED = 2e-5
-# Values given to eight decimals.
+# Error of expected values that are given to eight decimals.
 EIGHT = 6e-9
 
 
 class FixtureCase(StrategyCase):
     def args(self, *names, **more):
-        """The flags of the named arrays, of the labels, and of more."""
+        """Flags for the named arrays, the labels and `more`."""
         whole = {"logits": Z, "features": H, "probs": softmax(Z)}
         return self.inputs(**{name: whole[name] for name in names}, labels=LABELS, **more)
 
     def each(self, strategy, *names, **opts):
-        """The order of all six rows, and the scores by row."""
+        """Picks all six rows; returns their order, and the scores by row."""
         got = self.outcome(strategy, 6, self.args(*names), **opts)
         by_row = np.empty(6)
         by_row[got.indices] = got.scores
         return got.indices, by_row
 
     def alone(self, strategy, *names, **opts):
-        """The score of each row where it is the only one that may be picked."""
+        """The score of each row if it is the only candidate."""
         scores = []
         for row in range(6):
             args = self.args(*names, candidates=np.array([row]))
@@ -78,29 +78,29 @@ class Coreset(FixtureCase):
             np.testing.assert_allclose(np.square(scores), [10, 2.5, 1.25, .5, .5, .5],
                                        rtol=SQUARED)
 
-    def test_each_distance_from_the_labelled_rows(self):
+    def test_distances_from_the_labelled_rows(self):
         scores = self.alone("coreset", "features")
         np.testing.assert_allclose(np.square(scores), [4, 2, 1, 10, 1.25, 2.5], rtol=SQUARED)
 
 
 class Badge(FixtureCase):
-    def test_the_first_has_the_largest_norm_whatever_the_seed(self):
+    def test_the_first_pick_has_the_largest_norm_for_every_seed(self):
         for seed in range(5):
             got = self.outcome("badge", 1, self.args("logits", "features"), seed=seed)
             self.assertEqual(got.indices, [2])
             self.assertAlmostEqual(got.scores[0], 1.00177, delta=1e-5)
 
-    def test_each_norm(self):
+    def test_norms(self):
         norms = np.array([.039205, .601219, 1.00177, .391126, .015376, .275159])
         scores = self.alone("badge", "logits", "features")
         self.assert_near(scores, norms, atol=1e-5 * norms.max() + SIX)
 
-    def test_each_norm_with_the_bias(self):
+    def test_norms_with_the_bias(self):
         norms = np.array([.078411, 1.202438, 1.502655, .469351, .027677, .825478])
         scores = self.alone("badge", "logits", "features", bias=1)
         self.assert_near(scores, norms, atol=1e-5 * norms.max() + SIX)
 
-    def test_each_distance_to_the_first(self):
+    def test_distances_to_the_first_pick(self):
         for row, squared in enumerate([.767514, .616025, 0, 1.633638, 1.013847, .407351]):
             if row != 2:
                 args = self.args("logits", "features", candidates=np.array([2, row]))
@@ -132,14 +132,14 @@ class Dynamic(FixtureCase):
         self.assertEqual(order, [2, 5, 1, 0, 4, 3])
         self.assert_near(scores, self.INNER)
 
-    def test_half_of_the_second_term(self):
+    def test_with_gamma_1_the_inner_product_counts_once(self):
         order, scores = self.by_row(gamma=1)
         self.assertEqual(order, [2, 1, 5, 0, 3, 4])
         self.assert_near(scores, self.SQUARES + self.INNER, atol=2 * SIX)
 
-    def test_two_rows_are_not_the_sum_of_each(self):
-        # The set {0,3} as one row of gradients: its gain is .124257, while the two gains sum
-        # to .263634: their ratio is R = 2.121676.
+    def test_the_gain_of_two_rows_is_not_the_sum_of_their_gains(self):
+        # The set {0,3} as one row of gradients has the gain .124257. The two single gains sum to
+        # .263634, and the ratio is R = 2.121676.
         A = residuals(softmax(Z), np.where(LABELS >= 0, LABELS, softmax(Z).argmax(axis=1)))
         G = (A[:, :, None] * embed(H, 1)[:, None, :]).reshape(8, -1)
         G = np.vstack([G, G[0] + G[3]])
@@ -150,7 +150,7 @@ class Dynamic(FixtureCase):
 
 
 class Npc(FixtureCase):
-    def test_one_row_more_than_the_labelled_ones(self):
+    def test_one_row_beside_the_labelled_ones(self):
         self.assert_near(self.alone("npc", "features"),
                          [.837722, .089372, .171573, 1.55051, .133355, .386135])
 
@@ -159,7 +159,7 @@ class Npc(FixtureCase):
         self.assertEqual(got.indices, [3])
         self.assertAlmostEqual(got.scores[0], 1.55051, delta=SIX)
 
-    def test_two_rows_more_than_the_rank(self):
+    def test_two_rows_exceed_the_rank(self):
         for rows, value in (((0, 1), .876894), ((0, 3), 1.82774), ((3, 4), 2.124311)):
             args = self.args("features", candidates=np.array(rows))
             got = self.outcome("npc", 2, args)
@@ -168,8 +168,8 @@ class Npc(FixtureCase):
             self.assertAlmostEqual(got.info["lambda"], value, delta=SIX)
 
     def test_the_labelled_rows_alone_have_eigenvalues_5_and_7(self):
-        # A row at right angles to both, so long that it is not the smallest: by interlacing
-        # the smallest is theirs. (1,2,1) x (-2,1,1) = (1,-3,5).
+        # The candidate is orthogonal to both labelled rows, (1,2,1) x (-2,1,1) = (1,-3,5), and so long
+        # that the smallest eigenvalue is theirs.
         wide = np.vstack([embed(H, 1), [10, -30, 50]])
         args = self.inputs(features=wide, labels=np.r_[LABELS, -1], candidates=np.array([8]))
         self.assert_near(self.outcome("npc", 1, args, bias=0).scores, [5])
@@ -202,17 +202,17 @@ class SparseCase(FixtureCase):
         return Sparse(*parts, b, alpha, beta)
 
     def f1(self, got, alpha, beta):
-        """Of the weights that were returned, over all six rows."""
+        """f1 of the returned weights, over all six rows."""
         w = np.zeros(6)
         w[got.indices] = got.weights
         return self.problem(alpha, beta).f1(w)
 
 
 class SparseParts(SparseCase):
-    """What the problem is made of, as far as scores show it."""
+    """The parts of the objective, as far as scores show them."""
 
     def test_spreads(self):
-        # With hardly any tau the score is sigma^2.
+        # With a tiny tau the score is sigma^2.
         sigma = [.158751, .19233, .218315, .288916, .150429, .166008]
         for args in self.ways:
             got = self.outcome("sparse-greedy", 6, args, alpha=1, tau=1e-12)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scant label, export, predict and log: labels in, labels out, and what happened meanwhile."""
+"""`scant label`, `export`, `predict` and `log`: importing and exporting labels, and the history."""
 import csv
 import json
 import os
@@ -33,7 +33,7 @@ class Label(ProjectCase):
                          sorted(unknown))
         self.assertEqual(self.status(project)["entries"], 2)
 
-    def test_the_log_shows_no_control_characters_of_ids(self):
+    def test_the_log_prints_no_control_characters_of_ids(self):
         table = self.write("m.csv", "id,row\n" + "".join(f"\"a\x1b[31m{i}\",{i}\n"
                                                        for i in range(30)))
         project, _ = self.blobs(30, flags=("--manifest", table))
@@ -43,14 +43,14 @@ class Label(ProjectCase):
         self.assertIn("a?[31m7 = red", log)
         self.assertNotIn("\x1b", log)
 
-    def test_the_nearest_id_is_named(self):
+    def test_an_unknown_id_gets_the_nearest_one(self):
         table = self.write("m.csv", "id,row\n" + "".join(f"picture-{i:02},{i}\n"
                                                        for i in range(30)))
         project, _ = self.blobs(30, flags=("--manifest", table))
         path = self.write("a.csv", "id,label\nanother,red\npictur-07,red\n")
         self.fails(3, "label", project, "--import", path, says="did you mean 'picture-07'?")
 
-    def test_unknown_classes(self):
+    def test_unknown_classes_are_refused_skipped_or_added(self):
         project, _ = self.blobs(50)
         path = self.write("a.csv", "id,label\n3,red\n4,grene\n5,mauve\n")
         self.fails(3, "label", project, "--import", path, says=("grene", "'green'"))
@@ -61,7 +61,7 @@ class Label(ProjectCase):
         self.assertEqual([one["name"] for one in self.status(project)["classes"]],
                          [*CLASSES, "grene", "mauve"])
 
-    def test_older_answers_stay_in_their_file(self):
+    def test_answers_older_than_the_current_one_are_not_imported(self):
         project, _ = self.blobs(50)
         head = "id,label,annotator,time\n"
         old = self.write("old.csv", head + "3,red,ann,2026-01-05\n4,red,ann,2026-01-05\n5,red,ann,2026-01-05\n")
@@ -72,7 +72,7 @@ class Label(ProjectCase):
                       self.ok("label", project, "--import", old))
         self.assertEqual(self.status(project)["entries"], 5)
 
-    def test_names_with_blanks_and_other_directions(self):
+    def test_names_with_blanks_or_direction_marks_are_trimmed_or_refused(self):
         features, turned = self.path("x.npy"), "ro\u202ebin"
         np.save(features, np.eye(12, dtype=np.float32))
         self.fails(2, "new", self.path("p"), "--features", features, "--classes", f"a,{turned}",
@@ -87,7 +87,7 @@ class Label(ProjectCase):
                    says=("line 2", "changes the direction"))
         self.fails(2, "label", self.path("p"), "--import", labels, "--annotator", " ", says="blanks")
 
-    def test_files_that_are_wrong(self):
+    def test_invalid_files_are_refused(self):
         project, _ = self.blobs(50)
         self.fails(2, "label", project, says="--import is missing")
         self.fails(3, "label", project, "--import", self.path("none.csv"), says="none.csv")
@@ -97,7 +97,7 @@ class Label(ProjectCase):
                 self.fails(3, "label", project, "--import", path, says="a.csv")
         self.assertEqual(self.status(project)["entries"], 0)
 
-    def test_standard_input(self):
+    def test_labels_are_read_from_standard_input(self):
         project, _ = self.blobs(50)
         done = run("label", project, "--import", "-", "--annotator", "anna",
                    input="id,label\n3,red\n4,blue\n")
@@ -109,11 +109,11 @@ class Label(ProjectCase):
         self.assertIn("standard input", done.stderr)
         self.assertNotIn("/dev/fd", done.stderr)
 
-    def test_jsonl_and_people_who_differ(self):
+    def test_agreement_of_annotators_who_differ(self):
         project, _ = self.blobs(50)
         lines = [{"id": str(i), "label": CLASSES[i % 3], "annotator": who}
                  for who in ("anna", "ben") for i in range(12)]
-        lines[-1]["label"] = "red"  # 11 is blue to anna
+        lines[-1]["label"] = "red"  # anna labelled item 11 as blue
         path = self.write("a.jsonl", "\n".join(map(json.dumps, lines)))
         self.assertIn("24 labels", self.ok("label", project, "--import", path))
         state = self.status(project)
@@ -128,7 +128,7 @@ class Label(ProjectCase):
         self.assertRegex(run("status", project).stdout,
                          r"anna and ben agree on 92% of 12 items \(Cohen's kappa 0.8[78]\)")
 
-    def test_no_room_on_the_disk(self):
+    def test_a_full_disk_imports_nothing(self):
         project, truth = self.blobs(3000)
         path = self.answers([{"id": str(i)} for i in range(3000)], truth)
         call = f"ulimit -f 100; exec {SCANT} label {project} --import {path}"
@@ -153,8 +153,8 @@ class Export(ProjectCase):
         done = run("train", self.project)
         self.assertIn(done.returncode, (0, 10), done.stderr)
 
-    def test_round_trip(self):
-        """What is exported is imported by another project of the same items, in every format."""
+    def test_an_export_can_be_imported(self):
+        """An export can be imported by another project of the same items, in every format."""
         wanted = {one: self.truth[int(one)] for one in self.ids}
         self.train()
         for ending in ("csv", "jsonl", "json"):
@@ -169,7 +169,7 @@ class Export(ProjectCase):
                 self.assertIn("0 labels stored, 40 there already",
                               self.ok("label", other, "--import", out))
 
-    def test_csv_has_all_items_and_what_the_model_says_of_the_rest(self):
+    def test_csv_and_jsonl_have_all_items(self):
         self.train()
         rows = list(csv.DictReader(self.ok("export", self.project, "--format", "csv").splitlines()))
         self.assertEqual([row["id"] for row in rows], [str(i) for i in range(120)])
@@ -180,7 +180,7 @@ class Export(ProjectCase):
         self.assertEqual([line["id"] for line in lines], [str(i) for i in range(120)])
         self.assertEqual({line["id"] for line in lines if line.get("label")}, labelled)
 
-    def test_npy(self):
+    def test_npy_has_a_label_or_minus_one_for_each_item(self):
         out = self.path("y.npy")
         self.ok("export", self.project, "--out", out)
         labels = np.load(out)
@@ -188,7 +188,7 @@ class Export(ProjectCase):
         for i in range(120):
             self.assertEqual(labels[i], CLASSES.index(self.truth[i]) if str(i) in self.ids else -1)
 
-    def test_the_model_goes_home(self):
+    def test_the_model_is_exported(self):
         self.train()
         out = self.path("m.safetensors")
         self.assertEqual(self.ok("export", self.project, "--model", out), "")
@@ -199,7 +199,7 @@ class Export(ProjectCase):
         self.ok("export", self.project, "--model", out, "--out", both)
         self.assertTrue(os.path.exists(both))
 
-    def test_bad_calls(self):
+    def test_bad_calls_are_refused(self):
         self.fails(2, "export", self.project, "--format", "xml", says="csv|jsonl")
         self.fails(2, "export", self.project, "--out", self.project + "/project.db",
                    says="database")
@@ -210,7 +210,7 @@ class Export(ProjectCase):
 
 
 class Predict(ProjectCase):
-    def test_formats(self):
+    def test_all_formats_have_the_same_predictions(self):
         project, truth = self.blobs(90)
         self.label(project, truth, "--batch", "30")
         done = run("train", project)
@@ -234,7 +234,7 @@ class Predict(ProjectCase):
                                        array[int(line["id"])], rtol=1e-6)
         self.fails(2, "predict", project, "--unlabelled", "--format", "npy", says="--unlabelled")
 
-    def test_the_cache_may_be_deleted(self):
+    def test_the_cache_can_be_deleted(self):
         import shutil
         project, truth = self.blobs(90)
         self.label(project, truth, "--batch", "30")
@@ -247,7 +247,7 @@ class Predict(ProjectCase):
 
 
 class Page:
-    """A person at the labelling page, as far as a test needs one."""
+    """An annotator at the labelling page, reduced to what the tests need."""
 
     def __init__(self, case, project):
         self.server = subprocess.Popen([SCANT, "serve", project, "--port", "0", "--no-training",
@@ -270,7 +270,7 @@ class Page:
 
 
 class Log(ProjectCase):
-    def test_newest_last_and_what_was_replaced(self):
+    def test_the_newest_entry_is_last_and_replaced_ones_are_marked(self):
         project, _ = self.blobs(50)
         for who, label in (("anna", "red"), ("ben", "blue"), ("anna", "green")):
             path = self.write("a.csv", f"id,label\n7,{label}\n")
@@ -296,7 +296,7 @@ class Log(ProjectCase):
         self.fails(2, "log", project, "--person", "ana", "--events", says="--events")
 
     @unittest.skipIf("without the server" in run("serve", "/nowhere").stderr, "no server")
-    def test_what_was_taken_back(self):
+    def test_an_undone_answer_is_marked(self):
         project, _ = self.blobs(50)
         page = Page(self, project)
         told = page.post("next", {"count": 2})["items"]
@@ -319,12 +319,12 @@ class Log(ProjectCase):
         self.assertEqual(person, {"name": "anna", "answers": 1, "labels": 1,
                                   "median_seconds": 1.5})
 
-    def test_of_nothing(self):
+    def test_the_log_of_a_new_project_is_empty(self):
         project, _ = self.blobs(20)
         self.assertEqual(self.ok("log", project), "")
         self.assertEqual(json.loads(self.ok("log", project, "--format", "json")), [])
 
-    def test_events(self):
+    def test_events_are_logged_in_order(self):
         project, truth = self.blobs(60)
         self.label(project, truth, "--batch", "20")
         self.assertIn(run("train", project).returncode, (0, 10))

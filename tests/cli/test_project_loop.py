@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects from end to end: query, label, train, status; loops that end by themselves."""
+"""Projects from end to end: query, label, train and status in loops that end by the stop rule."""
 import csv
 import json
 import os
@@ -19,7 +19,7 @@ MODEL = {"model", "round", "time", "labels", "audited", "right", "accuracy", "lo
 METER = {"accuracy", "low", "high", "left_out", "added", "over_random", "over_random_low", "over_random_high",
          "over_random_labels", "per_ten", "per_ten_high", "narrow", "fading", "agreeing", "stop"}
 
-# Small blobs are learned at once, so that the rule can hold after few labels.
+# Small blobs are learned at once, so the stop rule can hold after few labels.
 EASY = ("--set", "audit_every=2", "--set", "batch=10", "--set", "stop_width=0.3",
         "--set", "stop_labels=20")
 
@@ -33,7 +33,7 @@ for row in csv.DictReader(open(sys.argv[1])):
 
 
 class Loop(ProjectCase):
-    def test_rows_from_the_first_query_to_the_export(self):
+    def test_a_project_of_rows_from_the_first_query_to_predictions(self):
         project, truth = self.blobs(300)
         first = self.label(project, truth, "--batch", "20")
         self.assertEqual(len(first), 20)
@@ -71,14 +71,14 @@ class Loop(ProjectCase):
         for word in ("300 rows of features", "40: 36 to learn from, 4 audited", "MODEL", "import",
                      *CLASSES):
             self.assertIn(word, text)
-        # what the model says of all rows is mostly the truth
+        # most predictions are right
         rows = list(csv.DictReader(self.ok("predict", project).splitlines()))
         self.assertEqual(len(rows), 300)
         right = np.mean([row["class"] == truth[int(row["id"])] for row in rows])
         self.assertGreater(right, 0.9)
 
-    def test_pictures_without_a_backbone(self):
-        folder, truth = self.pictures(60)
+    def test_images_are_learned_without_a_backbone(self):
+        folder, truth = self.images(60)
         project = self.path("p")
         self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet",
                 "--set", "epochs=20")
@@ -90,7 +90,7 @@ class Loop(ProjectCase):
         self.assertEqual(len(told), 30)
         self.assertGreater(np.mean([truth[one] == told[one] for one in told]), 0.7)
 
-    def test_the_loop_of_the_manual_ends_by_itself(self):
+    def test_the_loop_in_the_help_ends_by_the_stop_rule(self):
         project, truth = self.blobs(600, flags=EASY)
         self.write("oracle.py", ORACLE.format(truth={str(i): c for i, c in enumerate(truth)}))
         call = next(line for line in run("query", "--help").stdout.replace("\n      ", " ")
@@ -108,7 +108,7 @@ class Loop(ProjectCase):
             self.assertEqual(run(command, project).returncode, 10)
         self.assertGreater(state["meter"]["accuracy"], 0.9)
 
-    def test_a_loop_ends_where_nothing_is_left(self):
+    def test_a_loop_ends_when_no_item_is_left(self):
         project, truth = self.blobs(40, flags=("--set", "batch=15"))
         for _ in range(10):
             done = run("query", project, "--out", self.path("b.csv"))
@@ -122,7 +122,7 @@ class Loop(ProjectCase):
         self.assertEqual(rows, [])
         self.assertIn("nothing is left", done.stderr)
 
-    def test_before_there_are_labels(self):
+    def test_without_labels_there_is_no_model(self):
         project, truth = self.blobs(50)
         self.fails(2, "train", project, says="no label to learn from yet")
         self.fails(2, "predict", project, says="model")
@@ -135,7 +135,7 @@ class Loop(ProjectCase):
         self.ok("label", project, "--import", one)
         self.fails(2, "train", project, says="two classes")
 
-    def test_flags_of_other_trainings_are_refused(self):
+    def test_flags_of_trainings_without_a_project_are_refused(self):
         project, truth = self.blobs(60)
         self.label(project, truth, "--batch", "20")
         for words in (("--epochs", "3"), ("--model", "mlp"), ("--data", "moons"), ("--out", "x"),
@@ -145,17 +145,17 @@ class Loop(ProjectCase):
         self.fails(2, "train", project, "more", says="unexpected argument")
 
     def test_the_same_answers_give_the_same_picks(self):
-        def play(name):
+        def run_loop(name):
             project, truth = self.blobs(200, name=name)
             rows = self.label(project, truth, "--batch", "20")
             self.ok("train", project)
             return rows, self.batch(project, "--batch", "10"), self.ok("predict", project)
 
-        self.assertEqual(play("a"), play("b"))
+        self.assertEqual(run_loop("a"), run_loop("b"))
 
 
 class Query(ProjectCase):
-    def test_formats(self):
+    def test_all_formats_have_the_picks(self):
         project, _ = self.blobs(100)
         out = self.path("b.npy")
         self.assertEqual(self.ok("query", project, "--batch", "12", "--out", out), "")
@@ -167,7 +167,7 @@ class Query(ProjectCase):
         self.assertEqual(set(told["picks"][0]), {"index", "id", "weight", "score", "role"})
         self.assertEqual({one["role"] for one in told["picks"]}, {"pick", "audit"})
 
-    def test_strategies_and_their_options(self):
+    def test_strategies_and_options_are_checked(self):
         project, truth = self.blobs(100)
         self.label(project, truth, "--batch", "30")
         self.ok("train", project)
@@ -176,13 +176,13 @@ class Query(ProjectCase):
         self.assertEqual(len(self.batch(project, "--strategy", "badge", "--opt", "bias=1",
                                         "--batch", "9")), 9)
 
-    def test_a_query_that_cannot_be_written_keeps_no_round(self):
+    def test_a_query_that_cannot_be_written_stores_no_round(self):
         project, _ = self.blobs(30)
         self.fails(4, "query", project, "--out", self.path("none/b.csv"), says="cannot be written")
         self.fails(2, "query", project, "--out", project + "/project.db", says="database")
         self.assertEqual(self.status(project)["rounds"], [])
 
-    def test_audited_items_catch_up_after_an_import(self):
+    def test_after_an_import_half_of_a_batch_is_audited(self):
         project, truth = self.blobs(400)
         first = self.batch(project, "--batch", "300")
         picks = [row for row in first if row["role"] == "pick"][:200]
@@ -190,7 +190,7 @@ class Query(ProjectCase):
         rows = self.batch(project, "--batch", "10")
         self.assertEqual(sum(row["role"] == "audit" for row in rows), 5)  # never more than half
 
-    def test_one_at_a_time_one_in_so_many_is_audited(self):
+    def test_with_batches_of_one_every_nth_item_is_audited(self):
         project, truth = self.blobs(100, flags=("--set", "audit_every=4"))
         roles = [self.label(project, truth, "--batch", "1")[0]["role"] for _ in range(12)]
         self.assertEqual(roles, (["pick"] * 3 + ["audit"]) * 3)
@@ -202,7 +202,7 @@ class Query(ProjectCase):
 class NoProject(ProjectCase):
     COMMANDS = ("status", "train", "query", "predict", "export", "log", "set", "add")
 
-    def test_a_folder_that_is_none(self):
+    def test_a_folder_without_a_project_is_refused(self):
         os.mkdir(self.path("p"))
         self.write("file", "x")
         for command in self.COMMANDS:
@@ -213,12 +213,12 @@ class NoProject(ProjectCase):
         self.fails(3, "label", self.path("p"), "--import", self.path("file"), says=self.path("p"))
         self.assertEqual(os.listdir(self.path("p")), [])
 
-    def test_no_folder_at_all(self):
+    def test_a_missing_folder_argument_is_refused(self):
         for command in self.COMMANDS:
             if command != "train":
                 self.fails(2, command, says="which project?")
 
-    def test_a_database_of_a_later_version_or_of_something_else(self):
+    def test_a_database_of_a_later_version_or_another_kind_is_refused(self):
         import sqlite3
         project, _ = self.blobs(20)
         with sqlite3.connect(project + "/project.db") as base:
@@ -233,7 +233,7 @@ class NoProject(ProjectCase):
 
 
 class Help(ProjectCase):
-    def test_the_exit_status_is_told(self):
+    def test_exit_status_10_is_documented(self):
         self.assertRegex(self.ok("--help"), r"(?m)^  10 +.*stop rule")
         self.assertIn(".It 10", self.ok("man"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scant new, add and set: what is made, what is refused, and how long it takes."""
+"""`scant new`, `add` and `set`: results, refusals, and the time for large pools."""
 import json
 import os
 import signal
@@ -15,7 +15,7 @@ from scantcli import SCANT, run
 
 
 class New(ProjectCase):
-    def test_it_says_what_it_made(self):
+    def test_it_prints_a_summary(self):
         rows = self.save("rows", blobs(200)[0])
         done = run("new", self.path("p"), "--features", rows, "--classes", " red, green ,blue")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -27,13 +27,13 @@ class New(ProjectCase):
         self.assertGreater(state["withheld"], 0)
         self.assertIn(f"{state['withheld']} withheld", done.stdout)
 
-    def test_quiet_says_nothing(self):
+    def test_quiet_prints_nothing(self):
         rows = self.save("rows", blobs(50)[0])
         done = run("new", self.path("p"), "--features", rows, "--classes", "a,b", "--quiet")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
-    def test_pictures_of_a_folder_and_copies_of_others(self):
-        folder, truth = self.pictures(30)
+    def test_images_of_a_folder_are_items_and_copies_are_counted(self):
+        folder, truth = self.images(30)
         first = os.path.join(folder, sorted(truth)[0])
         with open(first, "rb") as file:
             self.write("pictures/copy.png", file.read())
@@ -44,7 +44,7 @@ class New(ProjectCase):
         log = json.loads(self.ok("log", self.path("p"), "--events", "--format", "json"))
         self.assertEqual(log[0]["kind"], "created")
 
-    def test_ids_are_those_of_the_manifest_and_labels_come_along(self):
+    def test_ids_and_labels_come_from_the_manifest(self):
         rows = self.save("rows", blobs(6)[0])
         table = self.write("m.csv", "id,row,text,label\n" + "".join(
             f"mail-{i},{i},\"Dear, {i}\",{'red' if i < 2 else ''}\n" for i in range(6)))
@@ -54,7 +54,7 @@ class New(ProjectCase):
         batch = self.batch(self.path("p"), "--batch", "4")
         self.assertTrue(all(row["id"] == f"mail-{row['index']}" for row in batch), batch)
 
-    def test_classes_of_a_file(self):
+    def test_classes_can_come_from_a_file(self):
         rows = self.save("rows", blobs(20)[0])
         names = self.write("classes.txt", "salt, pepper\n sugar \r\nflour\n\n")
         self.ok("new", self.path("p"), "--features", rows, "--classes-file", names)
@@ -67,7 +67,7 @@ class New(ProjectCase):
             self.assertIn(done.returncode, (2, 3))
             self.assertIn(word, done.stderr)
 
-    def test_bad_calls_are_told_and_nothing_is_made(self):
+    def test_bad_calls_are_refused_and_create_nothing(self):
         rows = self.save("rows", blobs(20)[0])
         made = self.path("p")
         os.mkdir(self.path("empty"))
@@ -94,7 +94,7 @@ class New(ProjectCase):
                    says="batch")
         self.assertFalse(os.path.exists(made))
 
-    def test_what_is_there_is_not_overwritten(self):
+    def test_an_existing_project_is_not_overwritten(self):
         project, _ = self.blobs(30)
         before = self.status(project)
         done = run("new", project, "--features", self.path("p-rows.npy"), "--classes", "a,b")
@@ -102,8 +102,8 @@ class New(ProjectCase):
         self.assertIn(project, done.stderr)
         self.assertEqual(self.status(project), before)
 
-    def test_ctrl_c_while_features_are_prepared_leaves_a_project_that_goes_on(self):
-        folder, truth = self.pictures(150, side=64)
+    def test_ctrl_c_while_features_are_prepared_leaves_a_usable_project(self):
+        folder, truth = self.images(150, side=64)
         weights = os.path.join(self.dir, "w")
         self.ok("train", "--data", folder, "--model", "mobilenetv2", "--size", "32", "--steps", "1",
                 "--batch", "4", "--out", weights, "--quiet")
@@ -112,13 +112,13 @@ class New(ProjectCase):
                 "--backbone", "mobilenetv2", "--weights", weights + "/weights.safetensors",
                 "--threads", "1"]
         with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            said = process.stdout.readline()  # the project is created, features are not computed
+            said = process.stdout.readline()  # the project exists, but its features are not computed yet
             self.assertIn("150 pictures", said)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=60)
         if process.returncode == 130:
             self.assertIn("the project is created", error)
-        else:  # it was faster than the signal
+        else:  # it ended before the signal
             self.assertEqual(process.returncode, 0, error)
         self.assertEqual(self.status(project)["items"], 150)
         self.label(project, truth, "--batch", "20")
@@ -126,7 +126,7 @@ class New(ProjectCase):
         self.assertEqual(self.status(project)["models"][0]["labels"]
                          + self.status(project)["audited"], 20)
 
-    def test_no_room_on_the_disk(self):
+    def test_a_full_disk_is_an_error(self):
         rows = self.save("rows", blobs(20000)[0])
         call = f"ulimit -f 200; exec {SCANT} new p --features {rows} --classes a,b"
         done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + call], cwd=self.dir,
@@ -136,7 +136,7 @@ class New(ProjectCase):
         self.assertIn("scant: ", done.stderr)
         self.assertFalse(os.path.exists(self.path("p/project.db")))
 
-    def test_two_hundred_thousand_items(self):
+    def test_two_hundred_thousand_items_work(self):
         rows = self.save("rows", np.zeros((200000, 4), "f4") + np.arange(200000, dtype="f4")[:, None])
         project = self.path("p")
         begun = time.monotonic()
@@ -151,18 +151,18 @@ class New(ProjectCase):
 
 
 class Add(ProjectCase):
-    def test_pictures_that_came_into_the_folder(self):
-        folder, _ = self.pictures(20)
+    def test_new_images_in_the_folder_are_added(self):
+        folder, _ = self.images(20)
         project = self.path("p")
         self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet")
         self.assertIn("nothing new, 20 pictures now", self.ok("add", project))
-        self.pictures(5, seed=1)
+        self.images(5, seed=1)
         self.assertIn("5 new, 25 pictures now", self.ok("add", project))
-        other, _ = self.pictures(4, folder="others", seed=2)
+        other, _ = self.images(4, folder="others", seed=2)
         self.assertIn("4 new, 29 pictures now", self.ok("add", project, "--images", other))
         self.assertEqual(self.status(project)["items"], 29)
 
-    def test_rows_with_ids(self):
+    def test_rows_with_new_ids_are_added(self):
         table = self.write("m.csv", "id,row\n" + "".join(f"a{i},{i}\n" for i in range(30)))
         project, _ = self.blobs(30, flags=("--manifest", table))
         more = self.save("more", blobs(10, seed=1)[0])
@@ -182,7 +182,7 @@ class Add(ProjectCase):
 
 
 class Set(ProjectCase):
-    def test_all_settings_have_a_value_and_words(self):
+    def test_all_settings_have_a_value_and_a_description(self):
         project, _ = self.blobs(20)
         text = self.ok("set", project)
         values = json.loads(self.ok("set", project, "--format", "json"))
@@ -194,7 +194,7 @@ class Set(ProjectCase):
             self.assertIn(f"  {key} = ", self.ok("set", "--help"))
             self.assertIn(f"  {key} = ", self.ok("new", "--help"))
 
-    def test_a_change_is_kept_and_in_the_log(self):
+    def test_a_change_is_stored_and_logged(self):
         project, _ = self.blobs(40, flags=("--set", "batch=7"))
         self.assertEqual(len(self.batch(project)), 7)
         self.assertEqual(self.ok("set", project, "batch=5", "strategy=margin"), "")
@@ -205,7 +205,7 @@ class Set(ProjectCase):
                                                            "json"))]
         self.assertIn("set", kinds)
 
-    def test_wrong_keys_and_values(self):
+    def test_wrong_keys_and_values_are_refused(self):
         project, _ = self.blobs(20)
         before = self.ok("set", project)
         self.fails(2, "set", project, "batch=5", "strateggy=margin", says="'strategy'")

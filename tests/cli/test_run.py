@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scant run`: experiments as a user runs them, on points that are drawn or made here."""
+"""`scant run`: experiments from outside, on generated samples."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ POSTERIOR = {"bald", "batchbald", "acs-fw"}
 
 
 class Keys(Case):
-    def test_print_runs_the_same_experiment_again(self):
+    def test_print_writes_an_equal_experiment(self):
         long = "/".join(["folder with a blank"] * 20) + "/x=1,y.npy"
         flags = ["--set", f"data.test={long}", "--set", "loop.strategies=npc, badge,dynamic",
                  "--set", "loop.npc.candidates=17", "--set", "train.nesterov=on",
@@ -35,7 +35,7 @@ class Keys(Case):
         self.assertIn("nesterov = yes\n", first)
         self.assertIn("seeds = 3,18446744073709551615\n", first)
 
-    def test_a_setting_overrides_the_file(self):
+    def test_a_key_on_the_command_line_overrides_the_file(self):
         path = self.path("a.ini")
         with open(path, "w") as file:
             file.write("[loop]\n  batch = 7 ; a comment\n  rounds = 2 # another\n"
@@ -50,7 +50,7 @@ class Keys(Case):
         self.assertIn("\nlr = 0.001\n", printed)
         self.assertIn("\nloss = mse\n", printed)
 
-    def test_a_wrong_key_is_named_with_the_nearest(self):
+    def test_a_wrong_key_gets_the_nearest_one(self):
         for key, nearest in (("loop.batches=3", "loop.batch"), ("train.epoch=3", "train.epochs"),
                              ("dat.train=3", "[data]"), ("loop.npc.candidate=3", "loop.npc.candidates"),
                              ("loop.initial_labels=3", "loop.initial"), ("data.epochs=3", "train.epochs"),
@@ -92,7 +92,7 @@ class Keys(Case):
             self.fails(3, "run", path, "--print", says=["a.ini", says])
         self.fails(3, "run", self.path("none.ini"), "--print", says="none.ini")
 
-    def test_sections_are_known_wherever_they_stand(self):
+    def test_sections_are_distinguished_from_continued_values(self):
         path = self.path("a.ini")
         with open(path, "w") as file:
             file.write("\ufeff[data]\ntrain = a,\n  [lop]\n\n [loop] ; not of a value\n[train]\n  [loop]\nbatch = 7\n")
@@ -100,25 +100,25 @@ class Keys(Case):
         self.assertIn("\ntrain = a,[lop][loop]\n", printed)
         self.assertIn("\nbatch = 7\nrounds", printed)
 
-    def test_what_is_gone_on_with_has_a_folder(self):
+    def test_resuming_needs_a_results_folder(self):
         self.fails(2, "run", "--print", "--resume", says="--out is missing")
         self.fails(2, "run", "--resume", says="--out is missing")
 
-    def test_a_preset_gives_way_to_what_is_given(self):
+    def test_given_keys_override_a_preset(self):
         printed = self.ok("run", "--set", "loop.preset=sparse-mnist", "--set",
                           "loop.strategies=sparse-iht", "--set", "loop.sparse-iht.beta=5", "--print")
         self.assertIn("sparse-iht.alpha = 1e-8\n", printed)
         self.assertIn("sparse-iht.beta = 5\n", printed)
 
     def preset(self, name, *more):
-        """alpha, beta, source of sparse-iht and of sparse-greedy as a preset has them."""
+        """The (alpha, beta, source) that a preset gives sparse-iht and sparse-greedy."""
         printed = self.ok("run", "--set", f"loop.preset={name}", "--set",
                           "loop.strategies=sparse-iht,sparse-greedy", *more, "--print")
         values = dict(re.findall(r"^(sparse-\S+) = (\S+)$", printed, re.M))
         return tuple(tuple(values.get(f"sparse-{strategy}.{key}") for key in ("alpha", "beta", "source"))
                      for strategy in ("iht", "greedy"))
 
-    def test_presets_are_the_papers_tables(self):
+    def test_presets_have_the_values_of_the_papers_tables(self):
         plain = self.preset("")
         self.assertEqual(plain, (("1e-8", "1e-4", None), ("1e-2", "0.1", None)))
         for name, other, iht, greedy in (
@@ -140,7 +140,7 @@ class Keys(Case):
                 self.assertEqual(self.preset(name + "-greedy"), (plain[0], greedy))
                 self.assertIn(name, " ".join(self.ok("run", "--help").split()))
 
-    def test_cifar10_has_two_presets(self):
+    def test_the_ambiguous_preset_cifar10_is_refused(self):
         for name in ("cifar10", "cifar10-greedy", "cifar10-iht"):
             self.fails(2, "run", "--set", f"loop.preset={name}", "--print",
                        says=["cifar10-general", "cifar10-bayes"])
@@ -149,8 +149,8 @@ class Keys(Case):
 
 
 class Loop(RunCase):
-    def test_the_folder_holds_what_the_contract_says(self):
-        out = self.play("out")
+    def test_the_results_folder_has_the_documented_files(self):
+        out = self.run_experiment("out")
         curve, picks = self.rows(out, "curve.csv"), self.rows(out, "picks.csv")
         self.assertEqual(list(curve[0])[:8], ["strategy", "seed", "round", "labels", "accuracy",
                                               "loss", "train_seconds", "select_seconds"])
@@ -174,8 +174,8 @@ class Loop(RunCase):
             events = [json.loads(line)["event"] for line in file]
         self.assertEqual(events.count("round"), 16)
 
-    def test_strategies_of_a_seed_begin_alike_and_seeds_do_not(self):
-        curve, picks = self.results(self.play("out"))
+    def test_strategies_of_a_seed_have_the_same_start_and_seeds_differ(self):
+        curve, picks = self.results(self.run_experiment("out"))
         start = {}
         for row in picks:
             if row["round"] == "0":
@@ -187,11 +187,11 @@ class Loop(RunCase):
         self.assertEqual(first["random", "0"], first["badge", "0"])
         self.assertNotEqual(first["random", "0"], first["random", "1"])
 
-    def test_every_strategy_completes_with_networks_that_say_several_things(self):
+    def test_every_strategy_completes_with_posterior_draws(self):
         names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
         for bayes, samples in (("variational", 7), ("dropout", 7), ("ensemble", 2)):
-            out = self.play(bayes, loop__strategies=",".join(names), loop__seeds=0, loop__rounds=1,
-                            model__bayes=bayes, model__samples=samples)
+            out = self.run_experiment(bayes, loop__strategies=",".join(names), loop__seeds=0, loop__rounds=1,
+                                      model__bayes=bayes, model__samples=samples)
             done = {row["strategy"]: int(row["round"]) for row in self.rows(out, "curve.csv")}
             self.assertEqual(done, dict.fromkeys(names, 1))
             with open(os.path.join(out, "experiment.ini")) as file:
@@ -200,7 +200,7 @@ class Loop(RunCase):
                     if not name.endswith(".json")]
             self.assertEqual(left, [])
 
-    def test_draws_of_a_network_go_together_with_the_rest(self):
+    def test_contradicting_bayesian_keys_are_refused(self):
         for words, says in (
                 ({"model__bayes": "ensemble", "model__samples": 1}, "2 to 100"),
                 ({"model__bayes": "ensemble", "model__samples": 101}, "2 to 100"),
@@ -225,30 +225,30 @@ class Loop(RunCase):
         self.assertIn("members", done.stderr)
         self.assertIn("dropout = 0.5\n", self.ok("run", *sets(MOONS, model__bayes="dropout"), "--print"))
 
-    def test_weights_have_a_rate_of_their_own(self):
+    def test_weights_from_a_file_keep_their_dropout_rate(self):
         self.ok("train", "--data", "moons", "--model", "mlp", "--width", 16, "--bayes", "dropout",
                 "--dropout", 0.2, "--epochs", 1, "--quiet", "--out", self.path("w"))
         weights = os.path.join(self.path("w"), "weights.safetensors")
-        out = self.play("out", model__bayes="dropout", model__samples=5, model__weights=weights,
-                        loop__strategies="random", loop__seeds=0, train__reinit="no", loop__rounds=1)
+        out = self.run_experiment("out", model__bayes="dropout", model__samples=5, model__weights=weights,
+                                  loop__strategies="random", loop__seeds=0, train__reinit="no", loop__rounds=1)
         with open(os.path.join(out, "runs", "random-0.weights-1.safetensors"), "rb") as file:
             self.assertIn(b'"scant.dropout":"0.2', file.read(4096))
-        os.unlink(weights)  # what is finished needs them no more
+        os.unlink(weights)  # a finished run does not need them
         self.ok("run", "--resume", "--out", out)
         shown = self.ok("run", *sets(MOONS, model__bayes="ensemble"), "--print")
         self.assertIn("samples = 5\n", shown)
         self.assertIn("hidden = own\n", shown)
 
-    def test_every_strategy_completes_or_says_what_it_needs(self):
+    def test_every_strategy_completes_or_names_the_missing_key(self):
         names = [info["name"] for info in json.loads(run("strategies", "--format", "json").stdout)]
         able = [name for name in names if name not in POSTERIOR]
         self.assertGreaterEqual(len(able), 13)
-        out = self.play("out", loop__strategies=",".join(able), loop__seeds=0)
+        out = self.run_experiment("out", loop__strategies=",".join(able), loop__seeds=0)
         done = {}
         for row in self.rows(out, "curve.csv"):
             done[row["strategy"]] = int(row["round"])
         self.assertEqual(done, dict.fromkeys(able, 3))
-        how = self.calibrated(out)  # of the two sparse strategies, but for their last round
+        how = self.calibrated(out)  # of both sparse strategies, in all rounds but the last
         self.assertEqual([word for word, _ in how], ["cross-fitting"] * 6)
         self.assertTrue(all(0.01 <= t <= 100 and t != 1 for _, t in how))
         for name in POSTERIOR:
@@ -256,16 +256,16 @@ class Loop(RunCase):
                        says=[name, "model.bayes = variational"])
             self.assertFalse(os.path.exists(self.path(name)))
 
-    def test_jobs_change_nothing(self):
-        alone = self.results(self.play("alone", loop__strategies="random,badge,sparse-greedy,albl"))
-        beside = self.results(self.play("beside", "--jobs", 3,
-                                        loop__strategies="random,badge,sparse-greedy,albl"))
-        self.assertEqual(alone, beside)
-        self.assertEqual(self.bins(self.path("alone")), self.bins(self.path("beside")))
+    def test_jobs_do_not_change_the_results(self):
+        alone = self.results(self.run_experiment("alone", loop__strategies="random,badge,sparse-greedy,albl"))
+        parallel = self.results(self.run_experiment("parallel", "--jobs", 3,
+                                                    loop__strategies="random,badge,sparse-greedy,albl"))
+        self.assertEqual(alone, parallel)
+        self.assertEqual(self.bins(self.path("alone")), self.bins(self.path("parallel")))
 
-    def test_calibration_is_told_before_and_after(self):
+    def test_calibration_is_written_before_and_after_scaling(self):
         few = dict(loop__strategies="random,sparse-greedy", loop__seeds=0)
-        none, some = self.play("none", **few), self.play("some", data__validation=40, **few)
+        none, some = self.run_experiment("none", **few), self.run_experiment("some", data__validation=40, **few)
         for out in none, some:
             bins = self.bins(out)
             for row in self.rows(out, "curve.csv"):
@@ -279,14 +279,14 @@ class Loop(RunCase):
                 for t, bin, _, confidence, _ in found:
                     self.assertEqual(t == 1, key[3] == "before")
                     self.assertTrue(bin - 1 - 1e-6 < 15 * confidence < bin + 1e-6)
-        # of a validation set in every round; else where there was one to pick with
+        # with a validation set in every round; without one only in rounds that pick by it
         after = {key[:3] for key in self.bins(some) if key[3] == "after"}
         self.assertEqual(len(after), 8)
         after = sorted(key[:3] for key in self.bins(none) if key[3] == "after")
         self.assertEqual(after, [("sparse-greedy", 0, r) for r in range(3)])
         told = [t for _, t in self.calibrated(none)]
         self.assertEqual(told, [self.bins(none)[key + ("after",)][0][0] for key in after])
-        # the strategy's temperature is that of the network which is judged
+        # the strategy uses the temperature of the network that is evaluated
         told = [t for _, t in self.calibrated(some)]
         self.assertEqual(told, [self.bins(some)["sparse-greedy", 0, r, "after"][0][0]
                                 for r in range(3)])
@@ -295,20 +295,20 @@ class Loop(RunCase):
         self.assertEqual(self.bins(both)["random (some)", 0, 3, "after"],
                          self.bins(some)["random", 0, 3, "after"])
 
-    def test_what_was_not_fitted_is_not_told(self):
-        """An untrained network that picks has had no labels for a temperature."""
-        out = self.play("out", loop__strategies="sparse-greedy", loop__seeds=0, loop__initial_how="none",
-                        loop__initial=0)
+    def test_an_untrained_network_has_no_calibration(self):
+        """Without initial labels the first picks come from an untrained network, and no temperature is fitted."""
+        out = self.run_experiment("out", loop__strategies="sparse-greedy", loop__seeds=0, loop__initial_how="none",
+                                  loop__initial=0)
         self.assertEqual([word for word, _ in self.calibrated(out)], ["cross-fitting"] * 2)
         after = {key[2] for key in self.bins(out) if key[3] == "after"}
         self.assertEqual(after, {1, 2})
 
-    def test_members_that_do_not_fit_together_say_how_much_is_allowed(self):
+    def test_an_ensemble_that_exceeds_the_memory_cap_names_the_cap(self):
         self.fails(4, "run", *sets(MOONS, model__bayes="ensemble", loop__strategies="random"), "--threads",
                    2, "--memory", "1M", "--out", self.path("out"), says="of 1048576 allowed")
 
-    def test_an_experiment_is_not_begun_over_results(self):
-        out = self.play("out")
+    def test_results_are_not_overwritten(self):
+        out = self.run_experiment("out")
         self.fails(2, "run", *sets(MOONS), "--out", out, says="--resume")
         before = self.results(out)
         self.ok("run", "--resume", "--out", out)
@@ -316,9 +316,9 @@ class Loop(RunCase):
         self.fails(2, "run", *sets(MOONS, loop__batch=5), "--out", out, "--resume",
                    says=["batch = 4", "batch = 5"])
         os.mkdir(self.path("empty"))
-        self.play("empty", loop__rounds=0)
+        self.run_experiment("empty", loop__rounds=0)
 
-    def test_the_papers_experiments_are_experiments(self):
+    def test_the_files_in_experiments_are_valid(self):
         folder = os.path.join(ROOT, "experiments")
         files = [name for name in sorted(os.listdir(folder)) if name.endswith(".ini")]
         self.assertGreater(len(files), 20)
@@ -326,8 +326,8 @@ class Loop(RunCase):
             with self.subTest(name):
                 self.ok("run", os.path.join(folder, name), "--print")
 
-    def test_a_run_goes_on_with_the_samples_it_was_begun_with(self):
-        out = self.play("out", data__pool=60, loop__strategies="badge", loop__seeds=0)
+    def test_a_run_with_picks_outside_its_pool_is_not_resumed(self):
+        out = self.run_experiment("out", data__pool=60, loop__strategies="badge", loop__seeds=0)
         path = os.path.join(out, "runs", "badge-0.json")
         with open(path) as file:
             state = json.load(file)
@@ -337,7 +337,7 @@ class Loop(RunCase):
         refused = 0
         for place, rows in ((initial[0], free[:1]), (last[-1], free[::40])):
             kept = place[0]
-            for row in rows:  # most of them are in no pool of 60
+            for row in rows:  # most of them are outside the pool of 60
                 place[0] = row
                 with open(path, "w") as file:
                     json.dump(state, file)
@@ -349,17 +349,17 @@ class Loop(RunCase):
             place[0] = kept
         self.assertGreater(refused, 15)
 
-    def test_weights_that_are_gone_on_with_differ(self):
-        anew = self.results(self.play("anew"))
-        on = self.results(self.play("on", train__reinit="no"))
-        other = self.results(self.play("other", train__reinit="no", loop__query_seed=5))
+    def test_continued_weights_and_a_query_network_change_the_results(self):
+        anew = self.results(self.run_experiment("anew"))
+        on = self.results(self.run_experiment("on", train__reinit="no"))
+        other = self.results(self.run_experiment("other", train__reinit="no", loop__query_seed=5))
         self.assertEqual(anew[0][0], on[0][0])
         self.assertNotEqual(anew[0][1]["loss"], on[0][1]["loss"])
         self.assertEqual([row for row in on[0] if row["strategy"] == "random"],
                          [row for row in other[0] if row["strategy"] == "random"])
         self.assertNotEqual(on[1], other[1])
 
-    def test_a_pool_that_is_used_up_ends_a_run(self):
+    def test_a_run_ends_when_the_pool_is_used_up(self):
         done = run("run", *sets(MOONS, data__pool=13, loop__rounds=9), "--threads", 1, "--out",
                    self.path("out"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -369,23 +369,23 @@ class Loop(RunCase):
         self.ok("run", "--resume", "--out", self.path("out"))
         self.assertEqual(curve, [row["labels"] for row in self.rows(self.path("out"), "curve.csv")])
 
-    def test_initial_sets(self):
-        balanced = self.rows(self.play("balanced", loop__initial_how="balanced", loop__seeds="0,1,2,3",
-                                       loop__strategies="random", loop__rounds=0), "picks.csv")
+    def test_initial_sets_can_be_balanced_or_empty(self):
+        balanced = self.rows(self.run_experiment("balanced", loop__initial_how="balanced", loop__seeds="0,1,2,3",
+                                                 loop__strategies="random", loop__rounds=0), "picks.csv")
         for seed in "0123":
             labels = [row["label"] for row in balanced if row["seed"] == seed]
             self.assertEqual(sorted(labels), ["0"] * 3 + ["1"] * 3)
-        none = self.play("none", loop__initial_how="none")
+        none = self.run_experiment("none", loop__initial_how="none")
         curve, picks = self.rows(none, "curve.csv"), self.rows(none, "picks.csv")
         self.assertEqual([row["labels"] for row in curve[:4]], ["0", "4", "8", "12"])
         self.assertEqual({row["round"] for row in picks}, {"1", "2", "3"})
         self.fails(3, "run", *sets(MOONS, data__pool=5), "--out", self.path("x"),
                    says=["loop.initial is 6", "5 samples"])
 
-    def test_several_first_models_and_a_weighted_training(self):
-        one = self.results(self.play("one", loop__strategies="bss"))
-        three = self.results(self.play("three", loop__strategies="bss", train__initial_models=3))
-        weighted = self.results(self.play("weighted", loop__strategies="bss", train__use_weights="yes"))
+    def test_several_initial_models_and_weights_change_the_training(self):
+        one = self.results(self.run_experiment("one", loop__strategies="bss"))
+        three = self.results(self.run_experiment("three", loop__strategies="bss", train__initial_models=3))
+        weighted = self.results(self.run_experiment("weighted", loop__strategies="bss", train__use_weights="yes"))
         self.assertEqual([row for row in one[1] if row["round"] == "0"],
                          [row for row in three[1] if row["round"] == "0"])
         self.assertNotEqual([row["loss"] for row in one[0] if row["round"] == "0"],
@@ -393,18 +393,18 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
-    def test_samples_may_be_drawn_by_weight(self):
+    def test_training_can_draw_samples_by_weight(self):
         fixed = {"data__train": "heavy", "data__task": "regression", "model__name": "onehidden",
                  "model__activation": "swish", "loop__initial_how": "none", "loop__rounds": 1,
                  "loop__batch": 40, "train__epochs": 200, "loop__strategies": "random,bss"}
         ends = {}
         for use in ("no", "yes", "draw"):
-            curve, picks = self.results(self.play(use, **fixed, train__use_weights=use))
+            curve, picks = self.results(self.run_experiment(use, **fixed, train__use_weights=use))
             self.assertEqual({row["round"] for row in picks}, {"1"})
             ends[use] = {(row["strategy"], row["seed"]): row["error"] for row in curve
                          if row["round"] == "1"}
         for key in ends["no"]:
-            # random's weights are all 1: only drawing makes a difference
+            # random's weights are all 1, so only drawing makes a difference
             self.assertEqual(ends["no"][key] == ends["yes"][key], key[0] == "random")
             self.assertNotEqual(ends["draw"][key], ends["yes"][key])
         on = self.ok("run", "--set", "data.train=heavy", "--set", "train.use_weights=on", "--print")
@@ -414,7 +414,7 @@ class Loop(RunCase):
         self.fails(2, "run", *sets(MOONS, data__train="heavy"), "--out", self.path("x"),
                    says=["heavy", "ask for regression"])
 
-    def test_running_statistics_move_as_asked(self):
+    def test_norm_momentum_changes_the_loss(self):
         small = dict(MOONS, **{"data.test_size": 20, "model.name": "wrn-28-2", "train.steps": 1,
                                "loop.initial": 4, "loop.rounds": 0, "loop.seeds": 0})
         del small["model.width"], small["train.epochs"]
@@ -427,35 +427,35 @@ class Loop(RunCase):
         self.assertEqual(len(losses), 2)
         self.assertNotEqual(*losses)
 
-    def test_whole_network_gradients(self):
-        last = self.results(self.play("last", loop__strategies="dynamic,crc,npc", loop__seeds=0))
-        whole = self.results(self.play("whole", "--set", "loop.dynamic.layers=all", "--set",
-                                       "loop.crc.layers=all", "--set", "loop.npc.kernel=all",
-                                       loop__strategies="dynamic,crc,npc", loop__seeds=0))
+    def test_gradients_of_all_layers_change_the_picks(self):
+        last = self.results(self.run_experiment("last", loop__strategies="dynamic,crc,npc", loop__seeds=0))
+        whole = self.results(self.run_experiment("whole", "--set", "loop.dynamic.layers=all", "--set",
+                                                 "loop.crc.layers=all", "--set", "loop.npc.kernel=all",
+                                                 loop__strategies="dynamic,crc,npc", loop__seeds=0))
         self.assertNotEqual(last[1], whole[1])
 
-    def test_a_kernel_needs_no_network(self):
-        # Another network, trained otherwise, has no say; what a layer of it says differs.
+    def test_a_closed_form_kernel_does_not_depend_on_the_network(self):
+        # With the closed-form kernel the picks do not depend on the network; with its last layer they do.
         flags = {"loop__strategies": "crc,npc", "loop__seeds": 0}
         kernel = ("--set", "loop.crc.layers=ntk:depth=2", "--set", "loop.npc.kernel=ntk:depth=2")
-        picks = [self.results(self.play(f"kernel{width}", *kernel, model__width=width,
-                                        train__epochs=width, **flags))[1] for width in (4, 9)]
+        picks = [self.results(self.run_experiment(f"kernel{width}", *kernel, model__width=width,
+                                                  train__epochs=width, **flags))[1] for width in (4, 9)]
         self.assertEqual(*picks)
-        last = [self.results(self.play(f"last{width}", model__width=width, train__epochs=width,
-                                       **flags))[1] for width in (4, 9)]
+        last = [self.results(self.run_experiment(f"last{width}", model__width=width, train__epochs=width,
+                                                 **flags))[1] for width in (4, 9)]
         self.assertNotEqual(*last)
         self.assertNotEqual(picks[0], last[0])
 
 
-class Outliving(RunCase):
-    """Runs that fail, and folders that others have left."""
+class Failures(RunCase):
+    """Runs that fail, and results folders of other versions and of killed programs."""
 
     def events(self, out):
         with open(os.path.join(out, "log.jsonl")) as file:
             return [json.loads(line) for line in file]
 
     def outlier(self, **more):
-        """Flags of an experiment that only coreset fails of: it picks the row that is too large."""
+        """Flags of an experiment in which only coreset fails: it picks the outlier, and the loss overflows."""
         rng = np.random.default_rng(5)
         labels = rng.integers(0, 3, 300)
         points = rng.normal(size=(300, 4)).astype("f4") + 3 * np.eye(4, dtype="f4")[labels]
@@ -463,7 +463,7 @@ class Outliving(RunCase):
         return sets(MOONS, data__train=self.save("x", points), data__train_labels=self.save("y", labels),
                     data__test_size=60, loop__strategies="coreset,random,margin", **more)
 
-    def test_a_run_that_diverges_ends_alone(self):
+    def test_a_run_that_diverges_does_not_end_the_others(self):
         flags, out = self.outlier(), self.path("out")
         for call in (["--jobs", 2], ["--resume"], ["--resume", "--quiet"]):
             done = run("run", *flags, "--threads", 1, "--out", out, *call)
@@ -480,7 +480,7 @@ class Outliving(RunCase):
                                     for name in ("coreset", "random", "margin") for seed in "01"})
             self.assertEqual([(row["strategy"], row["runs"]) for row in self.rows(out, "auc.csv")],
                              [("coreset", "2"), ("random", "2"), ("margin", "2")])
-            os.remove(os.path.join(out, "report.html"))  # made by every call
+            os.remove(os.path.join(out, "report.html"))  # every call writes it
         events = self.events(out)
         failed = [(event["seed"], event["round"], event["status"]) for event in events
                   if event["event"] == "failed"]
@@ -488,7 +488,7 @@ class Outliving(RunCase):
         self.assertEqual([event["status"] for event in events if event["event"] == "stop"], ["EINPUT"] * 3)
         self.assertEqual(len([event for event in events if event["event"] == "run"]), 6 + 2 + 2)
 
-    def test_a_run_that_is_alone_fails_with_its_own_words(self):
+    def test_a_single_run_fails_with_its_own_message(self):
         says = self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0, loop__strategies="random"),
                           "--out", self.path("out"), says="random, seed 0, round 0: the loss is not")
         self.assertEqual(len(says.splitlines()), 1)
@@ -496,14 +496,14 @@ class Outliving(RunCase):
         self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0), "--out", self.path("all"),
                    says="2 of 2 runs failed; random, seed 0")
 
-    def test_what_no_run_can_do_ends_all(self):
+    def test_an_error_common_to_all_runs_ends_the_experiment(self):
         says = self.fails(3, "run", *sets(MOONS, model__weights=self.path("none.safetensors")), "--out",
                           self.path("out"), says="none.safetensors")
         self.assertNotIn("runs failed", says)
         self.assertEqual(len(says.splitlines()), 1)
 
-    def test_an_experiment_of_a_build_with_fewer_keys_goes_on(self):
-        out = self.play("out")
+    def test_an_experiment_of_a_version_with_fewer_keys_can_be_resumed(self):
+        out = self.run_experiment("out")
         path = os.path.join(out, "experiment.ini")
         with open(path) as file:
             whole = file.read()
@@ -524,8 +524,8 @@ class Outliving(RunCase):
         self.fails(3, "run", *sets(MOONS), "--resume", "--out", out,
                    says=["experiment.ini:2", "loop.of_tomorrow"])
 
-    def test_what_killed_programs_left_is_swept(self):
-        out = self.play("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
+    def test_files_of_killed_programs_are_removed(self):
+        out = self.run_experiment("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
         with subprocess.Popen(["true"]) as child:
             pass
         gone = [f"{folder}.scant-{child.pid}-{i}.tmp" for i, folder in enumerate(("", "runs/", "charts/"))]
@@ -541,7 +541,7 @@ class Outliving(RunCase):
         self.assertEqual([name for name in kept if not os.path.exists(os.path.join(out, name))], [])
 
     def test_a_finished_run_needs_no_network(self):
-        out = self.play("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
+        out = self.run_experiment("out", train__reinit="no", loop__strategies="random", loop__seeds=0)
         before = self.results(out)
         os.remove(os.path.join(out, "runs/random-0.weights-3.safetensors"))
         os.remove(os.path.join(out, "report.html"))
@@ -549,7 +549,7 @@ class Outliving(RunCase):
         self.assertEqual(self.results(out), before)
         self.assertTrue(os.path.exists(os.path.join(out, "report.html")))
 
-    def test_samples_that_are_tested_with_and_learned_from_are_told(self):
+    def test_a_test_set_equal_to_the_training_set_gives_a_warning(self):
         self.outlier()
         os.symlink(self.path("x.npy"), self.path("link.npy"))
         for number, (test, told) in enumerate((("x.npy", True), ("link.npy", True), ("other.npy", False))):
@@ -562,11 +562,11 @@ class Outliving(RunCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual("the same as data.train" in done.stderr, told)
         done = run("run", *sets(MOONS, data__test="moons", loop__rounds=0), "--out", self.path("moons"))
-        self.assertNotIn("the same", done.stderr)  # its part to test with is another
+        self.assertNotIn("the same", done.stderr)  # its test part has other samples
 
 
-class Samples(RunCase):
-    """Rows as stored, whatever was cut."""
+class Data(RunCase):
+    """Data from files: indices, held-out samples, regression, class names, images."""
 
     def make(self, n=300):
         rng = np.random.default_rng(5)
@@ -574,7 +574,7 @@ class Samples(RunCase):
         points = rng.normal(size=(n, 4)).astype("f4") + 3 * np.eye(4, dtype="f4")[labels]
         return points, labels.astype("i8")
 
-    def test_index_is_the_row_as_stored(self):
+    def test_an_index_is_the_row_in_the_file(self):
         points, labels = self.make()
         labels[::7] = -1
         flags = sets(MOONS, data__train=self.save("x", points), data__train_labels=self.save("y", labels),
@@ -603,7 +603,7 @@ class Samples(RunCase):
                                    data__train_labels=self.path("y.npy")), "--out", self.path("o"),
                    says="data.test")
 
-    def test_numbers_can_be_predicted(self):
+    def test_targets_of_a_regression_are_predicted(self):
         rng = np.random.default_rng(3)
         x = rng.normal(size=(200, 3)).astype("f4")
         y = (x @ [1, -2, 0.5]).astype("f4")
@@ -621,7 +621,7 @@ class Samples(RunCase):
         self.fails(2, "run", *flags, "--out", self.path("o"), says=["badge", "regression"])
 
     def test_classes_of_a_table_are_matched_by_name(self):
-        """The test table lacks the first class: by place all its labels would be wrong."""
+        """The test table lacks the first class: matched by number, all its labels would be wrong."""
         points, labels = self.make(120)
         names = np.array(["ant", "bee", "cow"])[labels]
         for name, keep in (("train", labels >= 0), ("test", labels > 0)):
@@ -636,7 +636,7 @@ class Samples(RunCase):
         self.assertEqual([row["name"] for row in self.rows(self.path("out"), "classes.csv")],
                          ["ant", "bee", "cow"])
 
-    def test_pictures_that_cannot_be_read_are_named_or_skipped(self):
+    def test_images_that_cannot_be_read_are_named_or_skipped(self):
         rng = np.random.default_rng(1)
         for part in ("train", "test"):
             for label, shade in (("dark", 60), ("light", 190)):

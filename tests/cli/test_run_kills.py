@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scant run` that is killed, or interrupted, at moments drawn over its whole duration: with
---resume it ends with the results of a run that was not.
+"""`scant run` is killed or interrupted at random times over its whole duration. Resumed, it ends with
+the results of an uninterrupted run.
 
-(Where exactly a round is broken off, and what is kept of it: tests/loop/test_partial.c.)
+(tests/loop/test_partial.c tests every point at which a round can be interrupted.)
 """
 import json
 import lzma
@@ -18,16 +18,16 @@ from runcase import MOONS, RunCase, sets
 from scantcli import SCANT
 
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
-KILLS = 20 if SOAK else 3  # of a variant
+KILLS = 20 if SOAK else 3  # for each test
 CIFAR = os.path.join(os.environ.get("SCANT_SHARED_DATA", ""), "cifar10_train_20000.bin.xz")
 FASHION = "/usr/share/datasets/fashion-mnist"
-# Rounds of pictures without labels; more of them where there is time.
-PICTURES = {"data.pool": 2000 if SOAK else 60, "data.test_size": 1000 if SOAK else 30,
-            "train.method": "fixmatch", "train.darp": "yes", "train.darp_warmup": 0.1,
-            "train.steps": 150 if SOAK else 6, "train.batch": 16 if SOAK else 4, "train.ema": 0.9,
-            "train.fixmatch_mu": 7 if SOAK else 2, "loop.initial": 10, "loop.initial_how": "balanced",
-            "loop.batch": 10, "loop.rounds": 2 if SOAK else 1,
-            "loop.seeds": 0, "loop.strategies": "npc,crc"}
+# Semi-supervised rounds on images; larger in soak tests.
+IMAGES = {"data.pool": 2000 if SOAK else 60, "data.test_size": 1000 if SOAK else 30,
+          "train.method": "fixmatch", "train.darp": "yes", "train.darp_warmup": 0.1,
+          "train.steps": 150 if SOAK else 6, "train.batch": 16 if SOAK else 4, "train.ema": 0.9,
+          "train.fixmatch_mu": 7 if SOAK else 2, "loop.initial": 10, "loop.initial_how": "balanced",
+          "loop.batch": 10, "loop.rounds": 2 if SOAK else 1,
+          "loop.seeds": 0, "loop.strategies": "npc,crc"}
 HOWS = ("kill", "interrupt, then kill", "interrupt")
 INTERRUPTED = 130
 
@@ -39,7 +39,7 @@ def start(flags):
 
 
 def end(child, how, pause):
-    """Its exit status, after it was treated so."""
+    """Ends the process in one of HOWS; returns its exit status."""
     if how != "kill":
         child.send_signal(signal.SIGINT)
     if how == "interrupt, then kill":
@@ -52,7 +52,7 @@ def end(child, how, pause):
 
 class Kills(RunCase):
     def rounds(self, out):
-        """How many are finished, of all runs."""
+        """The number of finished rounds of all runs."""
         folder, finished = os.path.join(out, "runs"), 0
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             if name.endswith(".json"):
@@ -62,7 +62,7 @@ class Kills(RunCase):
 
     def assert_ended_as(self, whole, out):
         self.assertEqual(self.results(out), whole)
-        if os.path.exists(self.path("whole/calibration.csv")):  # there are classes
+        if os.path.exists(self.path("whole/calibration.csv")):  # not for a regression
             self.assertEqual(self.bins(out), self.bins(self.path("whole")))
         self.assertEqual(self.rows(out, "theory.csv"), self.rows(self.path("whole"), "theory.csv"))
         with open(os.path.join(out, "log.jsonl")) as file:
@@ -73,7 +73,7 @@ class Kills(RunCase):
         self.assertEqual(litter, [])
 
     def kill_and_resume(self, *flags, base=MOONS, first=0, **more):
-        """Kills until there were enough, and one that left finished and unfinished rounds."""
+        """Kills and resumes at least KILLS times; one kill must leave both finished and unfinished rounds."""
         begun = time.monotonic()
         self.ok("run", *sets(base, **more), "--threads", 1, "--out", self.path("whole"), *flags)
         whole = self.results(self.path("whole"))
@@ -87,16 +87,16 @@ class Kills(RunCase):
             child = start([*flags, "--resume"] if os.path.exists(cut) else flags)
             time.sleep(draw.uniform(0, duration))
             status = end(child, HOWS[(hits + first) % 3], draw.uniform(0, 0.03))
-            if status == 0:  # it was done before: another one
+            if status == 0:  # it finished before the kill: start another one
                 self.assert_ended_as(whole, cut)
                 shutil.rmtree(cut)
-                duration *= 0.8  # the machine may have been busier when it was measured
+                duration *= 0.8  # the first run may have been slower
                 continue
             self.assertIn(status, (INTERRUPTED, -signal.SIGINT, -signal.SIGKILL))
-            hits += status != -signal.SIGINT  # that was before the program listened
+            hits += status != -signal.SIGINT  # killed before its handler was set
             amid = amid or 0 < self.rounds(cut) < rounds
         self.assertGreaterEqual(hits, KILLS)
-        self.assertTrue(amid, "no kill left a finished round and one to do")
+        self.assertTrue(amid, "no kill left both finished and unfinished rounds")
         if os.path.exists(self.path("cut/log.jsonl")):
             with open(self.path("cut/log.jsonl"), "a") as file:
                 file.write('{"half a li')
@@ -104,7 +104,7 @@ class Kills(RunCase):
         self.assert_ended_as(whole, cut)
 
     def kill_amid_and_resume(self, base, **more):
-        """One kill, between the first round's end and the last one's."""
+        """Kills once, after the first round and before the end of the last; then resumes."""
         flags = [*sets(base, **more), "--threads", 1, "--quiet", "--out"]
         self.ok("run", *flags, self.path("whole"))
         whole, finished = self.results(self.path("whole")), 0
@@ -115,7 +115,7 @@ class Kills(RunCase):
                 time.sleep(0.001)
             end(child, "kill", 0)
             finished = self.rounds(self.path("cut"))
-            if 0 < finished < len(whole[0]):  # else it was quicker than we are
+            if 0 < finished < len(whole[0]):  # otherwise it finished too early
                 break
         self.assertIn(finished, range(1, len(whole[0])))
         self.ok("run", *flags, self.path("cut"), "--resume")
@@ -125,33 +125,33 @@ class Kills(RunCase):
         self.kill_and_resume("--jobs", 2, train__epochs=100, loop__rounds=5, loop__initial=20,
                              loop__strategies="random,albl,sparse-greedy")
 
-    def test_weights_that_are_gone_on_with_and_another_network_that_asks(self):
+    def test_continued_weights_and_a_query_network(self):
         self.kill_and_resume(first=1, train__epochs=100, loop__rounds=6, loop__initial=20,
                              train__reinit="no", loop__query_seed=5, loop__strategies="badge,margin")
         self.assertEqual(sorted(os.listdir(self.path("cut/runs")))[:3],
                          ["badge-0.json", "badge-0.query-6.safetensors",
                           "badge-0.weights-6.safetensors"])
 
-    def test_whole_gradients_and_rates_that_follow_the_kernel(self):
+    def test_gradients_of_all_layers_and_learning_rates_from_the_kernel(self):
         self.kill_and_resume(first=1, train__epochs=100, loop__rounds=5, loop__initial=20,
                              train__lr="auto", loop__theory="all", loop__strategies="dynamic,egl",
                              **{"loop__dynamic.layers": "all", "loop__egl.layers": "all"})
 
-    def test_rates_of_weights_that_are_gone_on_with(self):
+    def test_learning_rates_from_the_kernel_with_continued_weights(self):
         self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, train__reinit="no",
                              train__lr="auto", loop__initial_how="none", loop__strategies="margin")
 
-    def test_several_first_models_weighted_samples_and_validation(self):
+    def test_several_initial_models_weighted_samples_and_validation(self):
         self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, loop__initial=20,
                              train__initial_models=4, train__use_weights="yes", train__patience=80,
                              data__validation=60, loop__strategies="bss,sparse-greedy")
 
-    def test_numbers_to_predict_from_samples_drawn_by_weight(self):
+    def test_regression_with_samples_drawn_by_weight(self):
         self.kill_and_resume(first=4, data__train="heavy", data__task="regression",
                              model__name="onehidden", train__epochs=400, train__use_weights="draw",
                              loop__rounds=4, loop__initial=20, loop__strategies="random,bss")
 
-    def test_samples_without_labels_and_trainings_that_are_gone_on_with(self):
+    def test_semi_supervised_training_with_warm_starts(self):
         self.kill_and_resume(first=3, train__method="fixmatch", train__darp="yes", train__batch=8,
                              train__steps=60, train__warm="yes", loop__rounds=5, loop__initial=10,
                              train__initial_models=2, loop__strategies="npc,crc")
@@ -160,22 +160,22 @@ class Kills(RunCase):
                           "crc-0.weights-5.safetensors"])
 
     @unittest.skipUnless(os.path.isdir(FASHION), "no fashion-mnist here")
-    def test_pictures_without_labels(self):
+    def test_semi_supervised_training_on_images(self):
         kill = self.kill_and_resume if SOAK else self.kill_amid_and_resume
-        kill(base=PICTURES, data__train="fashion-mnist", model__name="lenet5")
+        kill(base=IMAGES, data__train="fashion-mnist", model__name="lenet5")
 
     @unittest.skipUnless(os.path.exists(CIFAR), "no CIFAR-10 in SCANT_SHARED_DATA")
-    def test_pictures_with_colours_without_labels(self):
+    def test_semi_supervised_training_on_colour_images(self):
         kill, train = self.kill_and_resume, CIFAR
-        if not SOAK:  # unpacking all of it at every start would be most of the time
+        if not SOAK:  # unpacking the whole file at every start would take most of the time
             kill, train = self.kill_amid_and_resume, self.path("some.bin")
             with lzma.open(CIFAR) as packed, open(train, "wb") as file:
                 file.write(packed.read(300 * 3073))
-        kill(base=PICTURES, data__train=train, model__name="cnn", train__augment="flip-crop")
+        kill(base=IMAGES, data__train=train, model__name="cnn", train__augment="flip-crop")
 
 
 class Interrupted(RunCase):
-    def test_ctrl_c_ends_with_130_and_goes_on(self):
+    def test_ctrl_c_ends_with_130_and_the_run_can_be_resumed(self):
         flags = [*sets(MOONS, train__epochs=1500, loop__rounds=4, loop__seeds=0,
                        loop__strategies="random"), "--threads", 1]
         child = start([*flags, "--out", self.path("cut")])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scant run` whose networks learn from samples without labels, too.
+"""`scant run` with semi-supervised training.
 
-(What such a training may know, and how it goes on: tests/loop/test_method.c, test_partial.c.)
+(Which labels such a training may see, and how it resumes: tests/loop/test_method.c, test_partial.c.)
 """
 import json
 import os
@@ -21,7 +21,7 @@ class Methods(RunCase):
         with open(os.path.join(out, "log.jsonl")) as file:
             return [event for event in map(json.loads, file) if event["event"] == kind]
 
-    def test_rounds_tell_of_samples_without_labels(self):
+    def test_rounds_report_the_unlabelled_samples(self):
         done = run("run", *sets(MOONS, train__method="fixmatch", train__steps=30, loop__seeds=0,
                                       train__fixmatch_threshold=0.6, loop__strategies="crc"),
                          "--threads", 1, "--out", self.path("out"))
@@ -32,51 +32,51 @@ class Methods(RunCase):
             self.assertGreater(event["unlabelled_loss"], 0)
             self.assertTrue(0 < event["kept"] <= 1 and 0 <= event["balance"] <= 1)
 
-    def test_supervised_rounds_do_not(self):
-        out = self.play("out", loop__strategies="random", loop__seeds=0)
+    def test_supervised_rounds_report_no_unlabelled_samples(self):
+        out = self.run_experiment("out", loop__strategies="random", loop__seeds=0)
         for event in self.events(out, "round"):
             self.assertIn("train_loss", event)
             self.assertNotIn("kept", event)
 
-    def test_what_is_printed_runs_the_same_experiment(self):
+    def test_print_writes_an_equal_experiment(self):
         flags = sets(MOONS, train__method="mean-teacher", train__steps=20, loop__seeds=0)
         with open(self.path("a.ini"), "w") as file:
             file.write(self.ok("run", *flags, "--print"))
         self.ok("run", *flags, "--threads", 1, "--out", self.path("a"))
         self.ok("run", self.path("a.ini"), "--threads", 1, "--out", self.path("b"))
         self.assertEqual(self.results(self.path("a")), self.results(self.path("b")))
-        self.ok("run", self.path("a.ini"), "--resume", "--out", self.path("a"))  # it is that one
+        self.ok("run", self.path("a.ini"), "--resume", "--out", self.path("a"))  # accepted as the same experiment
 
-    def test_calibration_trains_by_the_method_too(self):
-        out = self.play("out", train__method="fixmatch", train__steps=20, loop__seeds=0,
-                        loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=10)
+    def test_cross_fitting_works_with_a_method(self):
+        out = self.run_experiment("out", train__method="fixmatch", train__steps=20, loop__seeds=0,
+                                  loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=10)
         self.assertEqual([how for how, _ in self.calibrated(out)], ["cross-fitting"])
 
-    def test_calibration_does_not_warn_of_labels_that_it_holds_out(self):
+    def test_cross_fitting_does_not_warn_about_held_out_labels(self):
         def warnings(initial):
-            out = self.play(f"out{initial}", train__method="fixmatch", train__steps=2, loop__seeds=0,
-                            loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=initial,
-                            loop__initial_how="balanced")
-            told = [how for how, _ in self.calibrated(out)]  # one label cannot be held out
+            out = self.run_experiment(f"out{initial}", train__method="fixmatch", train__steps=2, loop__seeds=0,
+                                      loop__strategies="sparse-greedy", loop__rounds=1, loop__initial=initial,
+                                      loop__initial_how="balanced")
+            told = [how for how, _ in self.calibrated(out)]  # a single label cannot be held out
             self.assertEqual(told, ["cross-fitting"] if initial > 1 else [])
             return [event["text"] for event in self.events(out, "warning") if "labelled" in event["text"]]
-        self.assertEqual(warnings(2), [])  # though either fold has one class alone
+        self.assertEqual(warnings(2), [])  # although each fold has only one class
         self.assertIn("no sample is labelled as class", warnings(1)[0])
 
-    def test_darp_takes_a_target(self):
-        def play(name, **more):
-            return self.results(self.play(name, train__method="fixmatch", train__steps=12, loop__seeds=0,
-                                          train__darp="yes", train__darp_warmup=0, loop__strategies="crc",
-                                          train__fixmatch_threshold=0.6, loop__rounds=1, **more))
+    def test_a_darp_target_changes_the_results_and_is_checked(self):
+        def run_experiment(name, **more):
+            return self.results(self.run_experiment(name, train__method="fixmatch", train__steps=12, loop__seeds=0,
+                                                    train__darp="yes", train__darp_warmup=0, loop__strategies="crc",
+                                                    train__fixmatch_threshold=0.6, loop__rounds=1, **more))
         target = self.path("t.npy")
         np.save(target, np.array([2.0, 2.0]))
-        even = play("even", train__darp_target=target)
-        self.assertEqual(even, play("none"))
+        even = run_experiment("even", train__darp_target=target)
+        self.assertEqual(even, run_experiment("none"))
         np.save(target, np.array([1, 9]))
-        self.assertNotEqual(even, play("odd", train__darp_target=target))
+        self.assertNotEqual(even, run_experiment("odd", train__darp_target=target))
         with open(self.path("odd/experiment.ini")) as file:
             self.assertIn(f"\ndarp_target = {target}\n", file.read())
-        np.save(target, np.array([1, 8]))  # not what it was begun with
+        np.save(target, np.array([1, 8]))  # changed since the start
         self.fails(3, "run", self.path("odd/experiment.ini"), "--resume", "--out", self.path("odd"),
                    says="samples")
         for wrong, says in ((np.ones(3), "no list of 2 numbers, one for each class"),
@@ -104,7 +104,7 @@ class Methods(RunCase):
                                  [(name, n) for name in ("npc", "crc") for n in ("10", "20")])
 
     @unittest.skipUnless(os.path.exists(CIFAR), "no CIFAR-10 in SCANT_SHARED_DATA")
-    def test_npc_and_crc_complete_rounds_on_pictures_with_colours(self):
+    def test_npc_and_crc_complete_on_colour_images(self):
         flags = sets({"data.train": CIFAR, "data.pool": 200, "data.test_size": 100, "model.name": "cnn",
                       "train.method": "fixmatch", "train.darp": "yes", "train.augment": "flip-crop",
                       "train.steps": 4, "train.batch": 8, "loop.initial": 10, "loop.rounds": 2,

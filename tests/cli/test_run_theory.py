@@ -23,8 +23,8 @@ class TheoryCase(RunCase):
 
 
 class Theory(TheoryCase):
-    def test_a_row_a_round_with_what_is_known(self):
-        out = self.play("out", train__until=0.99, train__epochs=40)
+    def test_every_round_has_a_row_with_the_known_figures(self):
+        out = self.run_experiment("out", train__until=0.99, train__epochs=40)
         rows, curve = self.rows(out, "theory.csv"), self.rows(out, "curve.csv")
         self.assertEqual(list(rows[0]), HEADER)
         self.assertEqual([[row[key] for key in HEADER[:4]] for row in rows],
@@ -37,63 +37,63 @@ class Theory(TheoryCase):
             self.assertLess(float(row["lambda"]), float(row["largest"]))
             self.assertLessEqual(int(row["rank"]), min(17, int(row["labels"])))
             self.assertIn(int(row["epochs"]), range(1, 41))
-            for name in self.known(row):  # the log has runs in this order, too
+            for name in self.known(row):  # the log has the rounds in the same order
                 self.assertEqual(float(row[name]), event[name])
             self.assertGreater(event["lr_stable"], 0)
-        # until the accuracy is reached, and no longer: not the same of all
+        # a training ends when the accuracy is reached, so the epochs differ
         self.assertGreater(len({row["epochs"] for row in rows}), 1)
 
-    def test_the_stable_rate_is_where_descent_begins_to_diverge(self):
+    def test_descent_diverges_above_the_stable_rate(self):
         for name, more in (("numbers", {"data__train": "waves", "data__task": "regression"}),
                            ("classes", {"train__loss": "mse"})):
             sets = {"model__name": "linear", "model__width": 0, "loop__strategies": "random", "loop__seeds": 0,
                     "loop__initial": 60, "loop__rounds": 0, "train__momentum": 0,
                     "train__batch": 60, "train__epochs": 60, **more}
-            stable = self.rounds(self.play(name, **sets, train__lr=1e-6))[0]["lr_stable"]
-            losses = [self.rounds(self.play(f"{name}{part}", **sets, train__lr=part * stable))[0]
+            stable = self.rounds(self.run_experiment(name, **sets, train__lr=1e-6))[0]["lr_stable"]
+            losses = [self.rounds(self.run_experiment(f"{name}{part}", **sets, train__lr=part * stable))[0]
                       ["train_loss"] for part in (0.9, 1.1)]
             self.assertLess(losses[0], 1)
             self.assertGreater(losses[1], 1000)
 
-    def test_looking_changes_nothing(self):
-        none = self.play("none", loop__theory="none")
+    def test_measuring_does_not_change_the_results(self):
+        none = self.run_experiment("none", loop__theory="none")
         self.assertFalse(os.path.exists(os.path.join(none, "theory.csv")))
         for theory in ("last", "all"):
-            out = self.play(theory, loop__theory=theory)
+            out = self.run_experiment(theory, loop__theory=theory)
             self.assertEqual(self.results(out), self.results(none))
             self.assertEqual({row["layers"] for row in self.rows(out, "theory.csv")}, {theory})
         self.assertNotIn("lambda", self.rounds(none)[0])
 
-    def test_nothing_labelled_yet(self):
-        out = self.play("out", loop__initial_how="none", train__lr="auto")
+    def test_without_labels_the_figures_are_empty(self):
+        out = self.run_experiment("out", loop__initial_how="none", train__lr="auto")
         for row in self.rows(out, "theory.csv"):
             if row["round"] == "0":
                 self.assertEqual((row["labels"], self.known(row)), ("0", set()))
                 continue
             missing = {"mmd"} | ({"ratio"} if row["round"] == "3" else set())
             self.assertEqual(self.known(row), set(FIGURES) - missing)
-            if row["round"] == "1":  # what later rounds are compared with
+            if row["round"] == "1":  # later rates are relative to this one
                 self.assertEqual(float(row["lr_advice"]), 0.01)
 
-    def test_numbers_to_predict(self):
+    def test_a_regression_has_some_of_the_figures(self):
         rng = np.random.default_rng(3)
         x = rng.normal(size=(200, 3)).astype("f4")
-        out = self.play("out", data__train=self.save("x", x), data__test_size=50, loop__rounds=1,
-                        data__train_labels=self.save("y", x.sum(axis=1)), data__task="regression",
-                        loop__strategies="random", loop__theory="all", train__lr="auto")
+        out = self.run_experiment("out", data__train=self.save("x", x), data__test_size=50, loop__rounds=1,
+                                  data__train_labels=self.save("y", x.sum(axis=1)), data__task="regression",
+                                  loop__strategies="random", loop__theory="all", train__lr="auto")
         for row in self.rows(out, "theory.csv"):
             self.assertEqual(self.known(row), {"lambda", "largest", "rank", "epochs", "lr_advice"})
 
-    def test_networks_that_say_several_things(self):
+    def test_bayesian_networks_have_all_figures(self):
         for bayes, more in (("ensemble", {"model__samples": 3}), ("dropout", {}), ("variational", {})):
             for theory in ("last", "all"):
-                out = self.play(bayes + theory, model__bayes=bayes, loop__theory=theory, loop__seeds=0,
-                                loop__rounds=1, loop__strategies="dynamic,egl",
-                                **{"loop__dynamic.layers": theory, "loop__egl.layers": theory}, **more)
+                out = self.run_experiment(bayes + theory, model__bayes=bayes, loop__theory=theory, loop__seeds=0,
+                                          loop__rounds=1, loop__strategies="dynamic,egl",
+                                          **{"loop__dynamic.layers": theory, "loop__egl.layers": theory}, **more)
                 row = self.rows(out, "theory.csv")[0]
                 self.assertEqual(self.known(row), set(FIGURES), (bayes, theory))
 
-    def test_whole_networks_need_no_other_evidence_and_no_numbers(self):
+    def test_gradients_of_all_layers_need_class_probabilities(self):
         x = np.random.default_rng(3).normal(size=(200, 3)).astype("f4")
         for name in ("dynamic", "egl"):
             self.fails(2, "run", *sets(MOONS, data__train=self.save("x", x), data__test_size=50,
@@ -102,13 +102,13 @@ class Theory(TheoryCase):
                                        **{f"loop__{name}.layers": "all"}),
                        "--out", self.path("out"), says="class probabilities")
 
-    def test_too_many_labels_for_the_whole_kernel(self):
+    def test_a_kernel_of_all_layers_that_exceeds_memory_is_refused(self):
         self.fails(2, "run", *sets(MOONS, loop__theory="all", loop__batch=300), "--memory", "16MB",
                    "--out", self.path("out"), says=["loop.theory = all", "at most", "last"])
         self.assertFalse(os.path.exists(self.path("out")))
 
 
-class Rate(TheoryCase):
+class LearningRate(TheoryCase):
     def test_auto_is_printed_and_read_back(self):
         printed = self.ok("run", *sets(MOONS, train__lr="auto"), "--print")
         self.assertIn("lr = auto", printed)
@@ -116,10 +116,10 @@ class Rate(TheoryCase):
             file.write(printed)
         self.assertEqual(self.ok("run", self.path("again.ini"), "--print"), printed)
 
-    def test_the_rate_is_the_advice_only_where_that_is_asked_for(self):
-        fixed = self.play("fixed", train__lr=0.02, loop__strategies="badge")
-        auto = self.play("auto", train__lr="auto", loop__strategies="badge")
-        none = self.play("none", train__lr="auto", loop__strategies="badge", loop__theory="none")
+    def test_the_advised_rate_is_used_only_with_auto(self):
+        fixed = self.run_experiment("fixed", train__lr=0.02, loop__strategies="badge")
+        auto = self.run_experiment("auto", train__lr="auto", loop__strategies="badge")
+        none = self.run_experiment("none", train__lr="auto", loop__strategies="badge", loop__theory="none")
         for event in self.rounds(fixed):
             self.assertEqual(event["lr"], 0.02)
         rates = []
@@ -134,10 +134,10 @@ class Rate(TheoryCase):
         self.assertEqual([event["lr"] for event in self.rounds(none)], rates)
         self.assertNotEqual(self.results(fixed), self.results(auto))
 
-    def test_the_usual_rate_is_the_optimizers_or_the_methods(self):
+    def test_the_first_rate_is_the_default_of_the_optimizer_or_method(self):
         for usual, more in ((0.001, {"train__optimizer": "adam"}),
                             (0.03, {"train__method": "fixmatch", "train__steps": 4})):
-            out = self.play(f"usual{usual}", train__lr="auto", loop__rounds=0, **more)
+            out = self.run_experiment(f"usual{usual}", train__lr="auto", loop__rounds=0, **more)
             self.assertEqual({row["lr_advice"] for row in self.rows(out, "theory.csv")}, {str(usual)})
 
 

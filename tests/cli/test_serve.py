@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`scant serve`: labelling over HTTP, from a first item to an export.
 
-(Requests that mean no good: test_serve_hostile.py. Kills: test_serve_kills.py.)
+(Hostile requests: test_serve_hostile.py. Kills: test_serve_kills.py.)
 """
 import csv
 import http.client
@@ -23,7 +23,7 @@ from servecase import CLASSES, SLOW, Person, Refused, ServeCase, Stream, png
 
 
 class Labelling(ServeCase):
-    def test_a_project_is_labelled_trained_and_taken_home(self):
+    def test_a_project_is_labelled_trained_and_exported(self):
         project = self.project(120, settings=("batch=12", "audit_every=4"))
         server = self.serve(project, "--threads", 1)
         ann = self.person(server)
@@ -49,7 +49,7 @@ class Labelling(ServeCase):
             entries.append(got["receipts"][0]["entry"])
             self.assertFalse(got["receipts"][0]["repeated"])
         self.assertEqual(len(set(entries)), 40)
-        # a model is trained by itself, and told to open pages
+        # a model is trained automatically, and an event tells open pages
         self.assertGreaterEqual(stream.until(lambda e: e["model"] >= 1 and e["labels"] == 40)["round"], 1)
         status = self.eventually(
             lambda: (s := ann.get("/api/status"))["info"]["models"] and s["worker"]["doing"] == "idle" and s, "a model")
@@ -65,7 +65,7 @@ class Labelling(ServeCase):
         self.assertGreater(status["meter"]["accuracy"], 0.5)
         self.assertEqual(status["rounds"][0]["strategy"], "random")
         self.assertEqual(status["settings"]["batch"], "12")
-        # what the model says, and why
+        # predictions and their explanation
         left = next(i for i in range(120) if i not in seen)
         said = ann.get(f"/api/items/{left}/prediction")
         self.assertEqual(len(said["classes"]), 3)
@@ -78,7 +78,7 @@ class Labelling(ServeCase):
         self.assertEqual(sorted(p[0] for p in points), list(range(120)))
         self.assertTrue(all(abs(x) <= 1 and abs(y) <= 1 for _, x, y, *_ in points))
         self.assertEqual(sum(p[4] for p in points), 12)
-        # the file
+        # export
         code, headers, data = ann.raw("GET", "/api/export?format=csv")
         self.assertEqual(code, 200)
         self.assertIn("attachment", headers["Content-Disposition"])
@@ -92,7 +92,7 @@ class Labelling(ServeCase):
         self.assertEqual(server.end(), 0)
         self.assertIn("stopping", "".join(server.said))
 
-    def test_one_takes_back_goes_back_and_answers_again(self):
+    def test_answers_can_be_undone_and_replaced(self):
         server = self.serve(self.project(), "--no-training")
         ann = self.person(server)
         first, second = ann.next(2)
@@ -103,7 +103,7 @@ class Labelling(ServeCase):
         self.assertEqual(undone["item"]["item"], second["item"])
         again = ann.answer(undone["item"], 2)
         self.assertEqual(again["labels"], 2)
-        # the first one, without a lease: it is one's own
+        # the first item again, without a lease: an own answer can be replaced
         got = ann.post("/api/answers", answers=[
             {"item": first["item"], "lease": None, "kind": "label", "label": 0, "once": ann.once()}])
         self.assertEqual(got["labels"], 2)
@@ -117,13 +117,13 @@ class Labelling(ServeCase):
         self.assertEqual((item["label"], item["answers"], item["disputed"]), (0, 1, False))
         self.assertEqual(item["mine"], {"kind": "label", "label": 0, "entry": mine[0]["entry"]})
         self.assertIsNone(self.person(server, "bob").get(f"/api/items/{first['item']}")["mine"])
-        # nothing more to take back, in the end
+        # until no answer is left to undo
         for _ in range(4):
             if ann.ask("POST", "/api/undo", {"once": ann.once()})[0] == 409:
                 break
         self.refused(409, ann.post, "/api/undo", once=ann.once())
 
-    def test_answers_that_were_replaced_or_taken_back_are_not_counted(self):
+    def test_replaced_and_undone_answers_are_not_counted(self):
         project = self.project()
         server = self.serve(project, "--no-training")
         ann = self.person(server)
@@ -140,7 +140,7 @@ class Labelling(ServeCase):
         self.assertEqual(people(), [("ann", 1)])
         self.assertEqual(told(), people())
 
-    def test_an_entry_is_taken_back_by_its_number(self):
+    def test_an_entry_is_undone_by_its_number(self):
         server = self.serve(self.project(), "--no-training")
         ann, bob = self.person(server), self.person(server, "bob")
         first, second = ann.next(2)
@@ -155,17 +155,17 @@ class Labelling(ServeCase):
         self.assertEqual(ann.get(f"/api/items/{second['item']}")["mine"]["entry"], last)
         self.assertIsNone(ann.get(f"/api/items/{first['item']}")["mine"])
 
-    def test_what_is_taken_back_and_not_to_be_answered_again_has_no_lease(self):
+    def test_an_undone_item_leased_to_another_person_has_no_lease(self):
         project = self.project(6, settings=("overlap=2", "audit_every=0"))
         server = self.serve(project, "--no-training")
         ann, bob = self.person(server), self.person(server, "bob")
         [item] = ann.next()
         ann.answer(item, 1)
         self.assertIn(item["item"], [i["item"] for i in bob.next(6)])
-        undone = ann.post("/api/undo", once="u")["item"]  # which bob has by now
+        undone = ann.post("/api/undo", once="u")["item"]  # which bob has leased meanwhile
         self.assertEqual((undone["item"], undone["lease"], undone["until"]), (item["item"], None, None))
 
-    def test_leases_that_are_none_do_not_harm_others(self):
+    def test_invalid_leases_are_ignored(self):
         server = self.serve(self.project(), "--no-training")
         ann = self.person(server)
         [item] = ann.next()
@@ -174,7 +174,7 @@ class Labelling(ServeCase):
         self.assertEqual(ann.post("/api/release", leases=odd), {})
         self.assertEqual(ann.post("/api/renew", leases=odd)["kept"], 0)
 
-    def test_what_was_meant_for_another_project_is_refused(self):
+    def test_requests_for_another_project_are_refused(self):
         ours, other = self.project(), self.project(name="other")
         server = self.serve(ours, "--no-training")
         ann = self.person(server)
@@ -206,19 +206,19 @@ class Labelling(ServeCase):
         for page, had in (("one", one), ("two", two)):
             self.assertEqual([i["lease"] for i in items(page)], [i["lease"] for i in had])
         live = "SELECT count(*) FROM leases WHERE live = 1"
-        self.assertEqual(self.database(self.path("project")).execute(live).fetchone(), (8,))  # and none besides
-        # what a tab has taken back is its own; what it gave back is anybody's
+        self.assertEqual(self.database(self.path("project")).execute(live).fetchone(), (8,))  # and no others
+        # an item that a tab has undone stays with that tab; a released item is free
         ann.answer(two[0], 1)
         ann.post("/api/undo", once="u", page="two")
         self.assertNotIn(two[0]["item"], [i["item"] for i in items("one", 30)])
         self.assertEqual(len(items("one", 30)), 26)
         ann.post("/api/release", leases=[i["lease"] for i in two])
         self.assertEqual(len(items("one", 30)), 29)
-        # a page that does not say which it is gets all that is the person's
+        # a page without a name gets all leases of the person
         self.assertEqual(len(ann.next(30)), 30)
         self.refused(422, ann.post, "/api/next", count=1, page="x" * 33)
 
-    def test_a_tab_that_is_gone_keeps_nothing_for_long(self):
+    def test_leases_of_a_closed_tab_expire(self):
         project = self.project(8, settings=("audit_every=0", "lease_minutes=0.1"))
         server = self.serve(project, "--no-training")
         ann = self.person(server)
@@ -246,7 +246,7 @@ class Labelling(ServeCase):
         self.refused(401, ann.post, "/api/next", count=1)
         self.assertEqual(ann.ask("GET", "/api/mine", headers={"Cookie": inside})[0], 401)
 
-    def test_what_comes_again_is_stored_once(self):
+    def test_answers_and_undos_are_idempotent(self):
         server = self.serve(self.project(), "--no-training")
         ann = self.person(server)
         [item] = ann.next()
@@ -259,13 +259,13 @@ class Labelling(ServeCase):
         self.assertEqual(ann.post("/api/undo", once="u-1")["entry"], undone["entry"])
         self.assertEqual(ann.get("/api/status")["info"]["entries"], 2)
 
-    def test_two_people_never_have_the_same_item(self):
+    def test_an_item_is_leased_to_one_person_at_a_time(self):
         server = self.serve(self.project(40), "--no-training")
         ann, bob = self.person(server), self.person(server, "bob")
         hers, his = ann.next(15), bob.next(15)
         self.assertFalse({i["item"] for i in hers} & {i["item"] for i in his})
         self.assertEqual([i["item"] for i in ann.next(15)], [i["item"] for i in hers])
-        # what was given up goes to others; what was not, does not, and cannot be answered by them
+        # released items go to others; leased ones do not, and others cannot answer them
         ann.post("/api/release", leases=[i["lease"] for i in hers[:5]])
         self.assertEqual(ann.post("/api/renew", leases=[i["lease"] for i in hers])["kept"], 10)
         rest = bob.next(40)
@@ -277,12 +277,12 @@ class Labelling(ServeCase):
         self.assertEqual(body["items"], [hers[0]["item"]])
         self.assertEqual(ann.get("/api/status")["info"]["entries"], 0)  # all or none
 
-    def test_second_opinions_and_agreement(self):
+    def test_second_opinions_give_agreement_and_disputes(self):
         server = self.serve(self.project(20, settings=("overlap=2",)), "--no-training")
         for name, shift in (("ann", 0), ("bob", 1)):
             person = self.person(server, name)
             for item in person.next(20):
-                self.assertFalse({"label", "answers", "mine", "role"} & set(item))  # what others said is not told
+                self.assertFalse({"label", "answers", "mine", "role"} & set(item))  # answers of others are not shown
                 wrong = shift and item["item"] < 5
                 person.answer(item, int(self.truth[item["item"]] + wrong) % 3)
         status = self.person(server).get("/api/status")
@@ -291,7 +291,7 @@ class Labelling(ServeCase):
         self.assertEqual((pair["items"], pair["agreed"]), (20, 0.75))
         self.assertTrue(0 < pair["kappa"] < 1)
 
-    def test_look_alikes_come_as_a_grid(self):
+    def test_similar_items_can_be_labelled_together(self):
         server = self.serve(self.project())
         ann = self.person(server)
         [item] = ann.next()
@@ -319,11 +319,11 @@ class Labelling(ServeCase):
         self.assertIn("nonsense", error)
         self.assertEqual(ann.get("/api/status")["settings"]["batch"], "7")
         self.refused(422, ann.post, "/api/settings", nosuchkey=1)
-        # and another program sees it
+        # another program sees the new class
         self.assertEqual(server.end(), 0)
         self.assertIn("owl", self.ok("status", project))
 
-    def test_training_is_asked_for_and_its_refusal_told(self):
+    def test_training_on_request_starts_or_is_refused_with_a_reason(self):
         server = self.serve(self.project(settings=("batch=10",)), "--no-training")
         ann = self.person(server)
         self.assertIn("two classes", self.refused(409, ann.post, "/api/train")["error"])
@@ -332,13 +332,13 @@ class Labelling(ServeCase):
         self.assertIn("all of one class", self.refused(409, ann.post, "/api/train")["error"])
         for item in ann.next(20):
             ann.answer(item, int(self.truth[item["item"]]))
-        self.assertEqual(ann.get("/api/status")["info"]["models"], 0)  # nothing by itself
+        self.assertEqual(ann.get("/api/status")["info"]["models"], 0)  # not trained automatically
         ann.post("/api/train")
         self.eventually(lambda: ann.get("/api/status")["info"]["models"] == 1, "a model")
         self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 1, "a round")
         self.assertIsNone(ann.get("/api/status")["worker"]["error"])
 
-    def test_a_second_class_is_waited_for(self):
+    def test_training_waits_for_a_second_class(self):
         server = self.serve(self.project(settings=("batch=5", "audit_every=0")))
         ann = self.person(server)
         for item in ann.next(12):
@@ -351,13 +351,13 @@ class Labelling(ServeCase):
         worker = self.eventually(lambda: (w := ann.get("/api/status")["worker"])["doing"] == "idle" and w, "its end")
         self.assertEqual((worker["phase"], worker["error"]), ("", None))
 
-    def test_what_failed_is_tried_again_when_settings_change_and_tells_no_paths(self):
+    def test_a_failed_training_is_retried_after_a_setting_changes_and_reveals_no_paths(self):
         os.makedirs(self.path("secret place"))
         project = self.project(name="secret place/p", settings=("batch=5", "audit_every=0"))
         server = self.serve(project)
         ann = self.person(server)
         self.eventually(lambda: ann.get("/api/status")["info"]["rounds"], "a round")
-        blocked = os.path.join(project, "models")  # where there is no folder none can be written
+        blocked = os.path.join(project, "models")  # a file in place of the folder, so that no model can be written
         if os.path.isdir(blocked):
             os.rename(blocked, blocked + ".away")
         with open(blocked, "w"):
@@ -373,16 +373,16 @@ class Labelling(ServeCase):
         self.eventually(lambda: ann.get("/api/status")["info"]["models"], "a model")
         self.eventually(lambda: ann.get("/api/status")["worker"]["error"] is None, "no error any more")
 
-    def test_a_model_that_was_not_asked_what_to_pick_is_asked_once_that_can_be(self):
+    def test_picking_that_failed_is_repeated_once_it_is_possible(self):
         project = self.project(settings=("batch=6", "audit_every=0"))
         server = self.serve(project)
         ann = self.person(server)
         self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 1, "a round")
-        with sqlite3.connect(os.path.join(project, "project.db")) as database:  # as an earlier version might have
+        with sqlite3.connect(os.path.join(project, "project.db")) as database:  # a value that an earlier version accepted
             database.execute("INSERT INTO settings VALUES ('strategy', 'bald')")
         for item in ann.next(6):
             ann.answer(item, int(self.truth[item["item"]]))
-        for _ in range(2):  # it stays told while people go on
+        for _ in range(2):  # the error stays while people continue
             worker = self.eventually(
                 lambda: (w := ann.get("/api/status")["worker"])["error"] and w["doing"] == "idle" and w, "an error")
             self.assertEqual(worker["failed"], "picking")
@@ -396,12 +396,12 @@ class Labelling(ServeCase):
         status = ann.get("/api/status")
         self.assertEqual((status["rounds"][-1]["model"], status["rounds"][-1]["strategy"]), (1, "margin"))
         self.eventually(lambda: ann.get("/api/status")["worker"]["failed"] is None, "no error any more")
-        # and one that another program has trained
+        # also for a model that another program has trained
         self.ok("train", project)
         self.eventually(lambda: ann.get("/api/status")["info"]["rounds"] == 3, "picks")
         self.assertEqual(ann.get("/api/status")["rounds"][-1]["model"], 2)
 
-    def test_what_cannot_be_predicted_now_is_not_waited_for(self):
+    def test_missing_predictions_do_not_block_the_server(self):
         project = self.project(settings=("batch=6", "audit_every=0"))
         server = self.serve(project)
         ann = self.person(server)
@@ -411,7 +411,7 @@ class Labelling(ServeCase):
         self.assertIsNotNone(ann.get("/api/status")["balance"][0]["predicted"])
         self.assertEqual(server.end(), 0)
         shutil.rmtree(os.path.join(project, "cache"))
-        os.rename(self.features, self.features + ".away")  # a disk that is not mounted
+        os.rename(self.features, self.features + ".away")  # as if a disk were not mounted
         server = self.serve(project)
         ann = self.person(server)
         status = ann.get("/api/status")
@@ -439,7 +439,7 @@ class Labelling(ServeCase):
             shutil.rmtree(os.path.join(project, "cache"))  # while it is served
         self.assertEqual(ann.get("/api/status")["info"]["models"], 1)
 
-    def test_what_another_program_does_is_told_to_pages(self):
+    def test_changes_by_another_program_are_sent_to_pages(self):
         project = self.project()
         server = self.serve(project, "--no-training")
         stream = Stream(server.port)
@@ -453,7 +453,7 @@ class Labelling(ServeCase):
         self.assertEqual(server.end(), 0)
         self.assertIsNone(stream.until(lambda e: False))
 
-    def test_pictures_and_strange_names(self):
+    def test_images_with_strange_names_are_served(self):
         os.makedirs(self.path("pictures/dir"))
         names = ["plain.png", 'dir/quo"te.png', "dir/\u00e9\u4e2d.png", "dir/nl\n.png"]
         for i, name in enumerate(names):
@@ -464,7 +464,7 @@ class Labelling(ServeCase):
         with open(self.path("pictures/broken.png"), "wb") as file:
             file.write(png(8, (9, 9, 9))[:60])
         made = run("new", self.path("p"), "--images", self.path("pictures"), "--classes", "a,b")
-        if made.returncode:  # a file that is no picture may be refused when a project is made
+        if made.returncode:  # an invalid image may be refused when the project is created
             os.remove(self.path("pictures/broken.png"))
             self.ok("new", self.path("p"), "--images", self.path("pictures"), "--classes", "a,b")
         server = self.serve(self.path("p"), "--no-training")
@@ -487,7 +487,7 @@ class Labelling(ServeCase):
             self.assertEqual(ann.raw("GET", items["broken.png"]["picture"])[0], 404)
         self.assertEqual(ann.raw("GET", "/api/items/999/picture")[0], 404)
 
-    def test_names_that_look_like_others_are_refused(self):
+    def test_names_that_look_like_other_names_are_refused(self):
         server = self.serve(self.project(20), "--no-training")
         ann, stranger = self.person(server), Person(server.port)
         self.addCleanup(stranger.close)
@@ -499,7 +499,7 @@ class Labelling(ServeCase):
                 self.refused(409, ann.post, "/api/classes", name=name)
         self.assertEqual(len(ann.get("/api/session")["project"]["classes"]), 3)
 
-    def test_texts_are_shown_as_texts(self):
+    def test_texts_are_sent_unchanged(self):
         with open(self.path("m.jsonl"), "w") as file:
             for i in range(9):
                 print(json.dumps({"id": f"t{i}", "row": i, "text": f"<b>{i}</b> & \u201cquoted\u201d\n\u2028"}), file=file)
@@ -512,21 +512,21 @@ class Labelling(ServeCase):
 
 
 class Life(ServeCase):
-    def test_a_second_server_is_told_who_holds_the_project(self):
+    def test_a_second_server_is_refused_and_names_the_first(self):
         project = self.project()
         server = self.serve(project)
         for port in (0, server.port):
             error = self.fails(2, "serve", project, "--port", port, says=("process", server.address))
             self.assertIn(str(server.child.pid), error)
-        # its end, however it comes, frees the project
+        # the project is free after the server ends, also after a kill
         server.kill()
         self.assertEqual(self.serve(project).end(signal.SIGTERM), 0)
 
-    def test_a_port_that_is_taken(self):
+    def test_a_port_in_use_is_refused(self):
         server = self.serve(self.project())
         self.fails(2, "serve", self.project(name="other"), "--port", server.port, says=("taken", "--port"))
 
-    def test_calls_that_cannot_work(self):
+    def test_wrong_calls_are_refused(self):
         project = self.project()
         self.fails(2, "serve", says="which project")
         self.fails(3, "serve", self.dir, says="project")
@@ -537,7 +537,7 @@ class Life(ServeCase):
         self.fails(2, "serve", project, "--host", "no such host.invalid", "--port", 0, says="--host")
         self.assertIn("--token", run("serve", "--help").stdout)
 
-    def test_a_session_ends_with_the_server_and_labels_do_not(self):
+    def test_labels_and_leases_survive_a_restart_and_sessions_do_not(self):
         project = self.project()
         server = self.serve(project, "--no-training")
         ann = self.person(server)
@@ -550,7 +550,7 @@ class Life(ServeCase):
         self.assertIsNone(ann.get("/api/session")["person"])
         ann.enter()
         self.assertEqual(ann.get(f"/api/items/{item['item']}")["mine"]["label"], 1)
-        self.assertEqual(ann.answer(open_one, 2)["labels"], 2)  # the lease is still hers
+        self.assertEqual(ann.answer(open_one, 2)["labels"], 2)  # the lease is still valid
 
     def test_a_full_disk_confirms_nothing(self):
         project = self.project(2000)
@@ -567,10 +567,10 @@ class Life(ServeCase):
         self.assertEqual(refused[0], 507, refused)
         self.assertNotIn(os.path.dirname(project), refused[1])
         self.assertGreater(len(confirmed), 5)
-        # what is there can still be read, and there is nothing that was not confirmed
+        # stored labels can still be read, and nothing unconfirmed was stored
         self.assertEqual(ann.get("/api/status")["info"]["labelled"], len(confirmed))
         self.assertEqual(ann.ask("POST", "/api/answers", {"answers": [answer]})[0], 507)
-        # room again: the same answer is taken
+        # with room again, the same answer is accepted
         resource.prlimit(server.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
         got = self.eventually(lambda: ann.ask("POST", "/api/answers", {"answers": [answer]})[1].get("receipts"), "room")
         self.assertFalse(got[0]["repeated"])
@@ -578,7 +578,7 @@ class Life(ServeCase):
         self.assertEqual(server.end(), 0)
         self.assertEqual(self.database(project).execute("PRAGMA integrity_check").fetchall(), [("ok",)])
 
-    def test_requests_under_way_are_finished_when_it_ends(self):
+    def test_running_requests_are_finished_before_the_server_ends(self):
         project = self.project(5000)
         for _ in range(3):
             server = self.serve(project)
@@ -592,7 +592,7 @@ class Life(ServeCase):
                             told = True
                         ann.answer(item, 0)
                         confirmed += 1
-            self.assertEqual(server.end(signal.SIGTERM), 0)  # told again: that is no impatience
+            self.assertEqual(server.end(signal.SIGTERM), 0)  # a second signal does not interrupt the shutdown
             self.assertGreater(confirmed, 0)
             self.confirmed = confirmed + getattr(self, "confirmed", 0)
             entries = self.database(project).execute("SELECT count(*) FROM labels").fetchone()[0]
@@ -602,7 +602,7 @@ class Life(ServeCase):
 class Token(ServeCase):
     token = "correct horse battery"
 
-    def test_nothing_is_told_without_it(self):
+    def test_without_the_token_nothing_is_revealed(self):
         server = self.serve(self.project(), "--token", self.token)
         stranger = Person(server.port)
         self.addCleanup(stranger.close)
@@ -630,7 +630,7 @@ class Token(ServeCase):
         self.assertIn("wrong token", "".join(server.said))
         self.assertNotIn(self.token, "".join(server.said))
 
-    def test_wrong_ones_lock_nobody_out(self):
+    def test_wrong_tokens_lock_nobody_out(self):
         server = self.serve(self.project(), "--no-training", "--token", self.token)
         guessers = [Person(server.port) for _ in range(20)]
         for one in guessers:
@@ -652,7 +652,7 @@ class Token(ServeCase):
             thread.join()
         self.assertEqual(set(got), {403, 429})
 
-    def test_it_may_come_by_the_environment(self):
+    def test_the_token_can_come_from_the_environment(self):
         server = self.serve(self.project(), "--host", "0.0.0.0", env={"SCANT_TOKEN": self.token})
         self.assertTrue(self.person(server, token=self.token).next())
         stranger = Person(server.port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scant serve` and requests that mean no good: refused with 4xx, and the server goes on.
+"""`scant serve` and hostile requests: they are refused with 4xx, and the server continues.
 
 (Bodies field by field: tests/serve/test_request.c.)
 """
@@ -30,14 +30,14 @@ class Hostile(ServeCase):
         self.ann = self.person(self.server)
 
     def tearDown(self):
-        # whatever it was, the server is still there and works
+        # after every test the server still works
         bob = self.person(self.server, "bob")
         self.assertEqual(len(bob.next(2)), 2)
         self.assertIsNone(self.server.child.poll())
         self.assertEqual(self.server.end(), 0)
 
     def send(self, data, end=False, timeout=SLOW):
-        """All that comes back for raw bytes; None where the connection was reset."""
+        """Sends raw bytes and returns the whole reply; None if the connection was reset."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as wire:
             try:
                 wire.sendall(data)
@@ -49,7 +49,7 @@ class Hostile(ServeCase):
                     if not end and b"\r\n\r\n" in got and self.complete(got):
                         break
                 return got
-            except OSError as error:  # reset, or never connected any more
+            except OSError as error:  # reset or refused
                 if isinstance(error, TimeoutError):
                     raise
                 return None
@@ -68,18 +68,18 @@ class Hostile(ServeCase):
         return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n".encode("latin-1")
 
     def headers(self, **kw):
-        """Those of a good POST; a header that is None is left out."""
+        """The headers of a valid POST, changed by kw; None removes a header."""
         all_ = {"Cookie": self.ann.cookie, "X-Scant": self.ann.csrf, "Content-Type": "application/json"}
         return {k: v for k, v in {**all_, **{k.replace("_", "-"): v for k, v in kw.items()}}.items() if v is not None}
 
     def post(self, path="/api/next", body=b'{"count": 1}', **kw):
-        """(status, reply)"""
+        """Returns (status, reply)."""
         status, _, data = self.ann.raw("POST", path, body, self.headers(**kw))
         return status, json.loads(data)
 
-    # ---- who asks ----
+    # ---- hosts, origins, sessions ----
 
-    def test_hosts(self):
+    def test_only_local_hosts_are_accepted(self):
         for host in ("localhost", f"localhost:{self.port}", "127.0.0.1", "[::1]", "LOCALHOST:1"):
             self.assertEqual(self.status(self.get("/api/status", host)), 200, host)
         for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::1", "localhost:x",
@@ -89,7 +89,7 @@ class Hostile(ServeCase):
         self.assertEqual(self.status(b"GET / HTTP/1.1\r\n\r\n", end=True), 400)
         self.assertIn(self.status(b"GET / HTTP/1.0\r\n\r\n", end=True), (400, 421))
 
-    def test_origins_and_sites(self):
+    def test_other_origins_and_sites_are_refused(self):
         own = f"http://127.0.0.1:{self.port}"
         self.assertEqual(self.post(Origin=own)[0], 200)
         for origin in ("http://evil.example", "null", "https://127.0.0.1", own + "0", own + "/", "http://localhost",
@@ -102,7 +102,7 @@ class Hostile(ServeCase):
         # a link from elsewhere to the page itself is fine
         self.assertNotEqual(self.ann.raw("GET", "/", headers={"Sec-Fetch-Site": "cross-site"})[0], 403)
 
-    def test_sessions_and_csrf(self):
+    def test_requests_without_a_valid_session_and_csrf_token_are_refused(self):
         self.assertEqual(self.post()[0], 200)
         self.assertEqual(self.post(Cookie=None)[0], 401)
         name = self.ann.cookie.split("=")[0]
@@ -123,7 +123,7 @@ class Hostile(ServeCase):
         for word in ("HttpOnly", "SameSite=Strict", "Path=/"):
             self.assertIn(word, cookie)
 
-    def test_names(self):
+    def test_invalid_names_are_refused_and_strange_ones_kept(self):
         nobody = Person(self.port)
         self.addCleanup(nobody.close)
         nobody.csrf = nobody.get("/api/session")["csrf"]
@@ -133,9 +133,9 @@ class Hostile(ServeCase):
         self.assertEqual(nobody.post("/api/session", name=name)["person"]["name"], name)
         self.assertEqual(nobody.get("/api/session")["person"]["name"], name)
 
-    # ---- what is asked for ----
+    # ---- methods, paths, bodies ----
 
-    def test_methods(self):
+    def test_other_methods_are_refused(self):
         for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "BREW", "get", "A" * 500):
             self.assertIn(self.status(self.get("/api/next", method=method), end=True), (400, 405, 501), method)
         code, headers, _ = self.ann.raw("DELETE", "/api/session")
@@ -145,7 +145,7 @@ class Hostile(ServeCase):
         code, headers, _ = self.ann.raw("POST", "/", "{}", self.headers())
         self.assertEqual((code, headers["Allow"]), (405, "GET, HEAD"))
 
-    def test_paths(self):
+    def test_unknown_paths_and_queries_are_refused(self):
         for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/./",
                      "/web/index.html", "/project.db", "/api", "/api/", "/api/nothing", "/api/items", "/api/items/",
                      "/api/items/-1", "/api/items/1e3", "/api/items/0x1", "/api/items/00", "/api/items/1/../0",
@@ -163,7 +163,7 @@ class Hostile(ServeCase):
                      "/api/items/0/picture?size=1", "/api/items/0/picture?size=-96"):
             self.assertEqual(self.status(self.get(path)), 400, path)
 
-    def test_bodies(self):
+    def test_invalid_bodies_are_refused(self):
         for body in (b"", b"{", b"[]", b"3", b"null", b"\xff\xfe", b"count=1", b'{"count": 1,}', b'{"count": 1e400}',
                      b'{"a": "\\ud800"}', b"[" * 60000, b'{"a":' * 10000, b"\0" * 1000):
             self.assertEqual(self.post(body=body)[0], 400, body[:40])
@@ -176,7 +176,7 @@ class Hostile(ServeCase):
         self.assertEqual(self.post(Content_Type="application/jsonp")[0], 415)
         self.assertEqual(self.post(Content_Type="application/json; charset=utf-8")[0], 200)
 
-    def test_answers_that_are_nobodys(self):
+    def test_answers_without_a_valid_lease_item_or_class_are_refused(self):
         [item] = self.ann.next()
         good = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 0, "once": "h-1"}
         for change, status in (({"item": 10 ** 9}, 422), ({"label": 99}, 422), ({"lease": "f" * 16}, 409),
@@ -189,15 +189,15 @@ class Hostile(ServeCase):
         self.assertEqual(self.ann.get("/api/status")["info"]["entries"], 0)
         self.ann.post("/api/answers", answers=[good])
 
-    # ---- sizes, and halves ----
+    # ---- sizes, and incomplete requests ----
 
-    def test_bodies_that_are_too_large(self):
+    def test_large_bodies_are_refused(self):
         for size in (64 * 1024 + 1, 300 * 1024, 900 * 1024):
             self.assertEqual(self.post(body=b" " * size)[0], 413, size)
-        # answers may have more
+        # answers may be larger
         self.assertEqual(self.post("/api/answers", body=b" " * 200 * 1024)[0], 400)
         self.assertEqual(self.post("/api/answers", body=b" " * 257 * 1024)[0], 413)
-        # without end, or without a length: told, or cut off
+        # a huge length, or none: refused or disconnected
         head = self.get("/api/next", method="POST", more="".join(f"{k}: {v}\r\n" for k, v in self.headers(
             Content_Length=10 ** 12).items()))
         self.assertIn(self.status(head + b" " * 100000), (413, None))
@@ -208,16 +208,16 @@ class Hostile(ServeCase):
         self.assertIn(self.status(head + 40 * (b"10000\r\n" + b" " * 65536 + b"\r\n")), (413, None))
         body = b'{"count": 1}'
         self.assertEqual(self.status(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)), 200)
-        # a body where none belongs
+        # a body with a GET
         self.assertIn(self.ann.raw("GET", "/api/status", b"x" * 1000)[0], (200, 413))
 
-    def test_headers_without_end(self):
+    def test_huge_headers_are_refused(self):
         flood = "".join(f"X-{i}: {'y' * 100}\r\n" for i in range(2000))
         self.assertIn(self.status(self.get("/", more=flood), end=True), (None, 400, 413, 431))
         self.assertIn(self.status(self.get("/", more="X: " + "y" * 200000 + "\r\n"), end=True), (None, 400, 413, 431))
         self.assertIn(self.status(b"G" * 100000, end=True), (None, 400, 413, 414, 431, 501))
 
-    def test_lengths_that_are_none(self):
+    def test_invalid_content_lengths_are_refused(self):
         for length in ("-1", "x", "99999999999999999999999", "1, 1", "0x10"):
             head = self.get("/api/next", method="POST", more="".join(
                 f"{k}: {v}\r\n" for k, v in self.headers(Content_Length=length).items()))
@@ -226,7 +226,7 @@ class Hostile(ServeCase):
             Content_Length=5, Transfer_Encoding="chunked").items()))
         self.assertEqual(self.status(both + b"0\r\n\r\n", end=True), 400)
 
-    def test_requests_that_stop_halfway(self):
+    def test_incomplete_requests_block_nobody(self):
         whole = self.get("/api/next", method="POST", more="".join(
             f"{k}: {v}\r\n" for k, v in self.headers(Content_Length=12).items())) + b'{"count": 1}'
         wires = []
@@ -234,13 +234,13 @@ class Hostile(ServeCase):
             wire = socket.create_connection(("127.0.0.1", self.port), timeout=SLOW)
             wire.sendall(whole[:cut])
             wires.append(wire)
-        self.assertEqual(len(self.ann.next(2)), 2)  # nobody waits for them
+        self.assertEqual(len(self.ann.next(2)), 2)  # other requests do not wait for them
         for i, wire in enumerate(wires):
             if i % 2:
                 wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
             wire.close()
 
-    def test_several_requests_at_once_on_one_connection(self):
+    def test_pipelined_requests_are_answered_in_order(self):
         one = self.get("/api/items/1")
         with socket.create_connection(("127.0.0.1", self.port), timeout=SLOW) as wire:
             wire.sendall(one * 20 + self.get("/api/nothing") + self.get("/api/items/2", more="Connection: close\r\n"))
@@ -249,7 +249,7 @@ class Hostile(ServeCase):
                 got += piece
         self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", got), [b"200"] * 20 + [b"404", b"200"])
 
-    def test_noise(self):
+    def test_random_bytes_cause_no_server_error(self):
         draw = random.Random(11)
         for i in range(60):
             noise = draw.randbytes(draw.randrange(1, 3000))
@@ -260,7 +260,7 @@ class Hostile(ServeCase):
             status = self.status(noise, end=True)
             self.assertTrue(status is None or status < 500 or status in (501, 505), (noise, status))
 
-    def test_more_connections_than_there_is_room_for(self):
+    def test_too_many_connections_are_survived(self):
         wires = []
         try:
             for _ in range(450):
@@ -278,17 +278,17 @@ class Hostile(ServeCase):
         except OSError:
             return False
 
-    def test_more_streams_than_there_is_room_for(self):
+    def test_too_many_event_streams_are_refused(self):
         streams = [Stream(self.port) for _ in range(205)]
         self.assertEqual([s.status for s in streams].count(200), 200)
         self.assertEqual([s.status for s in streams].count(503), 5)
-        self.assertEqual(len(self.ann.next(2)), 2)  # they take nobody's thread
+        self.assertEqual(len(self.ann.next(2)), 2)  # streams do not occupy the threads of requests
         self.assertEqual({s.next()["entries"] for s in streams if s.status == 200}, {0})
         for stream in streams:
             stream.close()
 
         def room():
-            self.ann.answer(self.ann.next(1)[0], 0)  # told to those who have left, which is how one notices
+            self.ann.answer(self.ann.next(1)[0], 0)  # an event to closed streams, by which the server notices them
             time.sleep(0.3)
             stream = Stream(self.port)
             stream.close()
@@ -296,9 +296,9 @@ class Hostile(ServeCase):
 
         self.eventually(room, "room for another stream")
 
-    # ---- what is said with every answer ----
+    # ---- headers of every reply ----
 
-    def test_headers_are_safe_on_everything(self):
+    def test_every_reply_has_the_security_headers(self):
         for method, path in (("GET", "/"), ("GET", "/main.js"), ("GET", "/api/session"), ("GET", "/api/nothing"),
                              ("DELETE", "/api/next"), ("GET", "/nothing"), ("GET", "/api/export?format=csv"),
                              ("GET", "/api/openapi.json")):
@@ -313,7 +313,7 @@ class Hostile(ServeCase):
             self.assertEqual(headers["Cache-Control"],
                              "no-cache" if path in ("/", "/main.js", "/api/openapi.json") else "no-store", path)
 
-    def test_the_page_is_marked_and_not_sent_twice(self):
+    def test_the_page_has_an_etag_and_is_not_sent_twice(self):
         code, headers, body = self.ann.raw("GET", "/")
         self.assertEqual((code, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertGreater(len(body), 100)
@@ -324,8 +324,8 @@ class Hostile(ServeCase):
         self.assertEqual((code, body), (200, b""))
         self.assertEqual(self.ann.get("/api/openapi.json")["openapi"][:3], "3.1")
 
-    def test_all_at_once(self):
-        """Good people label while others do all of that."""
+    def test_labelling_works_during_hostile_requests(self):
+        """An annotator labels while others send hostile requests."""
         over, wrong = threading.Event(), []
 
         def disturb(seed):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that is killed (kill -9) at random moments while people label, and started again.
+"""A server is killed (kill -9) at random times while people label, and restarted.
 
-No label that was confirmed is lost, none is there twice, and the database is whole. People
-send what was not confirmed again with the same `once`, as the page does.
+No confirmed label is lost, none is stored twice, and the database is intact. Like the page, people
+repeat unconfirmed answers with the same `once`.
 
-SCANT_KILLS says how often (20; `make soak`: 200).
+SCANT_KILLS is the number of kills (20; `make soak`: 200).
 """
 import collections
 import http.client
@@ -21,11 +21,11 @@ from servecase import SLOW, Person, Refused, ServeCase
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = int(os.environ.get("SCANT_KILLS", 200 if SOAK else 20))
 PEOPLE = 8
-ITEMS = 2000 + 1000 * KILLS  # more than can be labelled meanwhile
+ITEMS = 2000 + 1000 * KILLS  # more than can be labelled during the test
 
 
 class Stubborn(Person):
-    """Labels until told to stop, whatever happens to the server."""
+    """Labels until `over` is set, also across restarts of the server."""
 
     def __init__(self, place, name, truth, over):
         super().__init__(None)
@@ -37,7 +37,7 @@ class Stubborn(Person):
         self.wrong = []
 
     def attempt(self, call):
-        """What call() gives, once the server is there; None where it is over."""
+        """The result of call(), repeated until the server answers; None after `over`."""
         while not self.over.is_set():
             try:
                 if self.port != self.place["port"]:
@@ -70,34 +70,34 @@ class Stubborn(Person):
             while not self.over.is_set():
                 for item in self.attempt(lambda: self.next(3)) or ():
                     self.label(item)
-        except Exception as error:  # told by the test, which threads cannot
+        except Exception as error:  # reported by check() in the main thread
             self.wrong.append(repr(error))
         self.close()
 
 
 class Kills(ServeCase):
     def check(self, project, people):
-        """The history has what was confirmed, once; returns how many labels it has."""
+        """The history has every confirmed label exactly once; returns the number of labels."""
         db = self.database(project)
         self.assertEqual(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
         self.assertEqual(db.execute("PRAGMA foreign_key_check").fetchall(), [])
         rows = db.execute("SELECT entry, item, class, once FROM labels WHERE kind = 1").fetchall()
         by_once = {once: (item, label, entry) for entry, item, label, once in rows}
-        self.assertEqual(len(by_once), len(rows), "a once that is there twice")
+        self.assertEqual(len(by_once), len(rows), "a `once` is stored twice")
         times = collections.Counter(item for _, item, _, _ in rows)
-        self.assertEqual([i for i, n in times.items() if n > 1], [], "items that were labelled twice")
+        self.assertEqual([i for i, n in times.items() if n > 1], [], "items labelled twice")
         for person in people:
             self.assertEqual(person.wrong, [])
             lost = {once: what for once, what in person.confirmed.items() if by_once.get(once) != what}
-            self.assertEqual(lost, {}, "confirmed labels that are not there")
+            self.assertEqual(lost, {}, "confirmed labels are missing")
         sent = {once: what for person in people for once, what in person.sent.items()}
         for once, (item, label, _) in by_once.items():
             self.assertEqual(sent.get(once), (item, label), "a label that nobody sent")
         states = db.execute("SELECT count(*) FROM states WHERE label >= 0").fetchone()[0]
-        self.assertEqual(states, len(rows), "what follows from the history is not as it says")
+        self.assertEqual(states, len(rows), "the derived states do not match the history")
         return len(rows)
 
-    def test_kills_under_concurrent_labelling(self):
+    def test_no_confirmed_label_is_lost_by_kills(self):
         project = self.project(ITEMS, settings=("batch=25", "audit_every=8"))
         truth, over, place = self.truth, threading.Event(), {}
         server = self.serve(project, "--threads", 1, "--quiet")
@@ -109,7 +109,7 @@ class Kills(ServeCase):
         draw, kills = random.Random(3), 0
         try:
             while kills < KILLS:
-                # now and then time enough for a model and a round
+                # every eighth time long enough for a model and a round
                 time.sleep(draw.uniform(0, 0.5) if kills % 8 else draw.uniform(0.5, 3))
                 server.kill()
                 kills += 1
@@ -128,14 +128,14 @@ class Kills(ServeCase):
         confirmed = sum(len(p.confirmed) for p in people)
         repeated = sum(p.repeated for p in people)
         print(f"\n{kills} kills, {PEOPLE} people: {confirmed} labels confirmed, {stored} stored "
-              f"({stored - confirmed} whose confirmation was cut off), {repeated} sent again that were there already, "
-              f"0 lost, 0 doubled, {models} models trained; integrity ok")
+              f"({stored - confirmed} whose confirmation was cut off), {repeated} sent again after they were stored, "
+              f"0 lost, 0 stored twice, {models} models trained; integrity ok")
         self.assertGreater(confirmed, 2 * KILLS)
         self.assertGreaterEqual(stored, confirmed)
         self.assertLessEqual(stored - confirmed, PEOPLE * (KILLS + 1))
-        # and another program opens it
+        # another program can open the project
         again = run("status", project, "--format", "json")
-        self.assertIn(again.returncode, (0, 10), again.stderr)  # 10: it may have learned enough
+        self.assertIn(again.returncode, (0, 10), again.stderr)  # 10: the stop rule may hold
         self.assertEqual(json.loads(again.stdout)["labelled"], stored)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fifty people at once: nobody has another's item, and labels are answered quickly, also while
-a model is trained. The figures are printed.
+"""Fifty people label at the same time: no item is leased twice, and answers are confirmed quickly, also
+while a model is trained. The latencies are printed.
 
-SCANT_LOAD_SECONDS says for how long (4 each).
+SCANT_LOAD_SECONDS is the duration of each test (4).
 """
 import collections
 import os
@@ -16,7 +16,7 @@ from servecase import SLOW, Person, ServeCase
 PEOPLE = 50
 ENOUGH = 2 * PEOPLE  # answers
 SECONDS = float(os.environ.get("SCANT_LOAD_SECONDS", 4))
-THINKING = 0.4  # seconds an item, more or less: quicker than any person
+THINKING = 0.4  # mean seconds per item: faster than any person
 
 
 def quantile(times, q):
@@ -25,12 +25,12 @@ def quantile(times, q):
 
 
 class Crowd:
-    """People who label for a while, each on a connection of their own."""
+    """People who label for some time, each on their own connection."""
 
     def __init__(self, case, server, truth):
         self.case, self.server, self.truth = case, server, truth
         self.lock = threading.Lock()
-        self.holders = {}  # item: who has it
+        self.holders = {}  # item: the person who has it
         self.given = collections.Counter()
         self.answers, self.nexts, self.wrong = [], [], []
 
@@ -45,7 +45,7 @@ class Crowd:
     def work(self, name, goes_on):
         draw, person = random.Random(name), Person(self.server.port, name)
         try:
-            time.sleep(draw.uniform(0, THINKING))  # they do not come to the second
+            time.sleep(draw.uniform(0, THINKING))  # so that they do not start together
             while goes_on():
                 begun = time.monotonic()
                 items = person.next(2)
@@ -58,12 +58,12 @@ class Crowd:
                     begun = time.monotonic()
                     person.answer(item, int(self.truth[item["item"]]))
                     self.answers.append(time.monotonic() - begun)
-        except Exception as error:  # told by the test, which threads cannot
+        except Exception as error:  # reported by check() in the main thread
             self.wrong.append(repr(error))
         person.close()
 
     def run(self, seconds, enough=lambda: True):
-        """Labels for so many seconds; longer on a busy machine, until there are ENOUGH answers and
+        """Labels for this many seconds; on a busy machine longer, until there are ENOUGH answers and
         enough() holds."""
         until = time.monotonic() + seconds
 
@@ -86,20 +86,20 @@ class Crowd:
 class Load(ServeCase):
     def check(self, crowd, person):
         self.assertEqual(crowd.wrong, [])
-        self.assertEqual([i for i, n in crowd.given.items() if n > 1], [], "items that were handed out twice")
+        self.assertEqual([i for i, n in crowd.given.items() if n > 1], [], "items handed out twice")
         info = person.get("/api/status")["info"]
         self.assertEqual(info["labelled"], len(crowd.answers))
         self.assertEqual(info["disputed"], 0)
         self.assertGreater(len(crowd.answers), ENOUGH)
 
-    def test_fifty_people_at_once(self):
+    def test_fifty_people_get_different_items(self):
         server = self.serve(self.project(60000), "--no-training")
         crowd = Crowd(self, server, self.truth)
         crowd.run(SECONDS)
-        crowd.say("nothing else")
+        crowd.say("no training")
         self.check(crowd, self.person(server))
 
-    def test_fifty_people_while_models_are_trained(self):
+    def test_fifty_people_get_different_items_during_training(self):
         project = self.project(60000, settings=("batch=200", "epochs=3000"))
         server = self.serve(project)
         crowd, busy, over = Crowd(self, server, self.truth), [], threading.Event()
@@ -117,9 +117,9 @@ class Load(ServeCase):
         over.set()
         watcher.join(timeout=SLOW)
         part = sum(doing != "idle" for doing in busy) / len(busy)
-        crowd.say(f"a worker at it in {100 * part:.0f} % of the time")
+        crowd.say(f"the worker is busy {100 * part:.0f} % of the time")
         self.check(crowd, self.person(server))
-        self.assertGreater(part, 0, "nothing was trained meanwhile")
+        self.assertGreater(part, 0, "nothing was trained during the test")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""albl: a bandit over confidence and coreset. Its rule is computed anew from the state that a
-call leaves, over several rounds."""
+"""albl: a bandit over confidence and coreset. Its update rule is computed again from the state file of
+each call, over several rounds."""
 import json
 import math
 import unittest
 
 import numpy as np
 
-from judge import StrategyCase, evidence
 from scantcli import run
+from strategycase import StrategyCase, evidence
 
 ARMS = ("confidence", "coreset")
 LEAST = 1 / 20  # 1 / (10 K), K = 2
@@ -16,13 +16,13 @@ BOUND = math.sqrt(math.log(2 / 0.1) / 2)
 
 
 def chances(weights):
-    """Of the arms."""
+    """The probabilities of the arms."""
     w = np.array(weights)
     return (1 - 2 * LEAST) * w / w.sum() + LEAST
 
 
 def reward(P, labels, importance):
-    """The mean over labelled rows of correct / importance; rows nobody drew have 1."""
+    """The mean over labelled rows of correct / importance; rows that albl did not pick have importance 1."""
     rows = np.flatnonzero(labels >= 0)
     if not len(rows):
         return 0.0
@@ -31,14 +31,14 @@ def reward(P, labels, importance):
 
 
 def learned(weights, arm, chance, r):
-    """The weights after a reward."""
+    """The weights after the reward r."""
     w = np.array(weights, float)
     w[arm] *= math.exp(LEAST / 2 * (r + BOUND / chance))
     return w / w.max()
 
 
 class References(unittest.TestCase):
-    def test_the_constant(self):
+    def test_the_bound_has_its_known_value(self):
         self.assertAlmostEqual(BOUND, 1.223873, delta=6e-7)
 
     def test_chances_stay_within_their_bounds(self):
@@ -74,12 +74,12 @@ class AlblCase(StrategyCase):
 
 
 class Rounds(AlblCase):
-    def test_the_first_call_draws_between_equals(self):
+    def test_in_the_first_call_both_arms_are_equally_likely(self):
         got = self.outcome("albl", 4, self.args(self.start()))
         self.assertEqual(set(got.scores), {0.5})
         self.assertEqual(self.read()["weights"], [1, 1])
 
-    def test_the_rule_over_many_rounds(self):
+    def test_weights_and_picks_follow_the_rule_over_many_rounds(self):
         rng = np.random.default_rng(2)
         for seed in range(3):
             self.state = self.path(f"state{seed}.json")
@@ -112,7 +112,7 @@ class Rounds(AlblCase):
             labels=labels, **({"features": self.whole["features"]} if arm else {"probs": P})))[0]
 
     def test_a_picked_row_without_its_label_does_not_count(self):
-        # Two rows picked, one of them labelled since.
+        # Of two picked rows one is labelled.
         labels = self.start(0)
         first = self.outcome("albl", 2, self.args(labels))
         labels[first.indices[0]] = 3
@@ -122,14 +122,14 @@ class Rounds(AlblCase):
         weights = learned([1, 1], int(first.info["arm"]), .5, r)
         self.assertAlmostEqual(got.scores[0], chances(weights)[int(got.info["arm"])], delta=1e-12)
 
-    def test_nothing_labelled_is_no_reward(self):
+    def test_without_labels_the_reward_is_zero(self):
         labels = self.start(0)
         first = self.outcome("albl", 2, self.args(labels))
         got = self.outcome("albl", 2, self.args(labels))
         weights = learned([1, 1], int(first.info["arm"]), .5, 0)
         self.assertAlmostEqual(got.scores[0], chances(weights)[int(got.info["arm"])], delta=1e-12)
 
-    def test_however_one_sided_the_weights_the_other_arm_keeps_its_chance(self):
+    def test_an_arm_with_a_tiny_weight_keeps_its_least_probability(self):
         self.outcome("albl", 2, self.args(self.start()))
         state = self.read()
         state["weights"] = [1, 1e-300]
@@ -152,7 +152,7 @@ class Rounds(AlblCase):
 
 class Draws(AlblCase):
     def arms(self, seeds, weights=None):
-        """Which arm each seed draws."""
+        """The outcome of each seed."""
         labels = self.start()
         if weights is not None:
             self.outcome("albl", 2, self.args(labels))
@@ -166,20 +166,20 @@ class Draws(AlblCase):
             drawn.append(self.outcome("albl", 2, args, seed=seed))
         return drawn
 
-    def test_arms_are_drawn_by_their_chances(self):
+    def test_arms_are_drawn_by_their_probabilities(self):
         drawn = [int(got.info["arm"]) for got in self.arms(range(150))]
         self.assert_law(np.bincount(drawn, minlength=2), [.5, .5])
 
-    def test_uneven_arms_too(self):
+    def test_uneven_arms_are_drawn_by_their_probabilities(self):
         drawn = self.arms(range(150), weights=[1, .2])
-        # Chances differ a little from call to call: sums of what was said against what was.
+        # The probability differs a little between calls, so its sum is compared with the count.
         said = [got.scores[0] if got.info["arm"] == 0 else 1 - got.scores[0] for got in drawn]
         first = sum(got.info["arm"] == 0 for got in drawn)
         spread = math.sqrt(sum(p * (1 - p) for p in said))
         self.assertLess(abs(first - sum(said)), 4 * spread)
         self.assertGreater(np.mean(said), .75)
 
-    def test_the_same_seed_draws_anew_each_round(self):
+    def test_the_same_seed_draws_different_arms_in_different_rounds(self):
         labels = self.start()
         drawn = {self.outcome("albl", 2, self.args(labels), seed=7).info["arm"]
                  for _ in range(20)}
@@ -209,22 +209,22 @@ class State(AlblCase):
     def refused(self, state):
         self.write(state)
         said = self.fails(3, *self.command("albl", 3, self.args(self.labels)), says="state.json")
-        self.assertGreater(len(said.split()), 4, "a sentence")
+        self.assertGreater(len(said.split()), 4, "the message is too short")
 
-    def test_what_it_holds_survives_another_writer(self):
-        # As Python writes it, with other spaces and another order of the keys.
+    def test_a_state_rewritten_by_another_program_works(self):
+        # Rewritten by Python, with other white space and another order of the keys.
         self.write(dict(reversed(self.good.items())))
         plain = self.outcome("albl", 3, self.args(self.labels), seed=4)
         self.write(json.dumps(self.good, indent=4))
         again = self.outcome("albl", 3, self.args(self.labels), seed=4)
         self.assertEqual((plain.indices, plain.scores), (again.indices, again.scores))
 
-    def test_broken_text(self):
+    def test_a_truncated_state_is_refused(self):
         text = json.dumps(self.good)
         for cut in range(0, len(text), 5):
             self.refused(text[:cut])
 
-    def test_values_out_of_range(self):
+    def test_values_out_of_range_are_refused(self):
         for key, bad in (("weights", [1]), ("weights", [1, 1, 1]), ("weights", [-1, 1]),
                          ("weights", [0, 0]), ("weights", "x"), ("weights", [1, None]),
                          ("arm", 2), ("arm", -1), ("arm", .5), ("arm", "0"),
@@ -237,19 +237,19 @@ class State(AlblCase):
             with self.subTest(key=key, bad=bad):
                 self.refused({**self.good, key: bad})
 
-    def test_infinities_and_no_numbers(self):
+    def test_infinities_and_nan_are_refused(self):
         for key in ("weights", "probability"):
             for bad in ("1e999", "NaN", "Infinity", "-Infinity"):
                 with self.subTest(key=key, bad=bad):
                     text = json.dumps({**self.good, key: "HERE"})
                     self.refused(text.replace('"HERE"', f"[1, {bad}]" if key == "weights" else bad))
 
-    def test_fields_that_are_missing(self):
+    def test_missing_fields_are_refused(self):
         for key in self.good:
             with self.subTest(key=key):
                 self.refused({k: v for k, v in self.good.items() if k != key})
 
-    def test_a_refused_state_is_left_as_it_is(self):
+    def test_a_refused_state_is_not_changed(self):
         self.refused("{broken")
         with open(self.state, encoding="utf-8") as file:
             self.assertEqual(file.read(), "{broken")

@@ -1,64 +1,64 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every strategy promises whatever the pool: sizes, types, labels, candidates, threads."""
+"""Properties of every strategy on every kind of pool: sizes, types, labels, candidates, threads."""
 import json
 import os
 import unittest
 
 import numpy as np
 
-from judge import HEADER, QUICK, STRATEGIES, WAYS, WEIGHTED, Pool, StrategyCase, evidence, needed
 from reference import softmax
 from reference_bss import columns
 from scantcli import run
+from strategycase import HEADER, QUICK, STRATEGIES, INPUT_SETS, WEIGHTED, Pool, StrategyCase, evidence, needed
 
 ORDERS = ("<", ">")
 POOLS = int(os.environ.get("SCANT_SOAK", 300))  # random pools; make soak draws many
-# Those that may pick fewer rows than were asked for.
+# Strategies that may pick fewer rows than requested.
 FEWER = ("bss",)
 
 
 def dtypes(turn):
-    """Both float types; under a sanitizer, which makes them slow, they take turns."""
+    """Both float types; under a sanitizer, which is slow, only one of them in turn."""
     both = ("f4", "f8")
     return both[turn % 2:][:1] if os.environ.get("SCANT_SANITIZE") else both
 
 
 def its_turn(strategy, size):
-    """Whether a strategy meets a size. Under a sanitizer every third does, and all meet one
-    that fills registers and the largest."""
+    """Whether a strategy is tested with a size. Under a sanitizer each strategy has every third size, and
+    all have 16, which fills registers, and the largest."""
     return (not os.environ.get("SCANT_SANITIZE") or size == 16 or size >= 100
             or (STRATEGIES.index(strategy) + size) % 3 == 0)
 
 
 def with_features(strategy):
-    return "features" in WAYS[strategy][0]
+    return "features" in INPUT_SETS[strategy][0]
 
 
 class Sizes(StrategyCase):
     def warned(self, strategy, batch, arrays):
-        """stdout of a run that succeeds and says something on stderr."""
+        """stdout of a call that must succeed and print a warning."""
         done = run(*self.command(strategy, batch, self.inputs(**arrays)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotEqual(done.stderr.strip(), "")
         return done.stdout
 
     def each(self, n):
-        """Every strategy in every way."""
+        """Every strategy with every set of its inputs."""
         whole = evidence(n, n, d=2)
         for strategy in STRATEGIES:
-            for way in range(len(WAYS[strategy])):
+            for way in range(len(INPUT_SETS[strategy])):
                 yield strategy, needed(strategy, whole, way)
 
     def test_one_row_is_picked(self):
         for strategy, arrays in self.each(1):
             with self.subTest(strategy, given=list(arrays)):
-                self.assertEqual(self.judge(strategy, 1, self.inputs(**arrays), **arrays)[0], [0])
+                self.assertEqual(self.check(strategy, 1, self.inputs(**arrays), **arrays)[0], [0])
 
     def test_a_batch_as_large_as_the_pool_takes_all_without_a_warning(self):
         for strategy, arrays in self.each(8):
             with self.subTest(strategy, given=list(arrays)):
                 args = self.inputs(**arrays)
-                self.judge(strategy, 8, args, **arrays)
+                self.check(strategy, 8, args, **arrays)
                 self.assertEqual(run(*self.command(strategy, 8, args)).stderr, "")
 
     def test_a_batch_larger_than_the_pool_takes_all_and_warns(self):
@@ -68,9 +68,9 @@ class Sizes(StrategyCase):
                                              strategy in WEIGHTED)
                 if strategy not in FEWER:
                     self.assertEqual(sorted(indices), list(range(7)))
-                self.judge(strategy, 8, self.inputs(**arrays), **arrays)
+                self.check(strategy, 8, self.inputs(**arrays), **arrays)
 
-    def test_with_everything_labelled_the_header_stands_alone(self):
+    def test_with_everything_labelled_only_the_header_is_printed(self):
         for strategy, arrays in self.each(7):
             with self.subTest(strategy, given=list(arrays)):
                 arrays["labels"] = np.zeros(7, np.int64)
@@ -84,14 +84,14 @@ class Sizes(StrategyCase):
                 with self.subTest(strategy, given=list(arrays), batch=batch):
                     arrays["labels"] = labels
                     args = self.inputs(**arrays)
-                    self.assertEqual(self.judge(strategy, batch, args, **arrays)[0], [6])
+                    self.assertEqual(self.check(strategy, batch, args, **arrays)[0], [6])
 
-    def test_an_empty_pool_is_like_nothing_unlabelled(self):
+    def test_of_an_empty_pool_only_the_header_is_printed(self):
         for strategy, arrays in self.each(0):
             with self.subTest(strategy, given=list(arrays)):
                 self.assertEqual(self.warned(strategy, 3, arrays), HEADER + "\n")
 
-    def test_an_empty_list_of_candidates_is_like_nothing_unlabelled(self):
+    def test_without_candidates_only_the_header_is_printed(self):
         for strategy, arrays in self.each(7):
             with self.subTest(strategy, given=list(arrays)):
                 arrays["candidates"] = np.zeros(0, np.int64)
@@ -106,9 +106,9 @@ class Sizes(StrategyCase):
                 arrays.update(labels=labels, candidates=candidates)
                 args = self.inputs(**arrays)
                 for batch in (1, 4, 6):
-                    self.judge(strategy, batch, args, **arrays)
+                    self.check(strategy, batch, args, **arrays)
 
-    def test_widths_that_fill_no_register(self):
+    def test_every_width_of_features_works(self):
         for d in (*range(1, 18), 33, 100):
             whole = evidence(d, 50, d, 5)
             for dtype in dtypes(d):
@@ -118,10 +118,10 @@ class Sizes(StrategyCase):
                     with self.subTest(strategy, d=d, dtype=dtype):
                         arrays = needed(strategy, whole)
                         arrays["features"] = arrays["features"].astype(dtype)
-                        self.judge(strategy, 20, self.inputs(**arrays), **arrays,
+                        self.check(strategy, 20, self.inputs(**arrays), **arrays,
                                    opts=QUICK.get(strategy))
 
-    def test_class_counts_that_fill_no_register(self):
+    def test_every_number_of_classes_works(self):
         for classes in (*range(2, 18), 33, 100, 1000):
             whole = evidence(classes, 50, 4, classes)
             for dtype in dtypes(classes):
@@ -132,12 +132,12 @@ class Sizes(StrategyCase):
                     with self.subTest(strategy, classes=classes, dtype=dtype):
                         for name in {"probs", "samples", "calibrated"} & set(arrays):
                             arrays[name] = arrays[name].astype(dtype)
-                        self.judge(strategy, 20, self.inputs(**arrays), **arrays,
+                        self.check(strategy, 20, self.inputs(**arrays), **arrays,
                                    opts=QUICK.get(strategy))
 
 
 class Types(StrategyCase):
-    def test_features_of_every_type_and_byte_order_enter_exactly(self):
+    def test_features_of_every_type_and_byte_order_are_converted_exactly(self):
         whole = evidence(1, 60, 9)
         for code in ("f2", "f4", "f8", "u1"):
             for order in ORDERS if code != "u1" else ("|",):
@@ -146,16 +146,16 @@ class Types(StrategyCase):
                 for strategy in filter(with_features, STRATEGIES):
                     with self.subTest(strategy, dtype=order + code):
                         arrays = {**needed(strategy, whole), "features": typed}
-                        self.judge(strategy, 25, self.inputs(**arrays), **arrays,
+                        self.check(strategy, 25, self.inputs(**arrays), **arrays,
                                    opts=QUICK.get(strategy))
 
-    def test_all_other_matrices_of_every_type_and_byte_order_enter_exactly(self):
+    def test_other_arrays_of_every_type_and_byte_order_are_converted_exactly(self):
         whole = evidence(2, 60, 9, 11)
         whole["logits"] = 3 * whole["logits"]
         for code in ("f2", "f4", "f8"):
             for order in ORDERS:
                 for strategy in STRATEGIES:
-                    for way in WAYS[strategy]:
+                    for way in INPUT_SETS[strategy]:
                         ways = [way]
                         if "probs" in way:
                             ways.append(tuple("logits" if k == "probs" else k for k in way))
@@ -164,7 +164,7 @@ class Types(StrategyCase):
                                 arrays = {name: whole[name] for name in names}
                                 for name in set(names) - {"features", "labels", "temperature"}:
                                     arrays[name] = arrays[name].astype(order + code)
-                                self.judge(strategy, 25, self.inputs(**arrays), **arrays,
+                                self.check(strategy, 25, self.inputs(**arrays), **arrays,
                                            opts=QUICK.get(strategy))
 
     def test_members_of_an_archive_pick_as_the_files_do(self):
@@ -177,7 +177,7 @@ class Types(StrategyCase):
             save(self.path(name), **arrays)
             archives.append(self.path(name))
         for strategy in STRATEGIES:
-            for way in WAYS[strategy]:
+            for way in INPUT_SETS[strategy]:
                 used = {key: arrays[key] for key in {*way, "labels", "candidates"}}
                 plain = self.pick(strategy, 10, self.inputs(**used))
                 for archive in archives:
@@ -187,17 +187,18 @@ class Types(StrategyCase):
                         self.assertEqual(self.pick(strategy, 10, args), plain)
 
     def test_logits_pick_as_their_softmax_does(self):
-        # A shift of a row's logits leaves its softmax, here exactly: whole numbers below 2^53.
+        # A shift of a row's logits does not change its softmax; here it is exact, because all values
+        # are multiples of 1/8 with few digits.
         whole = evidence(4, 80, 6, 5)
         whole["logits"] = np.round(8 * whole["logits"]) / 8
         whole["probs"] = softmax(whole["logits"])
         for shift in (0, 4096, -4096):
             for strategy in STRATEGIES:
-                if "probs" in WAYS[strategy][0] and strategy not in ("badge",):
+                if "probs" in INPUT_SETS[strategy][0] and strategy not in ("badge",):
                     with self.subTest(strategy, shift=shift):
                         by_probs = needed(strategy, whole)
                         by_logits = {**by_probs, "probs": None, "logits": whole["logits"] + shift}
-                        self.judge(strategy, 30, self.inputs(**by_logits), **by_probs)
+                        self.check(strategy, 30, self.inputs(**by_logits), **by_probs)
 
     def test_labels_and_candidates_of_every_integer_type(self):
         H = evidence(5, 40)["features"]
@@ -207,7 +208,7 @@ class Types(StrategyCase):
                 with self.subTest(order + code):
                     arrays = {"features": H, "labels": labels.astype(order + code),
                               "candidates": np.arange(4, 30).astype(order + "u" + code[1])}
-                    self.judge("coreset", 9, self.inputs(**arrays), **arrays)
+                    self.check("coreset", 9, self.inputs(**arrays), **arrays)
 
 
 class Outputs(StrategyCase):
@@ -242,12 +243,12 @@ class Outputs(StrategyCase):
 
 
 class Threads(StrategyCase):
-    # Those that look at every row again for each pick, or for each of many iterations.
+    # Strategies with a pass over all rows for each pick, or with many iterations.
     SLOW = ("batchbald", "sparse-greedy", "sparse-iht", "acs-fw", "npc", "crc", "bss")
 
     @staticmethod
     def pool(n):
-        """Copies and labels, so that ties and bounds matter."""
+        """A pool with copies and labels, so that ties and bounds matter."""
         whole = evidence(6, n, 24, 10)
         whole = {key: value if key in ("temperature", "labels") else value.astype("f4")
                  for key, value in whole.items()}
@@ -258,7 +259,7 @@ class Threads(StrategyCase):
         whole["labels"] = np.where(np.arange(n) % (n // 200), -1, 3)
         return whole
 
-    def check(self, strategy, batch, arrays, way):
+    def check_threads(self, strategy, batch, arrays, way):
         args = self.inputs(**{**needed(strategy, arrays, way), "labels": arrays["labels"]})
         texts = [self.ok(*self.command(strategy, batch, args, seed=5, **QUICK.get(strategy, {})),
                          *threads)
@@ -270,14 +271,14 @@ class Threads(StrategyCase):
         # Enough rows for many blocks.
         large, small = self.pool(20000), self.pool(4000)
         for strategy in STRATEGIES:
-            for way in range(len(WAYS[strategy])):
+            for way in range(len(INPUT_SETS[strategy])):
                 with self.subTest(strategy, way=way):
                     slow = strategy in self.SLOW
-                    self.check(strategy, 60 if slow else 300, small if slow else large, way)
+                    self.check_threads(strategy, 60 if slow else 300, small if slow else large, way)
 
 
 class RandomPools(StrategyCase):
-    """Small pools of every kind: each promise, by the reference, on each."""
+    """Random small pools of every kind, compared with the references."""
 
     @staticmethod
     def pool(rng):
@@ -290,9 +291,9 @@ class RandomPools(StrategyCase):
         if rng.random() < 0.3:  # copies
             source = rng.integers(0, n, n)
             H, Z, G, noise = H[source], Z[source], G[source], noise[:, source]
-        if rng.random() < 0.2:  # ties that are no copies, and rows of zeros
+        if rng.random() < 0.2:  # ties that are not copies, and rows of zeros
             H, G = np.round(H), np.round(G)
-        if rng.random() < 0.1:  # a direction that no row has
+        if rng.random() < 0.1:  # a column of zeros
             H[:, rng.integers(0, d)] = 0
         if rng.random() < 0.1:  # certain rows, one class or several
             Z[rng.random(n) < 0.5, rng.integers(0, classes)] += 1000
@@ -316,7 +317,7 @@ class RandomPools(StrategyCase):
 
     @staticmethod
     def options(strategy, rng):
-        """Some of a strategy's own options, at random."""
+        """Random values for some of a strategy's options."""
         drawn = {
             "bias": int(rng.integers(0, 2)),
             "normalise": int(rng.integers(0, 2)),
@@ -342,20 +343,20 @@ class RandomPools(StrategyCase):
         return {name: drawn[name] for name in names if rng.random() < 0.7}
 
     def only_zeros(self, args, arrays, opts):
-        """Whether bss has no basis to draw by, which it must say."""
+        """Whether all columns are zero; then bss must refuse the call."""
         pool = Pool(**arrays)
         if not len(pool.rows) or columns(pool, opts.get("bias", 1)).any():
             return False
         self.fails(3, "select", "bss", "--batch", 1, *args, *self.settings(opts), says="0")
         return True
 
-    def test_every_promise_holds_on_pools_of_every_kind(self):
+    def test_picks_agree_with_the_references_on_random_pools(self):
         for number in range(POOLS):
             rng = np.random.default_rng(number)
             strategy = STRATEGIES[number % len(STRATEGIES)]
             typed, labels, candidates = self.pool(rng)
             ways = [("logits" if k == "probs" else k for k in way) if rng.random() < .5 else way
-                    for way in WAYS[strategy]]
+                    for way in INPUT_SETS[strategy]]
             arrays = {name: typed[name] for name in ways[rng.integers(0, len(ways))]
                       if name != "labels"}
             if strategy == "albl" and labels is None:
@@ -371,7 +372,7 @@ class RandomPools(StrategyCase):
                 continue
             with self.subTest(number=number, strategy=strategy, given=list(arrays), batch=batch,
                               seed=seed, **opts):
-                picked = self.judge(strategy, batch, args, seed=seed, opts=opts, **arrays)
+                picked = self.check(strategy, batch, args, seed=seed, opts=opts, **arrays)
                 table = self.table(*self.command(strategy, batch, args, seed=seed, **opts),
                                    "--threads", 1)
                 self.assertEqual([row["index"] for row in table], picked[0])

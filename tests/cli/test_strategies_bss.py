@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bss: rows and weights that stand for a pool in least squares. Whatever was drawn, the weights
-must make the basis nearly orthonormal; and over many seeds they must do so on average."""
+"""bss: weighted rows that represent a pool in least squares. The reported eigenvalues must be right for
+every seed, and over many seeds the weighted basis must be orthonormal on average."""
 import itertools
 import math
 import unittest
 
 import numpy as np
 
-from judge import Pool, StrategyCase
 from reference import embed, noise
 from reference_bss import columns, dimensions, moments, monomials, orthonormal, spectrum
+from strategycase import Pool, StrategyCase
 
 
 class References(unittest.TestCase):
-    def test_monomials(self):
+    def test_monomials_of_two_variables(self):
         X = np.array([[.6, .8], [.3, 0]])
         np.testing.assert_allclose(monomials(X, 2), [[1, .6, .8, .36, .48, .64],
                                                      [1, .3, 0, .09, 0, 0]])
@@ -26,25 +26,25 @@ class References(unittest.TestCase):
             np.testing.assert_allclose(moments(V, range(50), np.full(50, 1 / 50)), np.eye(dim),
                                        atol=1e-12)
 
-    def test_the_leading_directions_hold_the_most(self):
+    def test_the_leading_directions_have_the_most_variance(self):
         F = noise(2, 200, 3, 2)[0] * [1, 10, 3]
         values, vectors = spectrum(F)
         self.assertEqual(np.abs(vectors[:, 0]).argmax(), 1)
         self.assertTrue(values[0] > values[1] > values[2])
 
 
-class Band(StrategyCase):
-    """What is said of the weights is true of them."""
+class Figures(StrategyCase):
+    """The reported figures are true of the returned weights."""
 
-    def test_features_with_and_without_a_constant(self):
+    def test_figures_are_right_with_and_without_a_constant(self):
         for n, d, batch in ((200, 3, 40), (500, 8, 60), (50, 2, 50), (100, 5, 12), (60, 1, 5)):
             arrays = {"features": noise(n, n, d, 2)[0]}
             for bias, seed in itertools.product((0, 1), range(4)):
                 with self.subTest(n=n, d=d, batch=batch, bias=bias, seed=seed):
-                    self.judge("bss", batch, self.inputs(**arrays), **arrays, bias=bias, seed=seed)
+                    self.check("bss", batch, self.inputs(**arrays), **arrays, bias=bias, seed=seed)
 
-    def test_the_batch_is_used(self):
-        # From below: never more, and not far less where the pool is large.
+    def test_most_of_the_batch_is_used(self):
+        # Never more rows than the batch, and not many fewer if the pool is large.
         for d, batch in ((3, 40), (8, 60), (8, 200), (2, 1000)):
             arrays = {"features": noise(d, 5000, d, 2)[0]}
             for seed in range(3):
@@ -54,27 +54,27 @@ class Band(StrategyCase):
                 self.assertEqual(len(got.indices), got.info["distinct"])
                 self.assertGreaterEqual(got.info["draws"], got.info["distinct"])
 
-    def test_gradients(self):
+    def test_gradients_are_a_basis_without_a_bias(self):
         G = noise(3, 150, 12, 2)[0]
         for dtype in ("<f2", ">f4", "<f8"):
             arrays = {"gradients": G.astype(dtype)}
-            for bias in (0, 1):  # a gradient is whole as it stands
-                self.judge("bss", 60, self.inputs(**arrays), **arrays, bias=bias)
+            for bias in (0, 1):  # the bias does not apply to gradients
+                self.check("bss", 60, self.inputs(**arrays), **arrays, bias=bias)
 
-    def test_basis_decides_where_both_are_given(self):
+    def test_the_option_basis_chooses_between_features_and_gradients(self):
         H, G = noise(4, 150, 3, 2)[0], noise(5, 150, 5, 2)[0]
         both = self.inputs(features=H, gradients=G)
         for basis, alone in (("features", {"features": H}), ("gradients", {"gradients": G})):
             got = self.outcome("bss", 40, both, basis=basis)
             self.assertEqual(got.weights, self.outcome("bss", 40, self.inputs(**alone)).weights)
 
-    def test_polynomials(self):
+    def test_polynomials_of_features_are_a_basis(self):
         H = noise(6, 400, 2, 2)[0]
         for degree, d in ((1, 2), (2, 2), (3, 2), (2, 1), (8, 1)):
             arrays = {"features": H[:, :d] / 3}
             D = math.comb(degree + d, d)
             with self.subTest(degree=degree, d=d):
-                self.judge("bss", 3 * D + 10, self.inputs(**arrays), **arrays,
+                self.check("bss", 3 * D + 10, self.inputs(**arrays), **arrays,
                            basis=f"poly:{degree}")
                 got = self.outcome("bss", 3 * D + 10, self.inputs(**arrays),
                                    basis=f"poly:{degree}")
@@ -86,36 +86,36 @@ class Band(StrategyCase):
                         for basis in ("features", "poly:1"))
         self.assertEqual(linear.info["dim"], poly.info["dim"])
 
-    def test_features_that_do_not_span_their_space(self):
+    def test_features_of_lower_rank(self):
         rng = np.random.default_rng(8)
         H = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 9))
         H[:, 4] = 0
         arrays = {"features": H}
-        self.judge("bss", 30, self.inputs(**arrays), **arrays)
+        self.check("bss", 30, self.inputs(**arrays), **arrays)
         self.assertEqual(self.outcome("bss", 30, self.inputs(**arrays), bias=0).info["dim"], 3)
 
     def test_columns_of_very_different_scale(self):
         arrays = {"features": noise(9, 100, 3, 2)[0] * [1e-3, 1, 1e2]}
-        self.judge("bss", 30, self.inputs(**arrays), **arrays)
+        self.check("bss", 30, self.inputs(**arrays), **arrays)
 
     def test_any_scale(self):
         H = noise(10, 100, 4, 2)[0]
         for dtype, scale in (("f4", 1e-15), ("f4", 1e15), ("f8", 1e-70), ("f8", 1e70)):
             arrays = {"features": (H * scale).astype(dtype)}
             with self.subTest(dtype=dtype, scale=scale):
-                self.judge("bss", 30, self.inputs(**arrays), **arrays, bias=0)
+                self.check("bss", 30, self.inputs(**arrays), **arrays, bias=0)
 
-    def test_one_row_that_stands_out(self):
-        # Alone in its direction, it must be drawn: without it the smallest eigenvalue is 0.
+    def test_the_only_row_of_a_direction_is_picked(self):
+        # Only row 300 has the third direction: without it the smallest eigenvalue would be 0.
         H = np.vstack([noise(11, 300, 2, 2)[0], [[0, 0]]])
         H = np.hstack([H, np.zeros((301, 1))])
         H[300, 2] = 5
         arrays = {"features": H}
         for seed in range(5):
-            indices, _ = self.judge("bss", 40, self.inputs(**arrays), **arrays, seed=seed)
+            indices, _ = self.check("bss", 40, self.inputs(**arrays), **arrays, seed=seed)
             self.assertIn(300, indices)
 
-    def test_labelled_rows_are_not_of_the_pool(self):
+    def test_labelled_rows_do_not_count(self):
         H = noise(12, 120, 3, 2)[0]
         labels = np.where(np.arange(120) % 3, -1, 0)
         rows = np.flatnonzero(labels < 0)
@@ -126,25 +126,25 @@ class Band(StrategyCase):
 
     def test_copies(self):
         arrays = {"features": np.repeat(noise(13, 10, 2, 2)[0], 20, axis=0)}
-        self.judge("bss", 60, self.inputs(**arrays), **arrays)
+        self.check("bss", 60, self.inputs(**arrays), **arrays)
 
 
 class Cut(StrategyCase):
-    """More dimensions than half of the batch."""
+    """The basis has more dimensions than half of the batch."""
 
     def test_the_leading_directions_are_kept_with_a_warning(self):
         H = noise(20, 200, 20, 2)[0] * np.linspace(3, .5, 20)
         arrays = {"features": H}
         for batch in (2, 3, 10, 25, 41, 42):
             with self.subTest(batch=batch):
-                self.judge("bss", batch, self.inputs(**arrays), **arrays)
+                self.check("bss", batch, self.inputs(**arrays), **arrays)
                 got = self.outcome("bss", batch, self.inputs(**arrays))
                 whole, dim = dimensions(embed(H, 1), batch)
                 self.assertEqual((whole, got.info["dim"]), (21, min(batch // 2, 21)))
                 self.assertEqual("warning" in got.said, dim < whole)
 
-    def test_one_row(self):
-        # Half of one is none: one direction is kept.
+    def test_a_batch_of_one_keeps_one_direction(self):
+        # Half of a batch of one would be none, but one direction is always kept.
         got = self.outcome("bss", 1, self.inputs(features=noise(21, 50, 3, 2)[0]))
         self.assertLessEqual(len(got.indices), 1)
         self.assertEqual(got.info["dim"], 1)
@@ -152,23 +152,23 @@ class Cut(StrategyCase):
     def test_more_dimensions_than_rows(self):
         arrays = {"features": noise(22, 12, 40, 2)[0]}
         for batch in (4, 12, 50):
-            self.judge("bss", batch, self.inputs(**arrays), **arrays)
+            self.check("bss", batch, self.inputs(**arrays), **arrays)
 
 
 class Epsilon(StrategyCase):
-    def test_it_decides_how_many_rows(self):
+    def test_it_decides_the_number_of_rows(self):
         args = self.inputs(features=noise(30, 20000, 2, 2)[0])
         sizes = []
         for epsilon in (.3, .02, .01):
             got = self.outcome("bss", 20000, args, epsilon=epsilon)
             sizes.append(len(got.indices))
             self.assertLessEqual(got.info["gamma"], min(.11, math.sqrt(epsilon / (2 + epsilon))) + 1e-12)
-            # So small a gamma makes every output a good one.
+            # With such a small gamma every result is good.
             self.assertEqual(got.info["good"], 1)
             self.assertTrue(.75 <= got.info["lambda_min"] <= got.info["lambda_max"] <= 1.25)
         self.assertEqual(sizes, sorted(sizes))
 
-    def test_more_rows_than_the_batch_is_an_error_that_tells_how_many(self):
+    def test_an_epsilon_that_needs_more_rows_than_the_batch_is_refused_with_their_number(self):
         args = self.inputs(features=noise(31, 20000, 2, 2)[0])
         needs = len(self.outcome("bss", 20000, args, epsilon=.3, seed=5).indices)
         said = self.fails(2, "select", "bss", "--batch", 50, *args, "--opt", "epsilon=0.3", "--seed",
@@ -177,7 +177,7 @@ class Epsilon(StrategyCase):
         got = self.outcome("bss", needs, args, epsilon=.3, seed=5)
         self.assertEqual(len(got.indices), needs)
 
-    def test_it_lies_between_0_and_1(self):
+    def test_values_outside_0_to_1_are_refused(self):
         args = self.inputs(features=noise(32, 100, 2, 2)[0])
         for bad in ("0", "1", "-0.5", "2", "inf", "nan", "x"):
             self.fails(2, "select", "bss", "--batch", 50, *args, "--opt", f"epsilon={bad}",
@@ -185,10 +185,10 @@ class Epsilon(StrategyCase):
 
 
 class Law(StrategyCase):
-    def test_the_weights_are_right_on_average(self):
-        # Given what was drawn before, a draw adds (gamma / Phi) I on average; so the mean of
-        # A'A over seeds is the mean of the sum of the coefficients, times I. With epsilon
-        # given no draw depends on how many rows there were in the end.
+    def test_the_weighted_basis_is_orthonormal_on_average(self):
+        # Given the earlier draws, a draw adds (gamma / Phi) I on average. So the mean of A'A over seeds
+        # is the mean of the coefficients' sum, times I. With a given epsilon no draw depends on the
+        # final number of rows.
         H = noise(40, 60, 2, 2)[0] ** 3  # rows of very different leverage
         args = self.inputs(features=H)
         V = orthonormal(columns(Pool(features=H)), 3)
@@ -209,9 +209,9 @@ class Law(StrategyCase):
                                 rcond=None)[0]
         np.testing.assert_allclose(found, truth, rtol=1e-10)
 
-    def test_weighted_fits_are_near_the_best(self):
-        # Noise around a linear function: the error of the weighted fit above the best one is
-        # a small part of the noise, on average over seeds.
+    def test_weighted_fits_are_close_to_the_best_fit(self):
+        # A linear function with noise: averaged over seeds, the excess error of the weighted fit is a
+        # small part of the noise.
         H = noise(42, 2000, 4, 2)[0]
         X = embed(H, 1)
         rng = np.random.default_rng(42)
@@ -225,14 +225,14 @@ class Law(StrategyCase):
             fit = np.linalg.lstsq(X[got.indices] * root[:, None], y[got.indices] * root,
                                   rcond=None)[0]
             excess.append(((X @ (fit - best)) ** 2).mean() / loss)
-        # D/k = 0.05 for rows drawn evenly; twice that leaves room for the weights.
+        # Uniform rows have D/k = 0.05; twice that leaves room for the weights.
         self.assertLess(np.mean(excess), .1)
 
 
 class Leverage(StrategyCase):
-    """law=leverage: independent draws. linalg/test_bss_sampling.c has their law."""
+    """law=leverage: independent draws. linalg/test_bss_sampling.c tests their distribution."""
 
-    def test_pools_of_every_kind(self):
+    def test_figures_are_right_on_pools_of_every_kind(self):
         for n, d, batch in ((200, 3, 40), (500, 8, 60), (50, 2, 50), (100, 30, 12), (12, 40, 9),
                             (60, 1, 5), (1, 2, 1)):
             H = noise(n, n, d, 2)[0]
@@ -240,7 +240,7 @@ class Leverage(StrategyCase):
                 arrays = {"features": features}
                 for seed in range(3):
                     with self.subTest(n=n, d=d, batch=batch, kind=kind, seed=seed):
-                        self.judge("bss", batch, self.inputs(**arrays), **arrays, law="leverage",
+                        self.check("bss", batch, self.inputs(**arrays), **arrays, law="leverage",
                                    seed=seed)
 
     def test_the_batch_is_full(self):
@@ -249,18 +249,18 @@ class Leverage(StrategyCase):
             got = self.outcome("bss", batch, args, law="leverage")
             self.assertEqual((len(got.indices), got.info["distinct"]), (batch, batch))
 
-    def test_an_epsilon_decides_how_many_draws(self):
+    def test_epsilon_decides_the_number_of_draws(self):
         arrays = {"features": noise(51, 3000, 3, 2)[0] ** 3}
         for epsilon in (.9, .3, .02):
             got = self.outcome("bss", 3000, self.inputs(**arrays), law="leverage", epsilon=epsilon)
             self.assertEqual(got.info["draws"], math.ceil(2 * 4 / epsilon))
-        self.judge("bss", 3000, self.inputs(**arrays), **arrays, law="leverage", epsilon=.02)
+        self.check("bss", 3000, self.inputs(**arrays), **arrays, law="leverage", epsilon=.02)
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=0.02",
                    "--opt", "law=leverage", says=["epsilon = 0.02 needs", "more than the batch of 50"])
         self.fails(2, "select", "bss", "--batch", 50, *self.inputs(**arrays), "--opt", "epsilon=1e-7",
                    "--opt", "law=leverage", says="more than the limit of")
 
-    def test_the_weights_are_right_on_average(self):
+    def test_the_weighted_basis_is_orthonormal_on_average(self):
         H = noise(40, 60, 2, 2)[0] ** 3
         V = orthonormal(columns(Pool(features=H)), 3)
         runs = [self.outcome("bss", 60, self.inputs(features=H), epsilon=.3, law="leverage", seed=seed)
@@ -270,19 +270,19 @@ class Leverage(StrategyCase):
         self.assertLess(spread.max(), .05)
         self.assertTrue((np.abs(sums.mean(axis=0) - np.eye(3)) < 4 * spread).all())
 
-    def test_the_condition_of_uniform_sampling_is_told(self):
-        # Rows of equal leverage have the least there is, D: the corners of a square.
+    def test_the_largest_leverage_is_reported(self):
+        # The corners of a square have equal leverage, which is the smallest possible maximum, D.
         square = np.tile([[1., 1], [1, -1], [-1, 1], [-1, -1]], (25, 1))
         got = self.outcome("bss", 20, self.inputs(features=square), bias=0)
         self.assertAlmostEqual(got.info["leverage"], 2, places=9)
-        # One row of 100 has the second direction alone: K is 100, and one for the first.
+        # Only one row of 100 has the second direction, so its leverage, and K, is 100.
         lone = np.vstack([np.tile([[1., 0]], (99, 1)), [[0, 1]]])
         for law in ("bss", "leverage"):
             got = self.outcome("bss", 20, self.inputs(features=lone), bias=0, law=law)
             self.assertAlmostEqual(got.info["leverage"], 100, places=9)
             self.assertLess(got.info["condition"], 1)
 
-    def test_wrong_laws(self):
+    def test_an_unknown_law_is_refused(self):
         self.fails(2, "select", "bss", "--batch", 5, *self.inputs(features=noise(52, 20, 2, 2)[0]),
                    "--opt", "law=uniform", says=["law", "bss", "leverage"])
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coreset: farthest-first from the labelled rows, or from the row nearest the mean."""
+"""coreset: farthest-first, starting from the labelled rows or from the row nearest the mean."""
 import itertools
 import unittest
 
 import numpy as np
 
-from judge import StrategyCase
 from reference import allowed, coreset, embed, noise
+from strategycase import StrategyCase
 
 
 class References(unittest.TestCase):
-    """The reference itself, by hand and by what farthest-first must satisfy."""
+    """The reference agrees with values computed by hand and with properties of farthest-first."""
 
     def test_three_points_on_a_line(self):
         X = np.array([[0.0], [1], [10]])
@@ -33,9 +33,9 @@ class References(unittest.TestCase):
 
 
 class Labels(StrategyCase):
-    """The rows already labelled repel, however many they are."""
+    """Picks keep their distance from labelled rows, however many there are."""
 
-    def test_any_number_of_labelled_rows(self):
+    def test_any_number_of_labelled_rows_agrees_with_the_reference(self):
         H, _ = noise(2, 400, 7, 2)
         for dtype in ("f4", "f8"):
             for count, batch in ((1, 100), (3, 100), (63, 20), (64, 20), (65, 20), (150, 20),
@@ -44,7 +44,7 @@ class Labels(StrategyCase):
                     labels = np.full(400, -1)
                     labels[np.random.default_rng(count).permutation(400)[:count]] = 0
                     arrays = {"features": H.astype(dtype), "labels": labels}
-                    self.judge("coreset", batch, self.inputs(**arrays), **arrays)
+                    self.check("coreset", batch, self.inputs(**arrays), **arrays)
 
     def test_which_class_a_label_names_does_not_matter(self):
         H, _ = noise(3, 100, 4, 2)
@@ -53,17 +53,17 @@ class Labels(StrategyCase):
         named = np.where(labels == 0, np.arange(100), -1)
         self.assertEqual(self.pick("coreset", 30, self.inputs(features=H, labels=named)), plain)
 
-    def test_labels_without_a_label_are_as_none(self):
+    def test_labels_of_only_minus_one_are_the_same_as_no_labels(self):
         H, _ = noise(4, 100, 4, 2)
         plain = self.pick("coreset", 30, self.inputs(features=H))
         none = self.inputs(features=H, labels=np.full(100, -1))
         self.assertEqual(self.pick("coreset", 30, none), plain)
 
-    def test_rows_that_may_not_be_picked_repel_only_if_labelled(self):
+    def test_unlabelled_rows_that_are_not_candidates_do_not_count(self):
         H = np.array([[0.0], [9], [10], [4]])
         arrays = {"features": H, "labels": np.array([0, -1, -1, -1]),
                   "candidates": np.array([1, 3])}
-        self.assertEqual(self.judge("coreset", 2, self.inputs(**arrays), **arrays)[0], [1, 3])
+        self.assertEqual(self.check("coreset", 2, self.inputs(**arrays), **arrays)[0], [1, 3])
 
     def test_the_mean_is_the_whole_pools_not_the_candidates(self):
         H = np.array([[0.0], [1], [2], [3], [94]])  # mean 20
@@ -75,12 +75,12 @@ class Labels(StrategyCase):
         labels = np.full(700, -1)
         labels[[5, 77]] = 1
         arrays = {"features": H.astype("f4"), "labels": labels}
-        self.judge("coreset", 500, self.inputs(**arrays), **arrays)
+        self.check("coreset", 500, self.inputs(**arrays), **arrays)
 
 
 class Ties(StrategyCase):
     def test_copies_go_by_index_and_come_last(self):
-        # 120 rows made of 6 whose distances differ: first one of each, then the copies.
+        # 120 copies of 6 rows with different distances: first one of each, then the copies.
         kinds = np.random.default_rng(6).integers(0, 6, 120)
         H, _ = noise(6, 6, 33, 2)
         for dtype in ("f4", "f8"):
@@ -100,8 +100,8 @@ class Ties(StrategyCase):
             self.assertEqual(picked, (list(range(20, 40)), [0] * 20))
 
     def test_whole_numbers_tie_exactly(self):
-        # Squared distances between small whole numbers are exact in float32: of all rows that
-        # are equally far the lowest index is the one.
+        # Squared distances between small integers are exact in float32, so of equally distant rows the
+        # lowest index must be picked.
         for seed in range(10):
             X = np.random.default_rng(seed).integers(0, 4, (60, 3))
             labels = np.full(60, -1)
@@ -123,11 +123,11 @@ class Ties(StrategyCase):
 
 
 class Precision(StrategyCase):
-    """Scores right to 1e-5 whatever the scale, the offset and the spread."""
+    """Scores are right to 1e-5 at any scale, offset and spread."""
 
-    def check(self, H, batch, normalise=0, labelled=0):
+    def check_features(self, H, batch, normalise=0, labelled=0):
         arrays = {"features": H, "labels": np.where(np.arange(len(H)) < labelled, 0, -1)}
-        self.judge("coreset", batch, self.inputs(**arrays), **arrays, normalise=normalise)
+        self.check("coreset", batch, self.inputs(**arrays), **arrays, normalise=normalise)
 
     def test_any_scale(self):
         H, _ = noise(8, 60, 9, 2)
@@ -136,10 +136,10 @@ class Precision(StrategyCase):
             for normalise, labelled in itertools.product((0, 1), (0, 5)):
                 with self.subTest(dtype=dtype, scale=scale, normalise=normalise,
                                   labelled=labelled):
-                    self.check((H * scale).astype(dtype), 50, normalise, labelled)
+                    self.check_features((H * scale).astype(dtype), 50, normalise, labelled)
 
-    def test_subnormal_doubles_are_numbers_like_others(self):
-        # Their squares are 0, so this one is by hand: the mean is 4.
+    def test_subnormal_doubles_have_distances(self):
+        # Their squares are 0, so the expected values are computed by hand. The mean is 4.
         X = np.array([[1.0], [2], [4], [9]]) * 1e-310
         indices, scores = self.pick("coreset", 4, self.inputs(features=X))
         self.assertEqual(indices, [2, 3, 0, 1])
@@ -154,7 +154,7 @@ class Precision(StrategyCase):
         np.testing.assert_allclose(scores, [1, 3e-25, 1e-25], rtol=1e-5)
 
     def test_wide_rows(self):
-        # A float32 sum of so many terms of one sign would be off by 1e-4 and more.
+        # A float32 sum of so many terms of one sign would have an error of 1e-4 or more.
         X = np.zeros((4, 150_001), "f4")
         X[1], X[2], X[3] = 0.1, 0.2, 0.05
         indices, scores = self.pick("coreset", 3, self.inputs(
@@ -168,34 +168,34 @@ class Precision(StrategyCase):
         for dtype, offset in (("f4", 30), ("f4", 1e3), ("f4", 1e5), ("f8", 1e3), ("f8", 1e8)):
             for labelled in (0, 5):
                 with self.subTest(dtype=dtype, offset=offset, labelled=labelled):
-                    self.check((H + offset).astype(dtype), 60, labelled=labelled)
+                    self.check_features((H + offset).astype(dtype), 60, labelled=labelled)
 
-    def test_differences_of_doubles_far_below_the_resolution_of_floats(self):
+    def test_differences_of_doubles_below_the_resolution_of_floats(self):
         H, _ = noise(10, 80, 20, 2)
         for spread in (1e-7, 1e-8, 1e-9):
             for labelled in (0, 5):
                 with self.subTest(spread=spread, labelled=labelled):
-                    self.check(1 + spread * H, 60, labelled=labelled)
+                    self.check_features(1 + spread * H, 60, labelled=labelled)
 
     def test_near_copies(self):
-        # Ten places, at each eight rows apart by a few units in the seventh digit.
+        # Ten clusters of eight rows that differ by a small spread.
         H, _ = noise(11, 10, 20, 2)
         shift, _ = noise(12, 80, 20, 2)
         for dtype, spread in (("f4", 1e-3), ("f4", 1e-5), ("f8", 1e-5), ("f8", 1e-9)):
             for labelled in (0, 5):
                 with self.subTest(dtype=dtype, spread=spread, labelled=labelled):
-                    self.check((np.tile(H, (8, 1)) + spread * shift).astype(dtype), 70,
-                               labelled=labelled)
+                    self.check_features((np.tile(H, (8, 1)) + spread * shift).astype(dtype), 70,
+                                        labelled=labelled)
 
     def test_one_row_far_out(self):
-        # A broken embedding must not blind the method for the others.
+        # One outlier must not spoil the precision of the other rows.
         H, _ = noise(13, 80, 20, 2)
         for dtype, far in (("f4", 1e4), ("f4", 1e7), ("f4", 1e20), ("f8", 1e20)):
             for labelled in (0, 5):
                 with self.subTest(dtype=dtype, far=far, labelled=labelled):
                     X = H.copy()
                     X[40] *= far
-                    self.check(X.astype(dtype), 60, labelled=labelled)
+                    self.check_features(X.astype(dtype), 60, labelled=labelled)
 
     def test_one_column_far_larger_than_the_rest(self):
         H, _ = noise(14, 80, 20, 2)
@@ -203,14 +203,14 @@ class Precision(StrategyCase):
         for dtype in ("f4", "f8"):
             for labelled in (0, 5):
                 with self.subTest(dtype=dtype, labelled=labelled):
-                    self.check(H.astype(dtype), 60, labelled=labelled)
+                    self.check_features(H.astype(dtype), 60, labelled=labelled)
 
     def test_rows_of_zeros_with_normalise(self):
         H, _ = noise(15, 40, 5, 2)
         H[::4] = 0
         for dtype in ("f4", "f8"):
-            self.check(H.astype(dtype), 40, normalise=1)
-            self.check(H.astype(dtype), 30, normalise=1, labelled=3)
+            self.check_features(H.astype(dtype), 40, normalise=1)
+            self.check_features(H.astype(dtype), 30, normalise=1, labelled=3)
 
     def test_normalised_rows_are_compared_by_direction(self):
         X = np.array([[1.0, 0], [100, 1], [0, .001], [-5, 0]])
@@ -228,7 +228,7 @@ class Large(StrategyCase):
         H = (centres[rng.integers(0, 40, 6000)] + rng.standard_normal((6000, 24)) * .3).astype("f4")
         for labels in (None, np.where(np.arange(6000) % 61, -1, 0)):
             arrays = {"features": H, "labels": labels}
-            self.judge("coreset", 300, self.inputs(**arrays), **arrays)
+            self.check("coreset", 300, self.inputs(**arrays), **arrays)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dynamic: the gain in the speed of training, by gradients that are built whole."""
+"""dynamic: the gain in training speed, compared with dense gradients."""
 import itertools
 import unittest
 
 import numpy as np
 
-from judge import StrategyCase
 from reference import dynamic, embed, loss_gradients, noise, softmax, speed
+from strategycase import StrategyCase
 
 
 def labelled(n, every, classes):
-    """Labels of all classes on every so many rows."""
+    """Labels of all classes in turn on every `every`-th row."""
     return np.where(np.arange(n) % every, -1, np.arange(n) // every % classes)
 
 
@@ -30,13 +30,13 @@ class References(unittest.TestCase):
 
 
 class Values(StrategyCase):
-    def test_every_gamma_and_bias_on_every_row(self):
+    def test_every_gamma_and_bias_agrees_with_the_reference(self):
         H, Z = noise(2, 80, 7, 5, confident=2.0)
         arrays = {"features": H, "logits": Z, "labels": labelled(80, 6, 5)}
         args = self.inputs(**arrays)
         for gamma, bias in itertools.product((0, .5, 1, 2, 1e3, "inf"), (0, 1)):
             with self.subTest(gamma=gamma, bias=bias):
-                self.judge("dynamic", 80, args, **arrays, gamma=gamma, bias=bias)
+                self.check("dynamic", 80, args, **arrays, gamma=gamma, bias=bias)
 
     def test_the_defaults_are_gamma_2_and_the_bias(self):
         H, Z = noise(3, 40, 5, 4)
@@ -56,7 +56,7 @@ class Values(StrategyCase):
             after = speed(G, [*S, u])
             self.assertAlmostEqual(score, after - speed(G, S), delta=1e-9 * after)
 
-    def test_whether_rows_are_candidates_does_not_change_what_is_labelled(self):
+    def test_labelled_rows_count_even_if_they_are_not_candidates(self):
         H, Z = noise(5, 50, 5, 4)
         labels = labelled(50, 5, 4)
         args = {"features": H, "logits": Z, "labels": labels}
@@ -67,7 +67,7 @@ class Values(StrategyCase):
         self.assertEqual(set(part.indices), {i for i in some if labels[i] < 0})
         self.assertEqual(part.scores, [truth[i] for i in part.indices])
 
-    def test_without_labels_norms_decide(self):
+    def test_without_labels_the_norms_decide(self):
         H, Z = noise(6, 40, 5, 4)
         for labels in (None, np.full(40, -1)):
             args = self.inputs(features=H, logits=Z, labels=labels)
@@ -75,7 +75,7 @@ class Values(StrategyCase):
             for gamma in (1, 2):
                 self.assertEqual(self.outcome("dynamic", 40, args, gamma=gamma).scores,
                                  norms.scores)
-            # The inner product alone is 0 for all: the first rows.
+            # The inner product alone is 0 for all rows, so the first rows are picked.
             all_tied = self.outcome("dynamic", 7, args, gamma="inf")
             self.assertEqual((all_tied.indices, all_tied.scores), (list(range(7)), [0] * 7))
 
@@ -84,9 +84,9 @@ class Values(StrategyCase):
         labels = labelled(40, 5, 4)
         for turned in (labels, np.where(labels >= 0, (labels + 1) % 4, -1)):
             arrays = {"features": H, "logits": Z, "labels": turned}
-            self.judge("dynamic", 32, self.inputs(**arrays), **arrays)
+            self.check("dynamic", 32, self.inputs(**arrays), **arrays)
 
-    def test_a_sure_row_adds_nothing(self):
+    def test_a_certain_row_scores_zero(self):
         P = np.array([[.5, .5, 0], [0, 1, 0], [.2, .2, .6], [0, 0, 1]])
         got = self.outcome("dynamic", 4, self.inputs(features=np.ones((4, 2)), probs=P))
         self.assertEqual(sorted(got.indices[2:]), [1, 3])
@@ -96,7 +96,7 @@ class Values(StrategyCase):
         H, Z = noise(8, 60, 6, 1000, confident=3.0)
         arrays = {"features": H.astype("f4"), "logits": Z.astype("f4"),
                   "labels": labelled(60, 4, 1000)}
-        self.judge("dynamic", 45, self.inputs(**arrays), **arrays)
+        self.check("dynamic", 45, self.inputs(**arrays), **arrays)
 
     def test_any_scale_of_the_features(self):
         H, Z = noise(9, 40, 6, 5)
@@ -105,20 +105,19 @@ class Values(StrategyCase):
                 with self.subTest(dtype=dtype, scale=scale, bias=bias):
                     arrays = {"features": (H * scale).astype(dtype), "probs": softmax(Z),
                               "labels": labelled(40, 5, 5)}
-                    self.judge("dynamic", 32, self.inputs(**arrays), **arrays, bias=bias)
+                    self.check("dynamic", 32, self.inputs(**arrays), **arrays, bias=bias)
 
     def test_thousands_of_rows(self):
         H, Z = noise(10, 5000, 20, 8, confident=2.0)
         arrays = {"features": H.astype("f4"), "logits": Z.astype("f4"),
                   "labels": labelled(5000, 10, 8)}
         for gamma in (2, "inf"):
-            self.judge("dynamic", 500, self.inputs(**arrays), **arrays, gamma=gamma)
+            self.check("dynamic", 500, self.inputs(**arrays), **arrays, gamma=gamma)
 
 
 class Ties(StrategyCase):
     def test_copies_tie_and_go_by_index(self):
-        # 300 rows made of 6, in no order: within a kind the scores are equal and the indices
-        # rise.
+        # 300 copies of 6 rows in random order: copies of a row have equal scores and ascending indices.
         kinds = np.random.default_rng(11).integers(0, 6, 300)
         H, Z = noise(11, 6, 9, 7)
         labels = np.full(300, -1)
@@ -151,23 +150,23 @@ class Gradients(StrategyCase):
             np.testing.assert_allclose(dense.scores, factored.scores, rtol=1e-9,
                                        atol=1e-12 * speed(self.G, range(70)))
 
-    def test_every_type_enters_exactly(self):
+    def test_every_type_is_converted_exactly(self):
         for dtype in ("<f2", ">f2", "<f4", ">f4", "<f8", ">f8"):
             with self.subTest(dtype=dtype):
                 arrays = {"gradients": self.G.astype(dtype), "labels": self.labels}
-                self.judge("dynamic", 58, self.inputs(**arrays), **arrays)
+                self.check("dynamic", 58, self.inputs(**arrays), **arrays)
 
-    def test_the_bias_is_none_of_theirs(self):
-        # A gradient is whole as it stands: nothing is appended.
+    def test_the_bias_does_not_apply_to_gradients(self):
+        # Nothing is appended to given gradients.
         arrays = {"gradients": self.G, "labels": self.labels}
         for bias in (0, 1):
-            self.judge("dynamic", 58, self.inputs(**arrays), **arrays, bias=bias)
+            self.check("dynamic", 58, self.inputs(**arrays), **arrays, bias=bias)
 
     def test_a_label_may_be_any_class(self):
-        # Which label a gradient was taken at is in the gradient.
+        # A given gradient already includes its label.
         named = np.where(self.labels >= 0, 10**6, -1)
         arrays = {"gradients": self.G, "labels": named}
-        self.judge("dynamic", 58, self.inputs(**arrays), **arrays)
+        self.check("dynamic", 58, self.inputs(**arrays), **arrays)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence that is wrong, for the strategies that take more than features and probabilities:
-the status, and a sentence that names the file, the row and the value."""
+"""Wrong evidence for the strategies that take more than features and probabilities: the exit status,
+and a message that names the file, the row and the value."""
 import os
 import re
 import unittest
 
 import numpy as np
 
-from judge import STRATEGIES, WAYS, StrategyCase, evidence, needed
 
 BY_SAMPLES = ("bald", "batchbald", "acs-fw", "sparse-greedy", "sparse-iht")
 BY_CALIBRATED = ("sparse-greedy", "sparse-iht")
 BY_GRADIENTS = ("dynamic", "bss")
 N = 30
+from strategycase import STRATEGIES, INPUT_SETS, StrategyCase, evidence, needed
 
 
 class ErrorCase(StrategyCase):
@@ -23,7 +23,7 @@ class ErrorCase(StrategyCase):
         self.labels[:5] = [0, 1, 2, 3, 0]
 
     def refused(self, status, strategy, says, *words, batch=4, **arrays):
-        """A call that fails so, and leaves nothing in --out."""
+        """A call that must fail with this status and write no output file; returns the message."""
         out = self.path("out.csv")
         said = self.fails(status, *self.command(strategy, batch, self.inputs(**arrays)), *words,
                           "--out", out, says=says)
@@ -32,21 +32,21 @@ class ErrorCase(StrategyCase):
         return said
 
     def spoiled(self, name, at, value, dtype="f8"):
-        """An array of the pool with one number of it changed."""
+        """An array of the pool with one value changed."""
         array = self.whole[name].astype(dtype)
         array[at] = value
         return array
 
 
 class Samples(ErrorCase):
-    def test_no_sample_and_one_sample(self):
+    def test_fewer_than_two_draws_are_refused(self):
         for strategy in BY_SAMPLES:
             with self.subTest(strategy):
                 self.refused(3, strategy, ["samples.npy"], samples=np.zeros((0, N, 4)))
                 self.refused(3, strategy, ["samples.npy", "one"],
                              samples=self.whole["samples"][:1])
 
-    def test_numbers_that_are_none(self):
+    def test_values_that_are_not_finite_are_refused(self):
         for strategy in BY_SAMPLES:
             for bad, word in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")):
                 for dtype in ("f2", "f4", ">f8"):
@@ -55,7 +55,7 @@ class Samples(ErrorCase):
                         said = self.refused(3, strategy, ["samples.npy", "row 17"], samples=S)
                         self.assertIn(word, said.lower())
 
-    def test_rows_that_are_no_distribution(self):
+    def test_rows_that_are_not_distributions_are_refused(self):
         for strategy in BY_SAMPLES:
             with self.subTest(strategy):
                 S = self.spoiled("samples", (2, 11), [.5, .5, .5, 0])
@@ -67,13 +67,13 @@ class Samples(ErrorCase):
                 S = self.spoiled("samples", (2, 11), [.5, .25, .25, .0011])
                 self.refused(3, strategy, ["samples.npy", "row 11", "1.0011"], samples=S)
 
-    def test_a_row_that_may_not_be_picked_counts_too(self):
+    def test_a_bad_row_is_refused_even_if_it_cannot_be_picked(self):
         labels = self.labels.copy()
         S = self.spoiled("samples", (1, 2, 0), np.nan)
         for strategy in BY_SAMPLES:
             self.refused(3, strategy, ["samples.npy", "row 2"], samples=S, labels=labels)
 
-    def test_shapes(self):
+    def test_wrong_shapes_are_refused(self):
         for strategy in BY_SAMPLES:
             with self.subTest(strategy):
                 self.refused(3, strategy, ["samples.npy", "m x n x C"],
@@ -84,7 +84,7 @@ class Samples(ErrorCase):
                 self.refused(3, strategy, "samples.npy",
                              samples=np.zeros((4, N, 3), "i4"))
 
-    def test_gradients_need_features(self):
+    def test_the_fisher_inner_product_needs_features(self):
         said = self.refused(2, "acs-fw", ["acs-fw needs", "--features"], "--opt", "inner=fisher",
                             samples=self.whole["samples"])
         self.assertNotIn("--samples ", said)
@@ -92,18 +92,18 @@ class Samples(ErrorCase):
         self.refused(3, "acs-fw", ["features.npy", "row 7"], "--opt", "inner=fisher",
                      samples=self.whole["samples"], features=H)
 
-    def test_one_sample_cannot_disagree(self):
+    def test_a_single_draw_is_refused_with_the_reason(self):
         for strategy in BY_SAMPLES:
             for words in ((), ("--opt", "terms=variance"))[:1 + strategy.startswith("sparse")]:
                 self.refused(3, strategy, ["samples.npy", "one sample", "nothing can disagree"],
                              *words, samples=self.whole["samples"][:1])
 
-    def test_memory_that_is_too_small_names_what_would_do(self):
+    def test_too_little_memory_names_the_need(self):
         for strategy, *words in (*((one,) for one in BY_SAMPLES),
                                  ("sparse-iht", "--opt", "terms=variance"),
                                  ("acs-fw", "--opt", "inner=fisher")):
             with self.subTest(strategy, words=words):
-                words += "--threads", 2  # each has its own scratch
+                words += "--threads", 2  # each thread has its own scratch memory
                 arrays = {"samples": self.whole["samples"]}
                 if "inner=fisher" in words:
                     arrays["features"] = self.whole["features"]
@@ -114,7 +114,7 @@ class Samples(ErrorCase):
                 self.ok(*call, *words, "--memory", need)
                 self.fails(4, *call, *words, "--memory", need - 1, says=str(need))
 
-    def test_more_projections_than_samples(self):
+    def test_more_projections_than_draws_are_refused(self):
         said = self.refused(2, "acs-fw", "projections", "--opt", "projections=6",
                             samples=self.whole["samples"])
         self.assertIn("5", said)
@@ -124,7 +124,7 @@ class Calibrated(ErrorCase):
     def given(self, strategy, **more):
         return {**needed(strategy, self.whole), **more}
 
-    def test_numbers_that_are_none(self):
+    def test_values_that_are_not_finite_are_refused(self):
         for strategy in BY_CALIBRATED:
             for bad, word in ((np.nan, "nan"), (np.inf, "inf")):
                 for name in ("calibrated", "probs", "features"):
@@ -133,7 +133,7 @@ class Calibrated(ErrorCase):
                         said = self.refused(3, strategy, [name + ".npy", "row 9"], **arrays)
                         self.assertIn(word, said.lower())
 
-    def test_rows_that_are_no_distribution(self):
+    def test_rows_that_are_not_distributions_are_refused(self):
         for strategy in BY_CALIBRATED:
             for name in ("calibrated", "probs"):
                 with self.subTest(strategy, name=name):
@@ -143,7 +143,7 @@ class Calibrated(ErrorCase):
                                         **{name: self.spoiled(name, 9, [1.5, -.5, 0, 0])})
                     self.refused(3, strategy, [name + ".npy", "row 9", "-0.5"], **arrays)
 
-    def test_sizes_that_disagree(self):
+    def test_different_sizes_are_refused(self):
         for strategy in BY_CALIBRATED:
             with self.subTest(strategy):
                 arrays = self.given(strategy, calibrated=np.full((N, 5), .2))
@@ -151,7 +151,7 @@ class Calibrated(ErrorCase):
                 arrays = self.given(strategy, calibrated=self.whole["calibrated"][:20])
                 self.refused(3, strategy, ["calibrated.npy", "20", "30"], **arrays)
 
-    def test_what_is_missing_is_named_both_ways(self):
+    def test_a_missing_input_is_named_in_both_alternatives(self):
         for strategy in BY_CALIBRATED:
             for left_out in ("calibrated", "features"):
                 with self.subTest(strategy, without=left_out):
@@ -161,7 +161,7 @@ class Calibrated(ErrorCase):
             self.refused(2, strategy, ["--calibrated", "--temperature", "--samples"],
                          logits=self.whole["logits"], features=self.whole["features"])
 
-    def test_temperatures(self):
+    def test_wrong_temperatures_are_refused(self):
         logits = {"logits": self.whole["logits"], "features": self.whole["features"]}
         for strategy in BY_CALIBRATED:
             with self.subTest(strategy):
@@ -183,7 +183,7 @@ class Calibrated(ErrorCase):
 
 
 class Gradients(ErrorCase):
-    def test_numbers_that_are_none(self):
+    def test_values_that_are_not_finite_are_refused(self):
         for strategy in BY_GRADIENTS:
             for bad, word in ((np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")):
                 for dtype in ("f2", ">f4", "f8"):
@@ -192,7 +192,7 @@ class Gradients(ErrorCase):
                         said = self.refused(3, strategy, ["gradients.npy", "row 21"], gradients=G)
                         self.assertIn(word, said.lower())
 
-    def test_types_and_shapes(self):
+    def test_wrong_types_and_shapes_are_refused(self):
         G = self.whole["gradients"]
         for strategy in BY_GRADIENTS:
             with self.subTest(strategy):
@@ -202,7 +202,7 @@ class Gradients(ErrorCase):
                 self.refused(3, strategy, ["gradients.npy", "labels.npy", "30", "31"],
                              gradients=G, labels=np.full(31, -1))
 
-    def test_what_is_missing_is_named_both_ways(self):
+    def test_a_missing_input_is_named_in_both_alternatives(self):
         self.refused(2, "dynamic", ["dynamic", "--probs", "--gradients"],
                      features=self.whole["features"])
         self.refused(2, "dynamic", ["dynamic", "--features", "--gradients"],
@@ -211,18 +211,18 @@ class Gradients(ErrorCase):
 
 
 class Labels(ErrorCase):
-    def test_a_class_that_is_none(self):
+    def test_a_label_that_is_not_a_class_is_refused(self):
         bad = self.labels.copy()
         bad[3] = 4
         for strategy in STRATEGIES:
-            for way in range(len(WAYS[strategy])):
-                names = WAYS[strategy][way]
+            for way in range(len(INPUT_SETS[strategy])):
+                names = INPUT_SETS[strategy][way]
                 if {"probs", "logits", "samples"} & set(names):
                     with self.subTest(strategy, way=way):
                         arrays = {**needed(strategy, self.whole, way), "labels": bad}
                         self.refused(3, strategy, ["labels.npy", "row 3", "4"], **arrays)
 
-    def test_a_label_below_minus_one(self):
+    def test_a_label_below_minus_one_is_refused(self):
         bad = self.labels.copy()
         bad[3] = -2
         for strategy in STRATEGIES:
@@ -232,7 +232,7 @@ class Labels(ErrorCase):
 
 
 class Options(ErrorCase):
-    def test_values_out_of_range(self):
+    def test_values_out_of_range_are_refused(self):
         for strategy, bad in (("dynamic", "gamma=x"), ("dynamic", "bias=2"),
                               ("npc", "candidates=0"), ("npc", "candidates=x"),
                               ("npc", "refine=-1"), ("crc", "group=0"), ("crc", "group=1.5"),

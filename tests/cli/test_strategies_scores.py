@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""random, confidence, margin, entropy and egl: their values, ties and laws."""
+"""random, confidence, margin, entropy and egl: values, ties, and the distribution of random picks."""
 import itertools
 import unittest
 
 import numpy as np
 
-from judge import SCORED, StrategyCase
 from reference import (SIX, allowed, confidence, egl, embed, entropy, margin, noise, ranked,
                        residuals, softmax)
+from strategycase import SCORED, StrategyCase
 
 
 class References(unittest.TestCase):
-    """The references themselves, by hand and against each other."""
+    """The references agree with values computed by hand and with each other."""
 
     def test_values_worked_by_hand(self):
         P, H = np.array([[.5, .3, .2]]), np.array([[1.0]])
@@ -37,7 +37,7 @@ class References(unittest.TestCase):
 
 class Ties(StrategyCase):
     def test_equal_rows_go_by_index(self):
-        # 200 rows made of 5, in no order: within a kind the indices must rise.
+        # 200 copies of 5 rows in random order: copies of a row must have ascending indices.
         kinds = np.random.default_rng(3).integers(0, 5, 200)
         H, Z = noise(3, 5, 6, 9)
         for strategy in ("confidence", "margin", "entropy", "egl"):
@@ -58,19 +58,19 @@ class Ties(StrategyCase):
                 self.assertEqual(indices, list(range(10)))
 
     def test_with_two_classes_mirrored_rows_tie(self):
-        # Which class is likelier does not matter: 0.25 and 0.75 are exact, so is the tie.
+        # The order of the classes does not matter. 0.25 and 0.75 are exact, so the ties are, too.
         P = np.array([[.9, .1], [.25, .75], [.75, .25], [.25, .75]])
         for strategy in SCORED:
             with self.subTest(strategy):
                 self.assertEqual(self.pick(strategy, 4, self.inputs(probs=P))[0], [1, 2, 3, 0])
 
-    def test_the_two_largest_may_be_equal_or_in_any_place(self):
+    def test_the_two_largest_may_be_equal_or_at_any_position(self):
         P = np.array([[.1, .2, .7], [.4, .2, .4], [.5, .3, .2], [.2, .3, .5], [.05, .9, .05]])
-        self.judge("margin", 5, self.inputs(probs=P), probs=P)
+        self.check("margin", 5, self.inputs(probs=P), probs=P)
 
 
 class Values(StrategyCase):
-    def test_with_two_classes_three_strategies_rank_alike(self):
+    def test_with_two_classes_confidence_margin_and_entropy_rank_alike(self):
         _, Z = noise(4, 500, 1, 2)
         orders = [self.pick(strategy, 500, self.inputs(logits=Z))[0] for strategy in SCORED]
         self.assertEqual(orders[0], orders[1])
@@ -85,7 +85,7 @@ class Values(StrategyCase):
                 with self.subTest(strategy, dtype=dtype):
                     arrays = {"probs": P.astype(dtype),
                               "features": H if strategy == "egl" else None}
-                    self.judge(strategy, 7, self.inputs(**arrays), **arrays)
+                    self.check(strategy, 7, self.inputs(**arrays), **arrays)
 
     def test_a_certain_row_scores_zero(self):
         P = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1.0]])
@@ -95,19 +95,19 @@ class Values(StrategyCase):
                 args = self.inputs(probs=P, features=H if strategy == "egl" else None)
                 self.assertEqual(self.pick(strategy, 3, args), ([0, 1, 2], [0, 0, 0]))
 
-    def test_far_apart_logits_neither_overflow_nor_lose_the_rest(self):
+    def test_distant_logits_neither_overflow_nor_lose_small_probabilities(self):
         gaps = np.array([0, 1, 10, 20, 100, 700, 1e4, 1e30])
         Z = np.stack([np.zeros(8), -gaps, -2 * gaps], axis=1)
         for shift, strategy in itertools.product((0, 1e3, -1e3), SCORED):
             with self.subTest(strategy, shift=shift):
-                self.judge(strategy, 8, self.inputs(logits=Z + shift), logits=Z + shift)
+                self.check(strategy, 8, self.inputs(logits=Z + shift), logits=Z + shift)
 
     def test_rows_are_not_renormalised(self):
-        # Sums that are off by less than 1e-3 are taken as they are.
+        # Rows whose sum differs from 1 by less than 1e-3 are used unchanged.
         P = np.array([[.5, .4995], [.5004, .5004], [.7, .2992]])
         for strategy in SCORED:
             with self.subTest(strategy):
-                self.judge(strategy, 3, self.inputs(probs=P), probs=P)
+                self.check(strategy, 3, self.inputs(probs=P), probs=P)
 
     def test_egl_at_any_scale_of_the_features(self):
         H, Z = noise(7, 40, 6, 5)
@@ -116,15 +116,15 @@ class Values(StrategyCase):
             for bias, normalise in itertools.product((0, 1), (0, 1)):
                 with self.subTest(dtype=dtype, scale=scale, bias=bias, normalise=normalise):
                     arrays = {"features": (H * scale).astype(dtype), "probs": P}
-                    self.judge("egl", 40, self.inputs(**arrays), **arrays, bias=bias,
+                    self.check("egl", 40, self.inputs(**arrays), **arrays, bias=bias,
                                normalise=normalise)
 
-    def test_egl_leaves_rows_of_zeros_where_they_are_when_it_normalises(self):
+    def test_egl_keeps_rows_of_zeros_when_it_normalises(self):
         H, Z = noise(8, 30, 6, 5)
         H[::3] = 0
         arrays = {"features": H, "logits": Z}
         for bias in (0, 1):
-            _, scores = self.judge("egl", 30, self.inputs(**arrays), **arrays, bias=bias,
+            _, scores = self.check("egl", 30, self.inputs(**arrays), **arrays, bias=bias,
                                    normalise=1)
             self.assertEqual(scores.count(0.0), 0 if bias else 10)
 
@@ -134,7 +134,7 @@ class Values(StrategyCase):
         for strategy in SCORED:
             with self.subTest(strategy):
                 arrays = {"logits": Z.astype("f4"), "labels": labels}
-                self.judge(strategy, 777, self.inputs(**arrays), **arrays)
+                self.check(strategy, 777, self.inputs(**arrays), **arrays)
 
 
 class RandomLaw(StrategyCase):
@@ -145,8 +145,8 @@ class RandomLaw(StrategyCase):
         counts = [picked.count(list(order)) for order in orders]
         self.assert_law(counts, np.full(24, 1 / 24))
 
-    def test_every_row_is_equally_likely_in_every_place(self):
-        # Ranks 1 to 5 of 40 rows, some of them out of bounds; each place on its own, then all.
+    def test_every_row_is_equally_likely_at_every_rank(self):
+        # Ranks 1 to 5 of the 40 unlabelled rows: each rank on its own, then all together.
         labels = np.where(np.arange(50) % 5, -1, 0)
         args = self.inputs(features=np.zeros((50, 1)), labels=labels)
         rows = allowed(50, labels)
@@ -161,7 +161,7 @@ class RandomLaw(StrategyCase):
         picked = [tuple(p) for p in self.pick_with_seeds("random", 2, args, range(1000))]
         self.assert_law([picked.count(pair) for pair in pairs], np.full(56, 1 / 56))
 
-    def test_seeds_of_64_bits_count_in_full(self):
+    def test_all_64_bits_of_a_seed_count(self):
         args = self.inputs(features=np.zeros((1000, 1)))
         seeds = [0, 1, 2**31, 2**32, 2**32 + 1, 2**63, 2**64 - 1]
         picked = self.pick_with_seeds("random", 20, args, seeds)
@@ -172,7 +172,7 @@ class RandomLaw(StrategyCase):
         args = self.inputs(features=np.zeros((1000, 1)))
         self.assertEqual(self.pick("random", 20, args), self.pick("random", 20, args, seed=0))
 
-    def test_any_one_input_tells_the_number_of_rows(self):
+    def test_any_single_input_gives_the_number_of_rows(self):
         _, Z = noise(10, 30, 3, 4)
         by = [self.pick("random", 9, self.inputs(**{flag: array})) for flag, array in
               (("features", np.zeros((30, 2))), ("probs", softmax(Z)), ("logits", Z),

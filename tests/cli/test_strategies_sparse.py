@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sparse-greedy and sparse-iht: both algorithms run again with the whole matrix of gradients,
-and the temperature that makes calibrated probabilities."""
+"""sparse-greedy and sparse-iht, compared with the same algorithms on the dense gradient matrix; and the
+temperature for calibrated probabilities."""
 import itertools
 import unittest
 
 import numpy as np
 
-from judge import StrategyCase, evidence, needed
 from reference import SIX, embed, noise, softmax
 from reference_sparse import Sparse, from_gradients, from_samples
+from strategycase import StrategyCase, evidence, needed
 
 BOTH = ("sparse-greedy", "sparse-iht")
 
@@ -19,9 +19,9 @@ def random_problem(seed, n=12, b=4, alpha=.1, beta=.01):
 
 
 class References(unittest.TestCase):
-    """The reference itself, by what the paper proves and by closed forms."""
+    """The reference agrees with what the paper proves and with closed forms."""
 
-    def test_expected_gradients_and_spreads_are_what_they_are_called(self):
+    def test_expected_gradients_and_spreads_agree_with_their_definitions(self):
         H, Z = noise(1, 20, 5, 4)
         P, Q, H = softmax(Z), softmax(Z / 2), embed(H, 1)
         mean, spread = from_gradients(P, Q, H)
@@ -34,12 +34,12 @@ class References(unittest.TestCase):
         away = sum(Q[:, y] * np.sqrt(((each[y] - mean) ** 2).sum(axis=1)) for y in range(4))
         np.testing.assert_allclose(spread, away, rtol=1e-12)
 
-    def test_losses_sum_to_zero_over_the_samples(self):
+    def test_centred_losses_sum_to_zero_over_the_draws(self):
         S = evidence(2, 15)["samples"]
         mean, _ = from_samples(S)
         np.testing.assert_allclose(mean.sum(axis=1), 0, atol=1e-13)
 
-    def test_the_slope_is_the_derivative(self):
+    def test_the_slope_agrees_with_finite_differences(self):
         it = random_problem(3)
         w = np.random.default_rng(3).random(12)
         for j in range(12):
@@ -54,13 +54,13 @@ class References(unittest.TestCase):
         at = w - it.line_search(u, w) * u
         self.assertAlmostEqual((it.slope(at) * u).sum(), 0, places=12)
 
-    def test_taking_out_the_bias_never_raises_the_misfit(self):
+    def test_debiasing_never_raises_the_objective(self):
         for seed in range(20):
             it = random_problem(seed)
             w = np.maximum(np.random.default_rng(seed).standard_normal(12), 0)
             self.assertLessEqual(it.f1(it.unbiased(w)), it.f1(w) + 1e-15)
 
-    def test_the_exact_rule_is_the_best_of_all_supports(self):
+    def test_the_exact_rule_finds_the_best_of_all_supports(self):
         for seed in range(10):
             it = random_problem(seed, n=7, b=3, alpha=20)
             s = np.random.default_rng(seed).standard_normal(7) * .3
@@ -68,20 +68,20 @@ class References(unittest.TestCase):
             def objective(rows):
                 w = np.zeros(7)
                 w[list(rows)] = np.maximum(s[list(rows)], 0)
-                # an empty place in the support is free to count its gain with any small weight
+                # a row of the support counts its gain even if its weight is 0
                 return ((w - s) ** 2).sum() / 2 - it.gain[list(rows)].sum()
 
             best = min(itertools.combinations(range(7), 3), key=objective)
             merit = it.prox_scores(s, "exact")
             self.assertEqual(set(np.argsort(-merit)[:3]), set(best))
 
-    def test_all_rows_fit_exactly_without_pull(self):
+    def test_with_beta_0_all_rows_of_weight_1_fit_exactly(self):
         it = random_problem(5, n=6, b=6, alpha=0, beta=0)
         self.assertAlmostEqual(it.f1(np.full(6, 1.0)), 0)
 
 
 class Greedy(StrategyCase):
-    def test_every_row_and_weight(self):
+    def test_rows_and_weights_agree_with_the_reference(self):
         for seed, (n, d, classes, batch) in enumerate(
                 ((12, 3, 4, 5), (40, 6, 3, 15), (30, 2, 2, 30), (50, 9, 10, 12), (25, 30, 5, 8))):
             for alpha, beta, tau in ((1e-2, .1, 1), (0, 1e-3, 1), (1, 1e-3, 1), (1, 1e-3, .01),
@@ -91,7 +91,7 @@ class Greedy(StrategyCase):
                     with self.subTest(n=n, batch=batch, alpha=alpha, beta=beta, tau=tau, way=way):
                         arrays = needed("sparse-greedy", whole, way)
                         arrays["labels"] = np.where(np.arange(n) % 6, -1, 1)
-                        self.judge("sparse-greedy", batch, self.inputs(**arrays), **arrays,
+                        self.check("sparse-greedy", batch, self.inputs(**arrays), **arrays,
                                    alpha=alpha, beta=beta, tau=tau)
 
     def test_defaults(self):
@@ -100,20 +100,20 @@ class Greedy(StrategyCase):
         self.assertEqual({key: got.options[key] for key in ("alpha", "beta", "tau", "bias",
                                                             "source")},
                          {"alpha": .01, "beta": .1, "tau": 1, "bias": 1, "source": "gradient"})
-        self.judge("sparse-greedy", 6, self.inputs(**arrays), **arrays)
+        self.check("sparse-greedy", 6, self.inputs(**arrays), **arrays)
         got = self.outcome("sparse-greedy", 6,
                            self.inputs(**needed("sparse-greedy", evidence(6, 30), 2)))
         self.assertEqual(got.options["source"], "samples")
 
-    def test_always_as_many_rows_as_asked_for(self):
-        # A weight may end at 0; the row is picked all the same.
+    def test_the_batch_is_always_full(self):
+        # A row is picked even if its weight ends at 0.
         for seed in range(10):
             arrays = needed("sparse-greedy", evidence(seed, 20))
             got = self.outcome("sparse-greedy", 19, self.inputs(**arrays), alpha=0, beta=1e-6)
             self.assertEqual(len(set(got.indices)), 19)
             self.assertGreaterEqual(min(got.weights), 0)
 
-    def test_a_great_alpha_takes_the_largest_spreads(self):
+    def test_a_large_alpha_picks_the_largest_spreads(self):
         arrays = needed("sparse-greedy", evidence(7, 40))
         got = self.outcome("sparse-greedy", 10, self.inputs(**arrays), alpha=1e9)
         _, spread = from_gradients(arrays["probs"], arrays["calibrated"],
@@ -122,7 +122,7 @@ class Greedy(StrategyCase):
 
 
 class Iht(StrategyCase):
-    def test_every_row_and_weight(self):
+    def test_rows_and_weights_agree_with_the_reference(self):
         for seed, (n, d, classes, batch) in enumerate(
                 ((12, 3, 4, 5), (40, 6, 3, 15), (30, 2, 2, 30), (50, 9, 10, 12), (25, 30, 5, 8))):
             whole = evidence(seed, n, d, classes)
@@ -134,7 +134,7 @@ class Iht(StrategyCase):
                                       prox=prox, keep=keep):
                         arrays = needed("sparse-iht", whole, way)
                         arrays["labels"] = np.where(np.arange(n) % 6, -1, 1)
-                        self.judge("sparse-iht", batch, self.inputs(**arrays), **arrays,
+                        self.check("sparse-iht", batch, self.inputs(**arrays), **arrays,
                                    alpha=alpha, beta=beta, iters=iters, prox=prox, keep=keep)
 
     def test_defaults(self):
@@ -143,13 +143,13 @@ class Iht(StrategyCase):
         wanted = {"alpha": 1e-8, "beta": 1e-4, "iters": 300, "tol": 0, "keep": "last",
                   "prox": "exact", "bias": 1, "source": "gradient"}
         self.assertEqual({key: got.options[key] for key in wanted}, wanted)
-        self.judge("sparse-iht", 6, self.inputs(**arrays), **arrays)
+        self.check("sparse-iht", 6, self.inputs(**arrays), **arrays)
 
-    def test_a_tolerance_ends_it_early(self):
+    def test_a_tolerance_ends_the_iterations_early(self):
         arrays = needed("sparse-iht", evidence(9, 30))
         args = self.inputs(**arrays)
         for tol in (.5, 1e-2, 1e-6):
-            self.judge("sparse-iht", 6, args, **arrays, alpha=1, beta=1e-2, tol=tol)
+            self.check("sparse-iht", 6, args, **arrays, alpha=1, beta=1e-2, tol=tol)
         self.assertNotEqual(
             self.outcome("sparse-iht", 6, args, alpha=1, beta=1e-2, tol=.5).weights,
             self.outcome("sparse-iht", 6, args, alpha=1, beta=1e-2, iters=50).weights)
@@ -168,7 +168,7 @@ class Iht(StrategyCase):
                 f[keep] = Sparse(*parts, 5, 1e-8, 1e-4).f(w)
             self.assertLessEqual(f["best"], f["last"] + 1e-15)
 
-    def test_always_as_many_rows_as_asked_for(self):
+    def test_the_batch_is_always_full(self):
         for seed in range(5):
             arrays = needed("sparse-iht", evidence(seed, 20))
             got = self.outcome("sparse-iht", 19, self.inputs(**arrays), prox="printed")
@@ -178,10 +178,10 @@ class Iht(StrategyCase):
 
 
 class Rules(StrategyCase):
-    """What holds for both."""
+    """Properties of both strategies."""
 
     def test_rows_that_may_not_be_picked_do_not_count(self):
-        # n, v and the pull to 1 are over the rows that may be picked.
+        # n, v and the term (w - 1)^2 are over the rows that may be picked.
         whole = evidence(10, 40)
         some = np.arange(2, 40, 3)
         for strategy, way in itertools.product(BOTH, (0, 1, 2)):
@@ -195,38 +195,38 @@ class Rules(StrategyCase):
                 self.assertEqual(part.indices, [some[i] for i in alone.indices])
                 self.assertEqual(part.weights, alone.weights)
 
-    def test_the_batch_enters_after_clipping(self):
+    def test_a_batch_larger_than_the_pool_counts_as_the_pools_size(self):
         arrays = needed("sparse-greedy", evidence(11, 9))
         args = self.inputs(**arrays)
         for strategy in BOTH:
             self.assertEqual(self.outcome(strategy, 9, args).weights,
                              self.outcome(strategy, 1000, args).weights)
 
-    def test_labels_only_bar_rows(self):
+    def test_labels_only_exclude_rows(self):
         arrays = needed("sparse-greedy", evidence(12, 30))
         for strategy in BOTH:
             runs = [self.outcome(strategy, 5, self.inputs(
                 **arrays, labels=np.where(np.arange(30) % 4, -1, k))).weights for k in (0, 3)]
             self.assertEqual(*runs)
 
-    def test_the_bias_counts(self):
+    def test_the_bias_agrees_with_the_reference(self):
         arrays = needed("sparse-greedy", evidence(13, 30))
         for strategy, bias in itertools.product(BOTH, (0, 1)):
-            self.judge(strategy, 6, self.inputs(**arrays), **arrays, bias=bias)
+            self.check(strategy, 6, self.inputs(**arrays), **arrays, bias=bias)
 
-    def test_copies_are_equals(self):
-        # The first of them is picked first; the pull to 1 lets the second follow.
+    def test_of_copies_the_first_is_picked_first(self):
+        # Of two copies the first is picked first; the term (w - 1)^2 lets the second follow.
         whole = evidence(14, 6)
         for strategy in BOTH:
             arrays = needed(strategy, whole)
             twice = {key: np.vstack([value, value]) for key, value in arrays.items()}
-            self.judge(strategy, 5, self.inputs(**twice), **twice, beta=.1)
+            self.check(strategy, 5, self.inputs(**twice), **twice, beta=.1)
             got = self.outcome(strategy, 5, self.inputs(**twice), beta=.1)
             for at, i in enumerate(got.indices):
                 if i >= 6:
                     self.assertIn(i - 6, got.indices[:at])
 
-    def test_source_decides_where_both_are_given(self):
+    def test_the_option_source_chooses_between_gradients_and_draws(self):
         whole = evidence(15, 30)
         for strategy in BOTH:
             by_gradient = self.inputs(**needed(strategy, whole))
@@ -236,21 +236,21 @@ class Rules(StrategyCase):
                 self.assertEqual(both.weights, self.outcome(strategy, 5, alone).weights)
                 self.assertIn("warning", both.said)
 
-    def test_samples_know_no_bias(self):
+    def test_the_bias_does_not_apply_to_draws(self):
         arrays = needed("sparse-greedy", evidence(16, 30), 2)
         for strategy in BOTH:
             args = self.inputs(**arrays)
             self.assertEqual(self.outcome(strategy, 5, args, bias=0).weights,
                              self.outcome(strategy, 5, args, bias=1).weights)
 
-    def test_samples_that_are_certain(self):
-        # Logarithms of 0 are held to those of 1e-12.
+    def test_certain_draws_agree_with_the_reference(self):
+        # Logarithms of 0 are clamped to those of 1e-12.
         S = np.eye(3)[np.random.default_rng(17).integers(0, 3, (6, 30))]
         for strategy in BOTH:
-            self.judge(strategy, 7, self.inputs(samples=S), samples=S, beta=1e-2)
+            self.check(strategy, 7, self.inputs(samples=S), samples=S, beta=1e-2)
 
-    def test_calibrated_that_are_the_probabilities_are_warned_of(self):
-        # Expected gradients vanish: what is left is the spread and the pull to 1.
+    def test_calibrated_probabilities_equal_to_the_probabilities_give_a_warning(self):
+        # The expected gradients are 0; only the spread and the term (w - 1)^2 are left.
         whole = evidence(18, 30)
         for strategy in BOTH:
             for arrays in ({"probs": whole["probs"], "calibrated": whole["probs"]},
@@ -260,7 +260,7 @@ class Rules(StrategyCase):
                 with self.subTest(strategy, given=list(arrays)):
                     got = self.outcome(strategy, 5, self.inputs(**arrays))
                     self.assertRegex(got.said, "warning: .*(calibrated|logits|temperature)")
-                    self.judge(strategy, 5, self.inputs(**arrays), **arrays)
+                    self.check(strategy, 5, self.inputs(**arrays), **arrays)
             arrays = needed(strategy, whole)
             self.assertEqual(self.outcome(strategy, 5, self.inputs(**arrays)).said, "")
 
@@ -268,7 +268,7 @@ class Rules(StrategyCase):
         whole = evidence(19, 40, 5, 1000)
         for strategy in BOTH:
             arrays = {key: value.astype("f4") for key, value in needed(strategy, whole).items()}
-            self.judge(strategy, 10, self.inputs(**arrays), **arrays,
+            self.check(strategy, 10, self.inputs(**arrays), **arrays,
                        **({"iters": 20} if strategy == "sparse-iht" else {}))
 
     def test_a_thousand_rows(self):
@@ -277,13 +277,13 @@ class Rules(StrategyCase):
             arrays = {key: value.astype("f4")
                       for key, value in needed(strategy, whole, way).items()}
             with self.subTest(strategy, way=way):
-                self.judge(strategy, 40, self.inputs(**arrays), **arrays,
+                self.check(strategy, 40, self.inputs(**arrays), **arrays,
                            **({"iters": 20} if strategy == "sparse-iht" else {}))
 
 
 class Temperature(StrategyCase):
     def fit(self, Z, labels, rows, **more):
-        """The temperature fitted to the given rows; there is one more, that may be picked."""
+        """Fits a temperature to the given rows; two more rows may be picked."""
         Z = np.vstack([np.asarray(Z, float), np.zeros((2, len(Z[0])))])
         Z[-1, 0] = 1
         args = self.inputs(features=np.ones((len(Z), 1)), logits=Z, temperature="fit",
@@ -291,16 +291,16 @@ class Temperature(StrategyCase):
         return self.outcome("sparse-greedy", 1, args)
 
     def test_four_rows_by_hand(self):
-        # One in four is wrong at logits 1 and 0: s = ln 3.
+        # One of four labels is wrong with logits 1 and 0: 1/T = ln 3.
         got = self.fit([[1, 0]] * 4, [0, 0, 0, 1], range(4))
         self.assertAlmostEqual(got.info["temperature"], .910239, delta=SIX)
         self.assertAlmostEqual(got.info["temperature"], 1 / np.log(3), delta=1e-7)
 
-    def test_only_the_rows_listed_count(self):
+    def test_only_the_listed_rows_count(self):
         got = self.fit([[1, 0]] * 6, [0, 0, 0, 1, 1, 1], [0, 1, 2, 3])
         self.assertAlmostEqual(got.info["temperature"], .910239, delta=SIX)
 
-    def test_it_is_the_most_likely_one(self):
+    def test_it_has_the_greatest_likelihood(self):
         rng = np.random.default_rng(1)
         for classes, heat in ((2, 3.0), (5, .5), (10, 1.7)):
             Z = rng.standard_normal((300, classes)) * 3
@@ -340,7 +340,7 @@ class Temperature(StrategyCase):
                 self.assertEqual(warm.indices, told.indices)
                 np.testing.assert_allclose(warm.weights, told.weights, rtol=1e-8, atol=1e-12)
 
-    def test_rows_that_are_all_right_are_capped_and_warned_of(self):
+    def test_without_errors_the_temperature_is_limited_with_a_warning(self):
         got = self.fit([[1, 0], [0, 1], [2, 0]], [0, 1, 0], range(3))
         self.assertIn("warning", got.said)
         self.assertGreaterEqual(got.info["temperature"], 1e-2 * (1 - 1e-9))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench calls the library by the header's structs, and its checks are content with what the
-strategies do on small pools and with nothing else."""
+"""bench/: its ctypes structs match the public header, and its checks accept the strategies' results on
+small pools and reject wrong ones."""
 import ctypes
 import functools
 import os
@@ -27,7 +27,7 @@ SHRINK = 100
 
 
 class Small(bench.Bench):
-    """Small pools, one run, and a made-up machine."""
+    """Small pools, one run, and an invented memory speed."""
 
     def __init__(self):  # pylint: disable=super-init-not-called
         self.repeat, self.quick = 1, True
@@ -63,7 +63,7 @@ def header_fields(name):
 
 
 class Structs(unittest.TestCase):
-    def test_they_are_the_headers(self):
+    def test_structs_have_the_fields_of_the_header(self):
         for name, struct in (("ctx_opts", libscant.CtxOpts), ("evidence", libscant.Evidence),
                              ("setting", libscant.Setting), ("figure", libscant.Figure),
                              ("select_opts", libscant.SelectOpts), ("pick", libscant.Pick),
@@ -74,7 +74,7 @@ class Structs(unittest.TestCase):
 
 
 class Cases(unittest.TestCase):
-    def test_every_paper_s_strategy_is_right(self):
+    def test_every_case_of_the_papers_strategies_passes_its_checks(self):
         small = Small()
         for name, case in papers.CASES.items():
             with self.subTest(name):
@@ -86,12 +86,12 @@ class Cases(unittest.TestCase):
 
 
 class Checks(unittest.TestCase):
-    """What is wrong is found."""
+    """Wrong results are rejected."""
 
     def setUp(self):
         self.scant = libscant.Scant(os.path.join(BUILD, "libscant.so"), threads=1)
 
-    def test_of_sparse_greedy(self):
+    def test_wrong_picks_of_sparse_greedy_are_rejected(self):
         H, P, Q = pools.calibrated(500, 8, 4)
         chosen = self.scant.select("sparse-greedy", 20, features=H, probs=P, calibrated=Q)
         right = chosen.indices, chosen.scores, chosen.weights
@@ -104,7 +104,7 @@ class Checks(unittest.TestCase):
                       (*right[:2], right[2] * (1 + 1e-6))):
             self.assertNotEqual(checks.sparse_greedy(H, P, Q, *wrong), [])
 
-    def test_of_npc(self):
+    def test_wrong_batches_of_npc_are_rejected(self):
         for d, known, batch in ((16, 30, 5), (32, 10, 5)):
             H, _ = pools.noise(500, d, 2)
             Y = pools.labels(500, known, 3)
@@ -119,7 +119,7 @@ class Checks(unittest.TestCase):
                 wrong = checks.best_batch(H, Y, indices, np.full(batch, score), batches, lambdas)
                 self.assertEqual(wrong == [], right, wrong)
 
-    def test_of_weights(self):
+    def test_wrong_weights_are_rejected(self):
         H = pools.leverage(1000, 15)
         V = checks.basis(H)
         chosen = self.scant.select("bss", 200, features=H)
@@ -131,18 +131,18 @@ class Checks(unittest.TestCase):
         self.assertEqual(checks.same_weights(chosen.indices, chosen.weights, truth), [])
         self.assertNotEqual(checks.same_weights(chosen.indices, off, truth), [])
 
-    def test_of_batchbald(self):
+    def test_wrong_picks_of_batchbald_are_rejected(self):
         S = pools.posterior(20, 100, 3)
         chosen = self.scant.select("batchbald", 6, samples=S, settings={"mc": 100})
         picks, scores = rivals.batchbald(np, S, 6, 100, seed=1)
-        verdict = functools.partial(checks.batchbald, S, limit=100, their_picks=picks,
-                                    their_scores=scores)
-        self.assertEqual(verdict(chosen.indices, chosen.scores)[0], [])
-        self.assertNotEqual(verdict(chosen.indices[::-1], chosen.scores)[0], [])
+        check = functools.partial(checks.batchbald, S, limit=100, their_picks=picks,
+                                  their_scores=scores)
+        self.assertEqual(check(chosen.indices, chosen.scores)[0], [])
+        self.assertNotEqual(check(chosen.indices[::-1], chosen.scores)[0], [])
         for wrong in (chosen.scores * (1 + 1e-8), chosen.scores + 2 * (np.arange(6) == 5)):
-            self.assertNotEqual(verdict(chosen.indices, wrong)[0], [])
+            self.assertNotEqual(check(chosen.indices, wrong)[0], [])
 
-    def test_of_ranks(self):
+    def test_wrong_ranks_are_rejected(self):
         S = pools.posterior(5, 300, 3)
         chosen, truth = self.scant.select("bald", 30, samples=S), checks.bald(S)
         self.assertEqual(checks.ranked(truth, chosen.indices, chosen.scores, 30, 1e-13), [])

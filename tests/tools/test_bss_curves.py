@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bss-curves: its fits, and what few seeds of it show already."""
+"""tools/bss-curves: its fits, its figure with a few seeds, and its charts."""
 import importlib.machinery
 import importlib.util
 import os
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 
 def load():
-    sys.dont_write_bytecode = True  # beside the tool
+    sys.dont_write_bytecode = True  # no cache next to the tool
     loader = importlib.machinery.SourceFileLoader("bss_curves", TOOL)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -30,7 +30,7 @@ curves = load()
 
 
 class Fits(unittest.TestCase):
-    def test_a_function_of_the_space_is_found_exactly_by_any_picks_that_determine_it(self):
+    def test_a_function_of_the_space_is_recovered_exactly(self):
         with tempfile.TemporaryDirectory() as folder:
             for make in curves.POOLS.values():
                 pool = curves.Pool(make)
@@ -48,14 +48,14 @@ class Fits(unittest.TestCase):
                             found = curves.fit(pool.v[rows], (pool.v @ truth)[rows], some)
                             np.testing.assert_allclose(found, truth, rtol=1e-8)
 
-    def test_weights_are_copies(self):
+    def test_an_integer_weight_equals_copies_of_the_row(self):
         rng = np.random.default_rng(5)
         v, y = rng.normal(size=(12, 3)), rng.normal(size=12)
         many = np.repeat(np.arange(12), np.arange(12) % 3 + 1)
         np.testing.assert_allclose(curves.fit(v, y, np.arange(12) % 3 + 1.),
                                    curves.fit(v[many], y[many], np.ones(len(many))), rtol=1e-10)
 
-    def test_pools_are_what_they_are_called(self):
+    def test_pools_have_the_stated_leverage(self):
         heavy, even = (curves.Pool(make) for make in curves.POOLS.values())
         for pool in (heavy, even):
             self.assertEqual(pool.v.shape, (curves.ROWS, 9))
@@ -65,13 +65,13 @@ class Fits(unittest.TestCase):
         np.testing.assert_allclose((even.v ** 2).sum(1), 9)
         self.assertGreater(heavy.condition, 15 * 9)
 
-    def test_student(self):
+    def test_t_quantiles_agree_with_tables(self):
         for degrees, want in ((4, 2.776), (9, 2.262), (29, 2.045)):
             self.assertAlmostEqual(curves.t_95(degrees), want, delta=0.01)
 
 
 class Figure(unittest.TestCase):
-    def test_uniform_labels_lose_where_leverages_differ(self):
+    def test_uniform_labels_have_larger_errors_if_leverages_differ(self):
         with tempfile.TemporaryDirectory() as folder:
             picture = os.path.join(folder, "curves.svg")
             done = subprocess.run([sys.executable, TOOL, BUILD, picture, "6"], capture_output=True,
@@ -86,13 +86,13 @@ class Figure(unittest.TestCase):
                        for key, row in rows}
             return {key: row for key, row in numbers.items() if len(row) == width}
 
-        # means of budgets, on a log scale: single ones have noise
+        # geometric means over the budgets: single ratios are noisy
         for text, low, high in ((heavy, 2, 10), (even, 0.6, 2)):
             rows = table(text.split("| epsilon")[0], 4)
             self.assertEqual(list(rows), list(curves.BUDGETS))
             ratio = np.exp(np.mean([np.log(row[0] / row[2]) for row in rows.values()]))
             self.assertTrue(low < ratio < high, ratio)
-            # what the theory promises of an epsilon
+            # the error is below epsilon, as the theory says
             rows = table(text.split("| epsilon")[1], 4)
             self.assertEqual(list(rows), list(curves.EPSILONS))
             for epsilon, row in rows.items():
@@ -119,7 +119,7 @@ class Chart(unittest.TestCase):
             return xml.etree.ElementTree.parse(os.path.join(folder, "c.svg")).getroot().findall(
                 self.svg + "g")
 
-    def test_numbers_stand_where_they_belong_and_what_is_beyond_at_the_ends(self):
+    def test_values_are_drawn_at_their_position_or_at_the_ends_of_the_axis(self):
         chart = curves.svgchart
         left, right, top, bottom = (chart.LEFT, chart.WIDTH - chart.RIGHT, chart.TOP,
                                     chart.HEIGHT - chart.BOTTOM)

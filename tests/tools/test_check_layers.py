@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/check_layers finds what it is there to find, and nothing else."""
+"""tools/check_layers reports violations and nothing else."""
 import os
 import subprocess
 import sys
@@ -12,8 +12,8 @@ TOOL = os.path.join(ROOT, "tools", "check_layers")
 
 class CheckLayers(unittest.TestCase):
     def check(self, path, text, others=()):
-        """Exit status and output for a tree of src/path with this text and of the others,
-        pairs of the same kind."""
+        """Exit status and output for a tree with src/path, which has this text, and others: pairs of
+        path and text."""
         with tempfile.TemporaryDirectory(prefix="scant-test-") as root:
             for name, words in ((path, text), *others):
                 full = os.path.join(root, name if name.startswith("include") else "src/" + name)
@@ -25,7 +25,7 @@ class CheckLayers(unittest.TestCase):
 
     def caught(self, path, text, line, *words, others=()):
         status, out = self.check(path, text, others)
-        self.assertEqual(status, 1, f"{path}: {text!r} was let through")
+        self.assertEqual(status, 1, f"{path}: {text!r} was not reported")
         self.assertIn(f"{path}:{line}: ", out)
         for word in words:
             self.assertIn(word, out)
@@ -49,7 +49,7 @@ class CheckLayers(unittest.TestCase):
             self.fine(f"{row[1]}/a.c", f'#include "{row[0]}/b.h"\n')
             self.caught(f"{row[0]}/a.c", f'#include "{row[1]}/b.h"\n', 1, f"below {row[1]}")
 
-    def test_calls_go_down_only_whatever_header_declares_them(self):
+    def test_calls_go_down_only_independent_of_the_header(self):
         run = ("loop/run.c", '#include "scant/scant.h"\nint scant_run(void) { return 1; }\n'
                "int loop_step(int a,\n              int b) {\n    return a + b;\n}\n"
                "static int helper(void) { return 2; }\n")
@@ -64,7 +64,7 @@ class CheckLayers(unittest.TestCase):
         self.caught("select/a.c", "int f(void) { return scant_net(); }\n", 1, "select stands beside nn",
                     others=[("nn/net.c", "int scant_net(void) { return 1; }\n")])
 
-    def test_what_only_looks_like_a_call_upwards(self):
+    def test_code_that_only_looks_like_a_call_upwards_is_fine(self):
         tree = [("loop/run.c", "int loop_step(void) { return 1; }\nint scant_run(void) { return 1; }\n"
                  "static int helper(void) { return 2; }\n")]
         self.fine("report/a.c", "/* scant_run() */ const char *s = \"scant_run()\";\n", tree)
@@ -75,11 +75,11 @@ class CheckLayers(unittest.TestCase):
         self.fine("report/a.c", "int f(void) { return loop_step(); }\n",
                   [*tree, ("core/step.c", "int loop_step(void) { return 1; }\n")])
 
-    def test_siblings_do_not_meet(self):
+    def test_siblings_do_not_include_each_other(self):
         for one, other in (("linalg", "data"), ("select", "nn"), ("dist", "data")):
             self.caught(f"{one}/a.c", f'#include "{other}/b.h"\n', 1, "side by side")
 
-    def test_ways_in_see_the_public_header(self):
+    def test_cli_and_serve_use_public_headers_and_core_only(self):
         self.fine("cli/a.c", '#include "scant/scant.h"\n#include "cli/ui.h"\n#include "ui.h"\n')
         self.fine("cli/a.c", '#include "core/text.h"\n')
         self.caught("cli/a.c", '#include "loop/loop.h"\n', 1, "public headers")
@@ -92,12 +92,12 @@ class CheckLayers(unittest.TestCase):
         self.caught("store/a.c", '#include "loop/project_json.h"\n', 1, "below loop")
         self.caught("loop/a.c", '#include "serve/serve.h"\n', 1, "below serve")
 
-    def test_threads_of_posix_are_of_two_layers(self):
+    def test_pthread_is_for_two_layers(self):
         self.fine("serve/a.c", "#include <pthread.h>\n")
         self.fine("core/a.c", "#include <pthread.h>\n")
         self.caught("cli/a.c", "#include <pthread.h>\n", 1, "core and serve")
 
-    def test_libraries_stay_in_their_place(self):
+    def test_libraries_are_used_in_their_layer_only(self):
         for header, home, other in (("cblas.h", "linalg", "select"), ("lapacke.h", "linalg", "select"),
                                     ("dnnl.h", "nn", "ssl"), ("sqlite3.h", "store", "loop"),
                                     ("mpi.h", "dist", "loop"), ("microhttpd.h", "serve", "cli"),
@@ -105,7 +105,7 @@ class CheckLayers(unittest.TestCase):
             self.fine(f"{home}/a.c", f"#include <{header}>\n")
             self.caught(f"{other}/a.c", f"# include <{header}>\n", 1, header, home)
 
-    def test_banned_calls(self):
+    def test_banned_calls_are_reported(self):
         for call in ("printf(x)", "puts(x)", "exit(1)", "abort()", "getenv(x)", "malloc(1)", "calloc(1, 2)",
                      "free (x)", "strcpy(a, b)", "strcat(a, b)", "sprintf(a, b)", "gets(a)", "atoi(a)",
                      "alloca(3)", "rand()", "fprintf(stderr, x)", "fputs(x, stdout)"):
@@ -113,7 +113,7 @@ class CheckLayers(unittest.TestCase):
         for call in ("strcpy(a, b)", "atoi(a)", "sprintf(a, b)", "rand()"):
             self.caught("cli/a.c", f"int f(void) {{ {call}; }}\n", 1)
 
-    def test_what_only_looks_like_a_banned_call(self):
+    def test_code_that_only_looks_like_a_banned_call_is_fine(self):
         self.fine("select/a.c", "/* free(x),\n * printf(x) */\nint x; // exit(1)\n")
         self.fine("select/a.c", 'const char *s = "printf(x) \\" exit(1)";\n')
         self.fine("select/a.c", "x->free(y); x.free(y); scant__free(c, y); snprintf(a, 3, b); is_free(x);\n")
@@ -125,11 +125,11 @@ class CheckLayers(unittest.TestCase):
         self.fine("linalg/a.c", "#pragma omp simd\n")
         self.caught("linalg/a.c", "#pragma omp parallel for\n", 1)
 
-    def test_an_unknown_layer(self):
+    def test_an_unknown_layer_is_reported(self):
         self.caught("utils/a.c", "int x;\n", 1, "no layer")
         self.caught("cli/a.c", '#include "utils/a.h"\n', 1, "no layer")
 
-    def test_the_public_header_stands_alone(self):
+    def test_a_public_header_includes_no_internal_one(self):
         self.fine("include/scant/scant.h", "#include <stddef.h>\n")
         self.caught("include/scant/scant.h", '#include "core/ctx.h"\n', 1)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/deps asks once, installs only what is missing, and fails only for a good reason."""
+"""tools/deps installs only missing packages and fails only if something needed is absent."""
 import os
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ class Deps(unittest.TestCase):
         os.chmod(path, 0o755)
 
     def debian(self, installed, apt="true"):
-        """Package tools that know `installed`; all other packages can be had."""
+        """Fake package tools: these packages are installed, all others are available."""
         lines = "".join(f"{name} installed\\n" for name in installed)
         self.fake("dpkg-query", f"printf '{lines}'; exit 1")
         self.fake("apt-cache", "echo there")
@@ -47,14 +47,14 @@ class Deps(unittest.TestCase):
     def packages(self, *groups):
         return self.run_tool("--list", *groups).stdout.split()
 
-    def test_nothing_is_done_where_all_is_there(self):
+    def test_nothing_is_done_if_everything_is_installed(self):
         self.debian(self.packages("build", "test"))
         done = self.run_tool("build", "test")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertEqual(len(self.calls("dpkg-query")), 1)
         self.assertEqual(self.calls("apt-get"), [])
 
-    def test_only_what_is_missing_is_installed(self):
+    def test_only_missing_packages_are_installed(self):
         have = [name for name in self.packages("build", "test") if name not in ("cmake", "libcmocka-dev")]
         self.debian(have)
         self.assertEqual(self.run_tool("build", "test").returncode, 0)
@@ -68,7 +68,7 @@ class Deps(unittest.TestCase):
         self.assertEqual(self.run_tool("build").returncode, 0)
         self.assertEqual(self.calls("apt-get"), [])
 
-    def test_what_is_optional_and_unknown_is_left_out(self):
+    def test_optional_packages_that_do_not_exist_are_left_out(self):
         self.debian([])
         self.fake("apt-cache", '[[ $2 == python3-torch ]] || echo there')
         self.assertEqual(self.run_tool("bench").returncode, 0)
@@ -79,7 +79,7 @@ class Deps(unittest.TestCase):
         self.assertEqual(self.run_tool("bench").returncode, 0)
         self.assertFalse(any("install" in call for call in self.calls("apt-get")))
 
-    def test_what_is_optional_and_fails_does_not_stop_the_rest(self):
+    def test_optional_packages_that_fail_do_not_stop_the_others(self):
         self.debian([], apt='[[ "$*" != *torch* ]]')
         done = self.run_tool("bench")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -87,7 +87,7 @@ class Deps(unittest.TestCase):
         self.assertTrue(both.endswith(" python3-numpy python3-torch\n"), both)
         self.assertTrue(one.endswith(" python3-numpy\n"), one)
 
-    def test_what_is_there_from_elsewhere_does_not_stop_the_rest(self):
+    def test_tools_installed_from_elsewhere_do_not_stop_the_others(self):
         self.debian([], apt='[[ "$*" != *npm* ]]')
         for tool in ("node", "npm"):
             self.fake(tool, "true")
@@ -100,18 +100,18 @@ class Deps(unittest.TestCase):
         self.run_tool("--check", "build")
         self.assertEqual(self.calls("apt-get"), [])
 
-    def test_another_system_that_has_the_tools_is_fine(self):
+    def test_another_system_with_the_tools_is_fine(self):
         done = self.run_tool("build")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_what_is_really_absent_is_named_with_the_reason(self):
+    def test_absent_tools_are_named_with_the_reason(self):
         os.unlink(self.bin + "/cmake")
         done = self.run_tool("build")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no apt-get", done.stderr)
         self.assertIn("cannot go on without: cmake (", done.stderr)
 
-    def test_a_failing_apt_is_forgiven_where_the_tools_are_there(self):
+    def test_a_failing_apt_is_ignored_if_the_tools_are_present(self):
         self.debian([], apt="exit 100")
         self.assertEqual(self.run_tool("build").returncode, 0)
         os.unlink(self.bin + "/cmake")
@@ -119,7 +119,7 @@ class Deps(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("apt-get failed", done.stderr)
 
-    def test_wrong_calls(self):
+    def test_wrong_calls_are_refused(self):
         for args in ((), ("nonsense",), ("--check",)):
             self.assertEqual(self.run_tool(*args).returncode, 1)
 

@@ -16,7 +16,7 @@ def read(*names):
 
 
 def find(path):
-    """The file that a page calls path, or None."""
+    """The file that a page means by path, or None."""
     for place in PLACES:
         if os.path.exists(os.path.join(ROOT, place, path)):
             return os.path.join(ROOT, place, path)
@@ -35,13 +35,13 @@ class Design(unittest.TestCase):
                     found = re.search(rf"\b{name}\s*[(=]", read(file))
                     self.assertTrue(found, "the file has no such function")
 
-    def test_hops_exist(self):
+    def test_files_and_functions_in_the_design_exist(self):
         self.check("design.md")
 
     def test_names_in_the_glossary_exist(self):
         self.check("glossary.md")
 
-    def test_layers_are_those_that_are_checked(self):
+    def test_the_layers_of_the_design_are_those_of_check_layers(self):
         rows = re.search(r"(?s)ROWS = \[(.*?)\n\]", read("tools", "check_layers"))[1]
         layers = set(re.findall(r'"(\w+)"', rows)) - {"dist"}
         table = read("docs", "design.md").split("\n## Layers\n")[1].split("\n### ")[0]

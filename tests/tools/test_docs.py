@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/strategies.md has a section and a picture for every strategy, as the program draws it."""
+"""docs/strategies.md has a section and an up-to-date chart for every strategy."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ def read(*names):
 
 
 def picked(path):
-    """The rows that a picture shows as picked."""
+    """The rows that a chart shows as picked."""
     titles = (element.text or "" for element in xml.parse(path).iter()
               if element.tag.endswith("}title"))
     return {int(match[1]) for match in map(re.compile(r"pick \d+: row (\d+)").match, titles)
@@ -42,7 +42,7 @@ class Strategies(unittest.TestCase):
     def test_every_strategy_has_a_section_in_order(self):
         self.assertEqual(re.findall(r"(?m)^## `([^`]+)`$", self.page), list(self.every))
 
-    def test_every_section_has_a_picture_and_words(self):
+    def test_every_section_has_a_chart_and_a_text(self):
         for name in self.every:
             with self.subTest(name):
                 text = self.section(name)
@@ -76,7 +76,7 @@ class Strategies(unittest.TestCase):
                     known = [one for one in self.every if one.startswith(name.rstrip("*"))]
                     self.assertTrue(known if name.endswith("*") else name in self.every)
 
-    def test_pictures_are_small_and_of_their_strategy(self):
+    def test_charts_are_small_and_of_their_strategy(self):
         others = {"moons-pi-crc.svg", "bss-curves.svg"}  # test_moons_figure.py, test_bss_curves.py
         others |= {"label-page.png", "grid-page.png", "dashboard-page.png"}  # test_tutorial.py
         others |= {name for name in os.listdir(PICTURES)  # test_theory_figures.py
@@ -89,8 +89,8 @@ class Strategies(unittest.TestCase):
                 title = xml.parse(path).getroot()[0].text
                 self.assertTrue(title.startswith(name + ": "), title)
 
-    def test_pictures_show_what_is_picked_today(self):
-        # Another processor may round otherwise, and a draw turn out otherwise: half will do.
+    def test_charts_show_the_current_picks(self):
+        # Rounding of another processor can change draws, so half of the picks must agree.
         with tempfile.TemporaryDirectory(prefix="scant-test-") as folder:
             done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "pictures"), BUILD,
                                    folder], capture_output=True, text=True, check=False)
@@ -102,7 +102,7 @@ class Strategies(unittest.TestCase):
                     self.assertTrue(new)
                     self.assertGreaterEqual(len(new & old), len(new) / 2, "run make pictures")
 
-    def test_the_readme_points_to_it(self):
+    def test_the_readme_links_to_it(self):
         self.assertIn("](docs/strategies.md)", read("README.md"))
 
 

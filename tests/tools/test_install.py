@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` puts down can be used: by pkg-config, from C and from C++."""
+"""`make install`: the installed files work with pkg-config, from C and from C++."""
 import glob
 import os
 import shlex
@@ -43,7 +43,7 @@ int main() {
 
 
 def run(*command, **more):
-    """stdout of a command that must succeed."""
+    """Runs a command, which must succeed; returns stdout."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     if done.returncode:
         raise AssertionError(f"{shlex.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -70,13 +70,13 @@ class Install(unittest.TestCase):
         run(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", program, *flags, *more)
         return run(program, env=self.env), run("readelf", "-d", program)
 
-    def test_a_c_program_with_the_shared_library(self):
+    def test_a_c_program_links_with_the_shared_library(self):
         out, dynamic = self.build_and_run("gcc", "c", C_PROGRAM, [])
         self.assertEqual(out, run("pkg-config", "--modversion", "scant", env=self.env).strip() + " 2\n")
         self.assertIn("[libscant.so.0]", dynamic)
         self.assertNotIn("openblas", dynamic)
 
-    def test_a_c_program_with_the_static_library(self):
+    def test_a_c_program_links_with_the_static_library(self):
         os.makedirs(self.folder.name + "/static", exist_ok=True)
         shutil.copy(self.libdir + "/libscant.a", self.folder.name + "/static")
         flags = ["--static", "--define-variable=libdir=" + self.folder.name + "/static"]
@@ -85,7 +85,7 @@ class Install(unittest.TestCase):
         self.assertNotIn("libscant", dynamic)
 
     @unittest.skipUnless(shutil.which("g++"), "no C++ compiler")
-    def test_a_cxx_program(self):
+    def test_a_cxx_program_links(self):
         out, _ = self.build_and_run("g++", "cpp", CXX_PROGRAM, [])
         self.assertTrue(out.endswith(" EINPUT\n"), out)
 
@@ -95,7 +95,7 @@ class Install(unittest.TestCase):
         self.assertIn("scant_select", names)
         self.assertEqual([n for n in names if not n.startswith("scant_") or n.startswith("scant__")], [])
 
-    def test_the_program_its_manual_and_its_completion(self):
+    def test_the_program_its_man_page_and_its_completion_work(self):
         program = self.prefix + "/bin/scant"
         self.assertIn("select", run(program, "--help"))
         with open(self.prefix + "/share/man/man1/scant.1", encoding="utf-8") as page:
@@ -106,7 +106,7 @@ class Install(unittest.TestCase):
         words = run("bash", "-c", f"source {shlex.quote(completion)} && complete -p scant")
         self.assertIn("scant", words)
 
-    def test_destdir_stages_without_entering_the_files(self):
+    def test_destdir_does_not_appear_in_the_files(self):
         stage = os.path.join(self.folder.name, "stage")
         run("cmake", "--install", BUILD, "--prefix", "/opt/scant", env=dict(os.environ, DESTDIR=stage))
         self.assertTrue(os.path.exists(stage + "/opt/scant/include/scant/scant.h"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/moons-figure: the border of the Pi-model follows the moons, that of labels alone does not."""
+"""tools/moons-figure: the decision boundary of the Pi-model follows the moons; with labels alone it does not."""
 import os
 import re
 import subprocess
@@ -13,7 +13,7 @@ BUILD = os.environ.get("SCANT_BUILD", os.path.join(ROOT, "build"))
 
 
 class MoonsFigure(unittest.TestCase):
-    def test_the_border_follows_the_moons_with_points_that_have_no_label(self):
+    def test_unlabelled_points_make_the_boundary_follow_the_moons(self):
         with tempfile.TemporaryDirectory() as folder:
             picture = os.path.join(folder, "moons.svg")
             done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "moons-figure"), BUILD,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README shows is what the program does."""
+"""The examples and tables of the README agree with the program."""
 import json
 import os
 import re
@@ -18,7 +18,7 @@ def read(name):
 
 
 class Readme(unittest.TestCase):
-    def test_the_example_prints_what_it_says(self):
+    def test_the_example_prints_the_shown_output(self):
         made = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "points"), BUILD],
                               capture_output=True, text=True, check=False)
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -29,7 +29,7 @@ class Readme(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, block[2])
 
-    def test_training_works_as_it_says(self):
+    def test_the_commands_of_the_training_section_work(self):
         text = read("README.md").split("## Train and embed")[1].split("\n## ")[0]
         lines = re.findall(r"(?m)^    (scant .*)$", text)
         self.assertEqual([line.split()[1] for line in lines], ["train", "embed", "select"])

@@ -51,7 +51,7 @@ class Size(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line.split() for line in done.stdout.splitlines()]
 
-    def test_counts_of_the_working_tree(self):
+    def test_the_working_tree_is_counted(self):
         self.write("include/one.h", "int first(int x);\n")
         rows = self.size()
         for row in ("src/one files 1", "src/one lines 10", "include files 1", "all files 2", "all lines 11",
@@ -67,7 +67,7 @@ class Size(unittest.TestCase):
         self.assertEqual(sum(row[-1:] == ["first"] for row in rows), 0)
 
     @unittest.skipUnless(shutil.which("git"), "no git")
-    def test_two_versions_side_by_side(self):
+    def test_two_versions_are_compared(self):
         self.git("init", "-q")
         self.git("add", "src")
         self.git("commit", "-q", "-m", "one")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/store.md says what a project's database has: its tables, their columns, statements that run."""
+"""docs/store.md describes the database of a project: all tables and columns, and SQL statements that work."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ class Store(unittest.TestCase):
         self.database = sqlite3.connect(copy)
         self.addCleanup(self.database.close)
 
-    def test_every_table_and_column_is_told(self):
+    def test_every_table_and_column_is_described(self):
         told = {name: set(re.findall(r"`(\w+)`", columns)) for name, columns in
                 re.findall(r"(?m)^\| `(\w+)` \|[^|]*\|([^|]*)\|$", self.page)}
         tables = {name for name, in self.database.execute(
@@ -33,7 +33,7 @@ class Store(unittest.TestCase):
                 self.assertEqual({c for c in columns if not c.startswith("over_random_")} - told[table],
                                  set())
 
-    def test_statements_run_and_find_something(self):
+    def test_statements_return_rows(self):
         statements = re.findall(r"```sql\n(.*?)```", self.page, re.S)
         self.assertGreater(len(statements), 4)
         for sql in statements:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/theory-figures: what it computes itself, beside what the program says, and its charts."""
+"""tools/theory-figures: its own computations agree with the program, and its charts are complete."""
 import importlib.machinery
 import importlib.util
 import json
@@ -18,7 +18,7 @@ SCANT = os.path.join(os.environ["SCANT_BUILD"], "scant")
 
 
 def load():
-    """The tool as a module; it has no ending."""
+    """Loads the tool, whose name has no .py, as a module."""
     sys.path.insert(0, TOOLS)
     loader = importlib.machinery.SourceFileLoader("theory_figures", os.path.join(TOOLS, "theory-figures"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
@@ -36,10 +36,10 @@ class TheoryFigures(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.dir, name)
 
-    def test_bound_and_discrepancy_are_the_programs(self):
+    def test_bound_and_discrepancy_agree_with_the_program(self):
         rng = np.random.default_rng(3)
         x = rng.normal(size=(40, 12))
-        x[:15] += 1  # another law than the others'
+        x[:15] += 1  # another distribution than the other rows'
         np.save(self.path("x.npy"), x.astype("f4"))
         labels = rng.integers(0, 3, 40)
         np.save(self.path("y.npy"), labels)
@@ -62,7 +62,7 @@ class TheoryFigures(unittest.TestCase):
         (mean, deviation), = self.tool.by(rows, "round", "ratio").values()
         self.assertEqual((mean, round(deviation ** 2, 12)), (2, 2))
 
-    def test_charts_are_whole_whatever_the_numbers(self):
+    def test_charts_are_valid_for_missing_and_extreme_numbers(self):
         panel = self.tool.svgchart.Panel("a < b", "x", "y", log_y=True)
         panel.line("some", [1, 2, 3], [1, None, 100], [-1, 1, 10], [2, 2, 1000])
         panel.points("", [1], [float("nan")])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/projects.md: its commands work as they stand, and name what there is."""
+"""docs/projects.md: its commands work, and the commands, flags and files it names exist."""
 import csv
 import gzip
 import json
@@ -27,7 +27,7 @@ def scant(*args, cwd=None):
     return subprocess.run([SCANT, *args], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-SERVES = scant("serve", "--help").returncode == 0  # built where there is libmicrohttpd
+SERVES = scant("serve", "--help").returncode == 0  # only in builds with libmicrohttpd
 
 
 class Tutorial(unittest.TestCase):
@@ -44,7 +44,7 @@ class Tutorial(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="scant-test-") as folder:
             for call in calls:
                 if call.startswith("serve"):
-                    self.label(folder)  # what people do there
+                    self.label(folder)  # in place of people at the page
                     continue
                 done = scant(*call.split(), cwd=folder)
                 self.assertEqual(done.returncode, 0, (call, done.stderr))
@@ -54,7 +54,7 @@ class Tutorial(unittest.TestCase):
                 self.assertGreater(os.path.getsize(os.path.join(folder, name)), 1000)
 
     def label(self, folder):
-        """Forty answers of somebody who knows the labels, and a model of them."""
+        """Imports the true labels of forty items and trains a model."""
         with gzip.open(FASHION + "/train-labels-idx1-ubyte.gz") as file:
             truth = file.read()[8:]
         told = json.loads(scant("query", "clothes", "--batch", "40", "--format", "json",
@@ -94,25 +94,25 @@ class Tutorial(unittest.TestCase):
             print(f"{len(classes)} classes of photographs, 120 labels: {right:.3f} right")
             self.assertGreater(right, 0.8)
 
-    def test_its_pictures_and_links_are_there(self):
+    def test_its_images_and_links_exist(self):
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", self.page):
             with self.subTest(link):
                 self.assertTrue(os.path.exists(os.path.join(ROOT, "docs", link)))
 
-    def test_it_lists_the_commands_there_are(self):
+    def test_the_listed_commands_exist(self):
         listed = re.findall(r"(?m)^\| `scant (\w+) DIR` \|", self.page)
         self.assertEqual(len(listed), 11)
         for name in listed:
             if SERVES or name != "serve":
                 self.assertTrue(scant(name, "--help").stdout.startswith("Usage: scant " + name))
 
-    def test_its_loop_is_the_manuals(self):
+    def test_its_loop_is_that_of_the_help(self):
         loop = self.page.split("```sh\n")[1].split("```")[0]
         loop = re.sub(r"\s+", " ", loop.strip().replace("; do\n", "; do ")
                       .replace("csv\n", "csv;\n").replace("birds\n", "birds;\n"))
         self.assertIn(loop, scant("query", "--help").stdout)
 
-    def test_flags_that_it_names_exist(self):
+    def test_the_named_flags_exist(self):
         names = ("new", "add", "status", "query", "label", "train", "predict", "export", "log",
                  "set", "embed", *(["serve"] if SERVES else []))
         helps = "".join(scant(name, "--help").stdout for name in names)

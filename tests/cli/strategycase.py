@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test case that runs strategies and judges what they print by the references."""
+"""A test case that runs strategies and checks their output against the references."""
 import json
 import os
 import subprocess
@@ -18,8 +18,8 @@ from reference import (DISTANCE_RELATIVE, SAME_SCORE, SCORE_ABSOLUTE, SCORE_RELA
                        loss_gradients, margin, ranked, real, softmax)
 from scantcli import BUILD, Case, run
 
-# What each strategy can be called with; the first way is the usual one.
-WAYS = {
+# The sets of inputs that each strategy accepts; the first is the usual one.
+INPUT_SETS = {
     "random": [("features",)],
     "confidence": [("probs",)],
     "margin": [("probs",)],
@@ -40,18 +40,18 @@ WAYS = {
     "bss": [("features",), ("gradients",)],
     "albl": [("probs", "features", "labels")],
 }
-STRATEGIES = tuple(WAYS)
+STRATEGIES = tuple(INPUT_SETS)
 SCORED = {"confidence": confidence, "margin": margin, "entropy": entropy}
 WEIGHTED = ("sparse-greedy", "sparse-iht", "acs-fw", "bss")
 
-# Options with which a strategy that can take its time is quick.
+# Options that make slow strategies quick.
 QUICK = {"sparse-iht": {"iters": 5}, "batchbald": {"mc": 100}, "npc": {"candidates": 50}}
 
 HEADER = "rank,index,weight,score"
 
 
 def evidence(seed, n, d=3, classes=4, m=5):
-    """All that a model can say of n rows, without structure; nothing is labelled."""
+    """Evidence of every kind for n rows, drawn at random; no row is labelled."""
     rng = np.random.default_rng(seed)
     H, Z = rng.standard_normal((n, d)), rng.standard_normal((n, classes))
     return {"features": H, "logits": Z, "probs": softmax(Z), "calibrated": softmax(Z / 2),
@@ -61,12 +61,12 @@ def evidence(seed, n, d=3, classes=4, m=5):
 
 
 def needed(strategy, arrays, way=0):
-    """Those of the arrays that a strategy needs."""
-    return {name: arrays[name] for name in WAYS[strategy][way]}
+    """The arrays that a strategy needs."""
+    return {name: arrays[name] for name in INPUT_SETS[strategy][way]}
 
 
 class Pool:
-    """The arrays of a call, in double, by the names of the contract."""
+    """The arrays of a call, named like the flags, and what follows from them."""
 
     def __init__(self, features=None, probs=None, logits=None, calibrated=None, temperature=None,
                  gradients=None, samples=None, labels=None, candidates=None):
@@ -86,11 +86,11 @@ class Pool:
 
 
 class StrategyCase(Case):
-    """Runs strategies and judges what they print."""
+    """Runs strategies and checks their output."""
 
     def inputs(self, **given):
-        """Saves the arrays that are not None and returns the flags that name them, and those
-        of plain values as they are."""
+        """Saves the arrays that are not None and returns the flags that name them. Plain values
+        become flags as they are."""
         args = []
         for name, value in given.items():
             if value is not None:
@@ -106,8 +106,8 @@ class StrategyCase(Case):
         return seed + [word for key, value in opts.items() for word in ("--opt", f"{key}={value}")]
 
     def command(self, strategy, batch, args, **opts):
-        """The words of a call. A strategy that keeps a state gets a new one unless args name
-        one, so that the same call gives the same picks."""
+        """The arguments of a call. A strategy that keeps a state gets a new state file unless args
+        name one, so that the same call gives the same picks."""
         words = ["select", strategy, "--batch", batch, *args, *self.settings(opts)]
         if strategy == "albl" and "--state" not in args:
             handle, path = tempfile.mkstemp(dir=self.dir)
@@ -117,13 +117,13 @@ class StrategyCase(Case):
         return words
 
     def pick(self, strategy, batch, args, **opts):
-        """Indices and scores of a run that succeeds, the form of its table checked."""
+        """Indices and scores of a run that must succeed. Checks the format of its table."""
         return self.read_table(self.ok(*self.command(strategy, batch, args, **opts)),
                                strategy in WEIGHTED)
 
     def outcome(self, strategy, batch, args, **opts):
-        """What a run that succeeds writes as JSON: indices, weights, scores, info, options, and
-        what it said."""
+        """The JSON output of a run that must succeed: indices, weights, scores, info and options;
+        and its stderr as `said`."""
         done = run(*self.command(strategy, batch, args, **opts), "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
         got = json.loads(done.stdout)
@@ -152,8 +152,8 @@ class StrategyCase(Case):
         return indices, scores
 
     def pick_with_seeds(self, strategy, batch, args, seeds, **opts):
-        """The indices picked with each seed: by the program, or where there are many by a process
-        that picks with all of them (pick_seeds.c), the first of which are the program's, too."""
+        """The indices picked with each seed. More than 100 seeds are run by one process
+        (pick_seeds.c); its first picks are compared with the program's."""
         def one(seed):
             done = run(*self.command(strategy, batch, args, seed=seed, **opts), "--threads", 1)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -174,25 +174,25 @@ class StrategyCase(Case):
 
     def assert_law(self, counts, chances):
         statistic, limit = chi_square(counts, chances)
-        self.assertLess(statistic, limit, "the frequencies do not follow the law")
+        self.assertLess(statistic, limit, "the frequencies do not follow the distribution")
 
     def assert_uniform(self, positions, bins=40):
         counts, _ = np.histogram(positions, bins=bins, range=(0, 1))
         self.assert_law(counts, np.full(bins, 1 / bins))
 
-    # ---- a judge a strategy ------------------------------------------------------------
+    # ---- a check for each strategy -----------------------------------------------------
 
-    def judge_rows(self, indices, rows, batch):
-        """What holds for every strategy."""
+    def check_rows(self, indices, rows, batch):
+        """Checks that hold for every strategy: the right number of distinct allowed rows."""
         self.assertEqual(len(indices), min(batch, len(rows)))
         self.assertEqual(len(set(indices)), len(indices), "a row picked twice")
         self.assertLessEqual(set(indices), set(int(i) for i in rows), "a row not allowed")
 
-    def judge_scores(self, picked, truth, rows, batch, rounding, relative=SCORE_RELATIVE):
-        """picked is the batch largest of truth, each with its score. rounding is the error
-        that a row's score may have however small it is."""
+    def check_scores(self, picked, truth, rows, batch, rounding, relative=SCORE_RELATIVE):
+        """The picks are the `batch` rows with the largest true scores, and report those scores.
+        rounding: the absolute error allowed for each row's score."""
         indices, scores = picked
-        self.judge_rows(indices, rows, batch)
+        self.check_rows(indices, rows, batch)
         expected = [truth[i] for i in ranked(truth, rows, batch)]
         for rank, (i, score, best) in enumerate(zip(indices, scores, expected), 1):
             where = f"rank {rank}, row {i}: score {score}, truth {truth[i]}, best {best}"
@@ -200,27 +200,29 @@ class StrategyCase(Case):
                                  where)
             self.assertLessEqual(abs(truth[i] - best), SAME_SCORE * abs(best) + rounding[i], where)
 
-    def judge_coreset(self, picked, X, rows, batch, labelled=(), blur=0.0):
-        """Every pick is a farthest row from what was there before it, and says how far. Rows
-        themselves are known to blur: 0 unless the program had to scale them."""
+    def check_coreset(self, picked, X, rows, batch, labelled=(), blur=0.0):
+        """Every pick is the farthest row from the labelled rows and the earlier picks, and its score
+        is that distance. blur: the error of the rows themselves, above 0 only if the program
+        normalised them."""
         indices, scores = picked
-        self.judge_rows(indices, rows, batch)
+        self.check_rows(indices, rows, batch)
         steps = CoresetSteps(X, rows, labelled)
         for rank, (i, score) in enumerate(zip(indices, scores), 1):
             worth, best = steps.worth(), steps.worth()[steps.best()]
             where = f"rank {rank}, row {i}: score {score}, truth {abs(worth[i])}, best {abs(best)}"
             self.assertLessEqual(abs(score - abs(worth[i])),
                                  DISTANCE_RELATIVE * abs(worth[i]) + blur, where)
-            # Two distances, each right to the tolerance, may change places.
+            # Two distances within the tolerance of each other may change places.
             self.assertGreaterEqual(worth[i], best - 2 * (DISTANCE_RELATIVE * abs(best) + blur),
                                     where)
             steps.take(i)
 
-    def judge_badge(self, picked, G, rows, batch):
-        """The first has the largest norm; each later one says its squared distance to those
-        before, and has one unless nothing has. G is dense."""
+    def check_badge(self, picked, G, rows, batch):
+        """The first pick has the largest norm. Each later score is the squared distance to the
+        nearest earlier pick, and is 0 only if all remaining rows are copies of picks. G is
+        dense."""
         indices, scores = picked
-        self.judge_rows(indices, rows, batch)
+        self.check_rows(indices, rows, batch)
         if not indices:
             return
         N = (G * G).sum(axis=1)
@@ -238,13 +240,13 @@ class StrategyCase(Case):
             self.assertGreaterEqual(score, 0, where)
             if near[i] == 0:
                 self.assertLessEqual(near[left].max(), DISTANCE_RELATIVE * N[rows].max(),
-                                     where + ": a copy while others are apart")
+                                     where + ": a copy was picked although other rows are left")
             distance = ((G - G[i]) ** 2).sum(axis=1)
             nearest = np.where(distance < near, i, nearest)
             near = np.minimum(near, distance)
             left[i] = False
 
-    def judge_dynamic(self, outcome, pool, batch, gamma=2, bias=1):
+    def check_dynamic(self, outcome, pool, batch, gamma=2, bias=1):
         gamma = float(gamma)
         if pool.gradients is None:
             H = embed(pool.features, bias)
@@ -255,12 +257,12 @@ class StrategyCase(Case):
         size = np.sqrt((G * G).sum(axis=1))
         around = (size + doubt)[pool.labelled].sum() * (1 if np.isinf(gamma) else gamma)
         rounding = SUMS * size * (size + around) + doubt * (2 * size + doubt + around)
-        self.judge_scores((outcome.indices, outcome.scores),
+        self.check_scores((outcome.indices, outcome.scores),
                           dynamic(G, pool.labelled, gamma), pool.rows, batch, rounding, SUMS)
 
-    def judge_albl(self, outcome, pool, batch):
-        """The picks are those of the arm that was drawn, their scores its chance."""
-        self.judge_rows(outcome.indices, pool.rows, batch)
+    def check_albl(self, outcome, pool, batch):
+        """The picks are those of the arm that was drawn; their score is its probability."""
+        self.check_rows(outcome.indices, pool.rows, batch)
         if not outcome.indices:
             return
         chance = outcome.info["probability"]
@@ -269,7 +271,7 @@ class StrategyCase(Case):
         if outcome.info["arm"] == 0:
             truth = confidence(pool.P)
             rounding = np.full(pool.n, SCORE_ABSOLUTE * pool.P.shape[1])
-            self.judge_scores((outcome.indices, truth[outcome.indices]), truth, pool.rows, batch,
+            self.check_scores((outcome.indices, truth[outcome.indices]), truth, pool.rows, batch,
                               rounding)
         else:
             X, distances = embed(pool.features), []
@@ -277,32 +279,32 @@ class StrategyCase(Case):
             for i in outcome.indices:
                 distances.append(abs(steps.worth()[i]))
                 steps.take(i)
-            self.judge_coreset((outcome.indices, distances), X, pool.rows, batch, pool.labelled)
+            self.check_coreset((outcome.indices, distances), X, pool.rows, batch, pool.labelled)
 
-    def judge_plain(self, strategy, picked, pool, batch, bias=None, normalise=0):
-        """The strategies that need no reference of their own."""
+    def check_plain(self, strategy, picked, pool, batch, bias=None, normalise=0):
+        """Checks the strategies whose reference is in reference.py."""
         if strategy == "random":
-            self.judge_rows(picked[0], pool.rows, batch)
+            self.check_rows(picked[0], pool.rows, batch)
             self.assertLessEqual(set(picked[1]), {0.0})
         elif strategy in SCORED:
             rounding = np.full(pool.n, SCORE_ABSOLUTE * pool.P.shape[1])
-            self.judge_scores(picked, SCORED[strategy](pool.P), pool.rows, batch, rounding)
+            self.check_scores(picked, SCORED[strategy](pool.P), pool.rows, batch, rounding)
         elif strategy == "egl":
             H = embed(pool.features, 1 if bias is None else bias, normalise)
             rounding = SCORE_ABSOLUTE * pool.P.shape[1] * np.sqrt((H * H).sum(axis=1))
-            self.judge_scores(picked, egl(pool.P, H), pool.rows, batch, rounding)
+            self.check_scores(picked, egl(pool.P, H), pool.rows, batch, rounding)
         elif strategy == "coreset":
-            # Unit length is reached to a few units in the last place of the type used.
+            # Normalised rows have unit length to a few units in the last place of their type.
             blur = normalise * (1e-14 if np.asarray(pool.features).itemsize == 8 else 1e-6)
-            self.judge_coreset(picked, embed(pool.features, 0, normalise), pool.rows, batch,
+            self.check_coreset(picked, embed(pool.features, 0, normalise), pool.rows, batch,
                                pool.labelled, blur)
         else:
             G = loss_gradients(pool.P, embed(pool.features, bias or 0, normalise))
-            self.judge_badge(picked, G, pool.rows, batch)
+            self.check_badge(picked, G, pool.rows, batch)
 
-    def judge(self, strategy, batch, args, seed=None, opts=None, **given):
-        """Runs a strategy on what args names and judges it by the same arrays, which given
-        holds besides options; opts holds more of those. Its picks and their scores."""
+    def check(self, strategy, batch, args, seed=None, opts=None, **given):
+        """Runs a strategy with args, checks its picks, and returns them with their scores. given
+        holds the arrays that args name, and options; opts holds further options."""
         names = ("features", "probs", "logits", "calibrated", "temperature", "gradients",
                  "samples", "labels", "candidates")
         pool = Pool(**{name: given.pop(name) for name in names if name in given})
@@ -312,19 +314,19 @@ class StrategyCase(Case):
             PAPERS[strategy](self, outcome, pool, batch, **opts)
             return outcome.indices, outcome.scores
         picked = self.pick(strategy, batch, args, seed=seed, **opts)
-        self.judge_plain(strategy, picked, pool, batch, **opts)
+        self.check_plain(strategy, picked, pool, batch, **opts)
         return picked
 
 
 PAPERS = {
-    "bald": reference_bayes.judge_bald,
-    "batchbald": reference_bayes.judge_batchbald,
-    "dynamic": StrategyCase.judge_dynamic,
-    "npc": reference_lambda.judge_npc,
-    "crc": reference_lambda.judge_crc,
-    "sparse-greedy": reference_sparse.judge_greedy,
-    "sparse-iht": reference_sparse.judge_iht,
-    "acs-fw": reference_bayes.judge_acs,
-    "bss": reference_bss.judge_bss,
-    "albl": StrategyCase.judge_albl,
+    "bald": reference_bayes.check_bald,
+    "batchbald": reference_bayes.check_batchbald,
+    "dynamic": StrategyCase.check_dynamic,
+    "npc": reference_lambda.check_npc,
+    "crc": reference_lambda.check_crc,
+    "sparse-greedy": reference_sparse.check_greedy,
+    "sparse-iht": reference_sparse.check_iht,
+    "acs-fw": reference_bayes.check_acs,
+    "bss": reference_bss.check_bss,
+    "albl": StrategyCase.check_albl,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`scant run --resume`: data that has changed, files that are gone; Ctrl-C early; a narrow terminal."""
+"""`scant run --resume` after data changed or files were lost; Ctrl-C; values and lines as they are printed."""
 import json
 import os
 import re
@@ -16,7 +16,7 @@ from test_run import write_png
 
 
 class Changed(RunCase):
-    """Samples that are no longer those of the experiment's beginning."""
+    """The samples or labels changed since the experiment started."""
 
     def setUp(self):
         super().setUp()
@@ -60,7 +60,7 @@ class Changed(RunCase):
         self.ok("run", "--resume", "--out", self.out)
         self.assertEqual(self.kept(), before)
 
-    def test_a_run_that_is_half_done_does_not_go_on_with_other_labels(self):
+    def test_an_unfinished_run_is_not_resumed_with_other_labels(self):
         def halve(state):
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
             state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
@@ -73,7 +73,7 @@ class Changed(RunCase):
         self.assertEqual(self.results(self.out), whole)
         self.assertEqual(self.bins(self.out), bins)
 
-    def test_numbers_to_predict_are_looked_at_too(self):
+    def test_changed_targets_are_refused(self):
         numbers = np.random.default_rng(3).normal(size=300).astype("f4")
         flags = sets(MOONS, data__train=self.path("x.npy"), data__train_labels=self.save("n", numbers),
                      data__test_size=50, data__task="regression", loop__strategies="random", loop__rounds=1)
@@ -88,7 +88,7 @@ class Changed(RunCase):
         self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", "another version"])
         self.assertEqual(self.results(self.out), before)
 
-    def test_a_state_tells_of_its_samples(self):
+    def test_a_run_file_has_a_checksum_of_its_samples(self):
         def check(state):
             self.assertRegex(state["samples"], "^[0-9a-f]{16}$")
             self.assertEqual(len(state["calibration"]), len(state["rounds"]))
@@ -98,12 +98,12 @@ class Changed(RunCase):
         self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", '"samples"'])
 
 
-class Lost(RunCase):
-    def test_a_run_whose_weights_are_lost_ends_alone(self):
-        out = self.play("out", train__reinit="no", loop__seeds=0, loop__query_seed=5)
+class LostFiles(RunCase):
+    def test_a_run_whose_weights_are_lost_does_not_end_the_others(self):
+        out = self.run_experiment("out", train__reinit="no", loop__seeds=0, loop__query_seed=5)
         whole = self.results(out)
         runs = os.path.join(out, "runs")
-        for name in ("random-0", "badge-0"):  # as after round 1; random's weights are not there
+        for name in ("random-0", "badge-0"):  # as after round 1; random's weights are missing
             with open(os.path.join(runs, name + ".json")) as file:
                 state = json.load(file)
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
@@ -126,9 +126,9 @@ class Lost(RunCase):
                          [row for row in whole[0] if row["strategy"] == "random"])
 
 
-    def test_a_report_that_cannot_be_written_stops_no_run(self):
+    def test_a_report_that_cannot_be_written_does_not_stop_the_runs(self):
         os.mkdir(self.path("out"))
-        with open(self.path("out/charts"), "w") as file:  # where a folder is wanted
+        with open(self.path("out/charts"), "w") as file:  # a file in place of the folder
             file.write("mine")
         done = run("run", *sets(MOONS), "--threads", 1, "--out", self.path("out"))
         self.assertEqual(done.returncode, 4, done.stderr)
@@ -141,7 +141,7 @@ class Lost(RunCase):
 
 
 class Texts(RunCase):
-    def test_a_long_value_is_broken_between_characters(self):
+    def test_a_long_value_is_wrapped_between_characters(self):
         for shift in range(3):
             value = "x" * shift + "\u65e5\u672c\u8a9e\u00e9" * 60
             done = run("run", "--print", "--set", f"data.train={value}", text=False)
@@ -152,7 +152,7 @@ class Texts(RunCase):
                 line.decode()
             self.assertIn(f"train = {value}\n", done.stdout.decode().replace("\n    ", ""))
 
-    def test_small_errors_have_digits(self):
+    def test_small_errors_are_printed_with_enough_digits(self):
         os.mkdir(self.path("out"))
         with open(self.path("out/curve.csv"), "w") as file:
             file.write("strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds,error\n")
@@ -167,16 +167,16 @@ class Texts(RunCase):
 
 class Interrupted(RunCase):
     def interrupt(self, *flags, when):
-        """Ctrl-C as soon as it is caught and when() says so."""
+        """Sends Ctrl-C as soon as the program handles it and when() holds; returns stderr."""
         with subprocess.Popen([SCANT, "run", *map(str, flags)], stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True) as child:
-            self.under_way(child, when)
+            self.wait_until_running(child, when)
             child.send_signal(signal.SIGINT)
             said = child.communicate(timeout=60)[1]
         self.assertEqual(child.returncode, 130, said)
         return said
 
-    def test_where_nothing_was_begun_nothing_is_promised(self):
+    def test_an_interruption_before_the_first_run_leaves_no_folder(self):
         picture = self.path("picture.png")
         write_png(picture, np.random.default_rng(1).integers(0, 255, (400, 400, 3)).astype("u1"))
         for label in ("a", "b"):
@@ -188,7 +188,7 @@ class Interrupted(RunCase):
         self.assertIn("interrupted; nothing was started", said)
         self.assertFalse(os.path.exists(self.path("out")))
 
-    def test_what_was_begun_goes_on_as_it_is_said(self):
+    def test_an_interruption_prints_the_command_that_continues(self):
         out, curve = self.path("out"), self.path("out/curve.csv")
         flags = sets(MOONS, train__epochs=300, loop__rounds=20, loop__strategies="random")
         said = self.interrupt(*flags, "--skip-bad", "--jobs", 2, "--threads", 1, "--out", out,
@@ -197,8 +197,8 @@ class Interrupted(RunCase):
 
 
 class Narrow(RunCase):
-    def test_eighty_columns_have_accuracy_and_time(self):
-        """Without a size a terminal has 80 columns, of which one stays free."""
+    def test_progress_fits_in_eighty_columns(self):
+        """A terminal of unknown size counts as 80 columns wide; the last column stays free."""
         for number, (seed, initial) in enumerate(((0, 6), (1234567, 400))):
             flags = sets(MOONS, loop__strategies="sparse-greedy,random", loop__seeds=seed, loop__rounds=10,
                          loop__initial=initial, loop__batch=10, train__epochs=2)

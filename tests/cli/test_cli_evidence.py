@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which inputs a call uses: strategies with two ways, temperatures, states."""
+"""Which inputs a call needs and uses: alternative inputs, temperatures, states."""
 import json
 import os
 import stat
@@ -15,8 +15,8 @@ FLAG = {"features": "--features", "probs": "--probs", "calibrated": "--calibrate
         "state": "--state"}
 
 
-class Ways(Case):
-    """A pool with everything that a strategy may ask for."""
+class EvidenceCase(Case):
+    """A pool with every kind of input."""
 
     def setUp(self):
         super().setUp()
@@ -42,14 +42,14 @@ class Ways(Case):
         return p / p.sum(-1, keepdims=True)
 
     def call(self, name, kinds, *more):
-        """A call with inputs of these kinds."""
+        """The arguments of a call with inputs of these kinds."""
         if kinds == ["any input"]:
             kinds = ["labels"]
         flags = [word for kind in kinds for word in (FLAG[kind], self.given[kind])]
         return ["select", name, "--batch", 4, *flags, *more]
 
     def one_with(self, kind):
-        """A strategy that needs inputs of this kind, and what else it needs."""
+        """A strategy that needs this kind of input, and all kinds that it needs."""
         for one in self.every:
             for way in ("needs", "or_needs"):
                 if kind in one[way]:
@@ -57,8 +57,8 @@ class Ways(Case):
         return self.skipTest(f"no strategy needs {kind}")
 
 
-class Needs(Ways):
-    def test_what_a_strategy_needs_is_enough_in_either_way(self):
+class Needs(EvidenceCase):
+    def test_the_needed_inputs_are_enough_in_each_alternative(self):
         for one in self.every:
             for kinds in filter(None, (one["needs"], one["or_needs"])):
                 with self.subTest(one["name"], kinds=kinds):
@@ -67,7 +67,7 @@ class Needs(Ways):
                     self.assertNotIn("ignored", done.stderr)
                     self.assertEqual(len(done.stdout.splitlines()), 5)
 
-    def test_without_any_one_of_them_the_message_names_it(self):
+    def test_a_missing_input_is_named(self):
         for one in self.every:
             if one["needs"] == ["any input"]:
                 continue
@@ -82,7 +82,7 @@ class Needs(Ways):
                         if kind not in kinds:
                             self.assertIn(FLAG[kind], said)
 
-    def test_an_option_that_decides_the_way_leaves_the_other_out_of_the_message(self):
+    def test_the_option_source_leaves_the_other_alternative_out_of_the_message(self):
         for one in self.every:
             options = {option["key"]: option for option in one["options"]}
             if "source" not in options:
@@ -95,7 +95,7 @@ class Needs(Ways):
                                                 "source=gradient"), says="--features")
                 self.assertNotIn("--samples", said)
 
-    def test_what_is_too_much_is_ignored_with_a_warning_and_not_opened(self):
+    def test_an_unused_input_is_ignored_with_a_warning_and_not_opened(self):
         for one in self.every:
             if one["needs"] == ["any input"]:
                 continue
@@ -107,13 +107,13 @@ class Needs(Ways):
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertIn(f"scant: warning: {one['name']} does not use {FLAG[kind]}",
                                   done.stderr)
-                    if "state" in one["needs"]:  # each call is to be the first
+                    if "state" in one["needs"]:  # so that each call starts without a state
                         os.remove(self.given["state"])
                     self.assertEqual(done.stdout, self.ok(*call))
                     if "state" in one["needs"]:
                         os.remove(self.given["state"])
 
-    def test_wrong_values_of_options_are_found_before_files_are_opened(self):
+    def test_wrong_option_values_are_found_before_files_are_opened(self):
         for key in self.given:
             self.given[key] = "/nowhere/at.all"
         for one in self.every:
@@ -123,7 +123,7 @@ class Needs(Ways):
                                              option["key"] + "=no-such-thing"),
                                says=[option["key"], "'no-such-thing'"])
 
-    def test_pages_name_both_ways(self):
+    def test_pages_name_both_alternatives(self):
         for one in self.every:
             page = " ".join(self.ok("strategies", one["name"]).split())
             needs = page.split(" Needs ")[1].split(" Score ")[0]
@@ -135,7 +135,7 @@ class Needs(Ways):
                 if option["default"] is None:
                     self.assertIn("default: " + option["otherwise"], page)
 
-    def test_a_plan_names_options_that_the_call_decides(self):
+    def test_a_dry_run_shows_all_options(self):
         for one in self.every:
             for kinds in filter(None, (one["needs"], one["or_needs"])):
                 plan = self.ok(*self.call(one["name"], kinds, "--dry-run"))
@@ -144,7 +144,7 @@ class Needs(Ways):
         self.assertFalse(os.path.exists(self.given["state"]))
 
 
-class Temperature(Ways):
+class Temperature(EvidenceCase):
     def setUp(self):
         super().setUp()
         self.name, kinds = self.one_with("calibrated")
@@ -154,14 +154,14 @@ class Temperature(Ways):
     def heated(self, *more):
         return self.call(self.name, self.rest, *more)
 
-    def test_it_stands_in_for_calibrated_probabilities(self):
+    def test_it_replaces_calibrated_probabilities(self):
         want = self.table(*self.heated("--probs", self.given["probs"], "--calibrated",
                                        self.given["calibrated"]))
         got = self.table(*self.heated("--logits", self.logits, "--temperature", "2"))
         self.assertEqual([row["index"] for row in got], [row["index"] for row in want])
 
-    def test_a_fitted_one_is_of_the_greatest_likelihood(self):
-        # labels drawn from softmax(z / 2): the fit must find about what NumPy's search finds
+    def test_a_fitted_temperature_has_the_greatest_likelihood(self):
+        # the fitted temperature agrees with NumPy's grid search
         done = run(*self.heated("--logits", self.logits, "--temperature", "fit",
                                 "--calibrate-on", self.rows, "--labels", self.given["labels"],
                                 "--format", "json"))
@@ -176,14 +176,14 @@ class Temperature(Ways):
         loss = sum(np.log(np.exp(s * row).sum(1)) - s[:, 0] * row[y] for row, y in zip(z, labels))
         self.assertAlmostEqual(np.log(fitted), np.log(grid[loss.argmin()]), delta=1e-4)
 
-    def test_wrong_numbers(self):
+    def test_wrong_temperatures_are_refused(self):
         for bad in ("0", "-1", "inf", "nan", "x", "", "1e999", "0x2", "1,5", "fitt", "2 ", "1e-999"):
             self.fails(2, *self.heated("--logits", self.logits, f"--temperature={bad}"),
                        says="--temperature")
         for good in ("1", "0.5", "2.", "1e1", "+3"):
             self.ok(*self.heated("--logits", self.logits, "--temperature", good))
 
-    def test_what_it_needs_is_named(self):
+    def test_a_missing_flag_is_named(self):
         self.fails(2, *self.heated("--probs", self.given["probs"], "--temperature", 2),
                    says=["--temperature", "--logits"])
         fit = ["--logits", self.logits, "--temperature", "fit"]
@@ -194,7 +194,7 @@ class Temperature(Ways):
         said = self.fails(2, *self.heated(*fit, "--calibrate-on", self.rows), says="--labels")
         self.assertNotIn("needs --calibrate-on", said)
 
-    def test_what_excludes_it(self):
+    def test_contradicting_flags_are_refused(self):
         self.fails(2, *self.heated("--logits", self.logits, "--temperature", 2, "--calibrated",
                                    self.given["calibrated"]),
                    says=["--calibrated", "--temperature"])
@@ -213,13 +213,13 @@ class Temperature(Ways):
         self.fails(3, *self.heated(*call, self.save("real", np.zeros(3))), says="real.npy")
         self.fails(3, *self.heated(*call, "/nowhere.npy"), says="/nowhere.npy")
 
-    def test_a_plan_shows_it(self):
+    def test_a_dry_run_shows_the_temperature(self):
         plan = self.ok(*self.heated("--logits", self.logits, "--temperature", 2, "--dry-run"))
         self.assertRegex(plan, r"--temperature +2\n")
 
 
-class TemperatureElsewhere(Ways):
-    def test_it_is_ignored_where_nothing_is_calibrated(self):
+class UnusedTemperature(EvidenceCase):
+    def test_it_is_ignored_by_strategies_without_calibration(self):
         call = ["select", "margin", "--batch", 3, "--probs", self.given["probs"]]
         want = self.ok(*call)
         done = run(*call, "--temperature", 2)
@@ -233,13 +233,13 @@ class TemperatureElsewhere(Ways):
         self.assertEqual(done.returncode, 0)
         self.assertIn("random does not use --temperature", done.stderr)
 
-    def test_a_wrong_call_is_wrong_whatever_the_strategy(self):
+    def test_wrong_values_are_refused_for_every_strategy(self):
         call = ["select", "margin", "--batch", 3, "--logits", self.logits]
         self.fails(2, *call, "--temperature", 0, says="--temperature")
         self.fails(2, *call, "--calibrate-on", self.logits, says="--calibrate-on")
 
 
-class State(Ways):
+class State(EvidenceCase):
     def setUp(self):
         super().setUp()
         name, kinds = self.one_with("state")
@@ -255,7 +255,7 @@ class State(Ways):
         with open(self.state, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def test_it_is_made_read_and_replaced(self):
+    def test_it_is_created_read_and_replaced(self):
         self.ok(*self.job)
         first = self.read()
         json.loads(first)
@@ -273,10 +273,10 @@ class State(Ways):
             file.write(text)
         return path
 
-    def test_without_it_the_flag_is_named(self):
+    def test_a_missing_state_names_its_flag(self):
         self.fails(2, *self.without, says="--state")
 
-    def test_a_dry_run_writes_none(self):
+    def test_a_dry_run_writes_no_state(self):
         self.assertRegex(self.ok(*self.job, "--dry-run"), r"--state +new")
         self.assertFalse(os.path.exists(self.state))
         self.ok(*self.job)
@@ -284,7 +284,7 @@ class State(Ways):
         self.assertRegex(self.ok(*self.job, "--dry-run"), r"--state +\d+ bytes")
         self.assertEqual(self.read(), before)
 
-    def test_what_is_no_state_is_a_bad_input_and_stays(self):
+    def test_an_invalid_state_is_refused_and_kept(self):
         for bad in ("", "garbage", "{", "[]", '{"calls": "x"}', "\0\0"):
             self.write(bad)
             out = self.path("out.csv")
@@ -292,7 +292,7 @@ class State(Ways):
             self.assertEqual(self.read(), bad)
             self.assertFalse(os.path.exists(out))
 
-    def test_what_cannot_be_a_state(self):
+    def test_files_that_cannot_be_a_state_are_refused(self):
         with open(self.state, "wb") as file:
             file.truncate(65 << 20)
         self.fails(3, *self.job, says=["state.json", "too large"])
@@ -303,18 +303,18 @@ class State(Ways):
         os.mkdir(self.state)
         self.fails(4, *self.job, says=["state.json"])
 
-    def test_where_it_cannot_be_written_is_found_before_the_work(self):
+    def test_a_path_that_cannot_be_written_is_found_before_the_work(self):
         self.fails(4, *self.without, "--state", self.path("none/state.json"), says="none/state.json")
 
     @unittest.skipUnless(os.path.isdir("/proc/self"), "no /proc")
-    def test_where_that_shows_late_the_message_tells_that_the_picks_are_there(self):
+    def test_a_late_failure_says_that_the_picks_were_written(self):
         done = run(*self.without, "--state", "/proc/self/none.json")
         self.assertEqual(done.returncode, 4)
         self.assertIn("/proc/self/none.json", done.stderr)
-        if done.stdout:  # root may write to /proc, they say
+        if done.stdout:  # the path was not refused early
             self.assertIn("the picks were written before", done.stderr)
 
-    def test_it_is_no_other_file(self):
+    def test_it_must_not_be_another_file_of_the_call(self):
         for path in (self.given["probs"], self.given["features"]):
             self.fails(2, *self.without, "--state", path, says=["--state", "would overwrite"])
         for out in (self.state, self.path("./state.json"), os.path.relpath(self.state)):
@@ -324,7 +324,7 @@ class State(Ways):
         self.fails(2, *self.job, "--out", self.path("link.csv"), says="same file")
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
-    def test_picks_that_cannot_be_written_leave_the_state(self):
+    def test_the_state_is_unchanged_if_the_picks_cannot_be_written(self):
         self.fails(4, *self.job, "--out", "/dev/full")
         self.assertFalse(os.path.exists(self.state))
         self.ok(*self.job)
@@ -332,15 +332,15 @@ class State(Ways):
         self.fails(4, *self.job, "--out", "/dev/full")
         self.assertEqual(self.read(), before)
 
-    def test_a_link_to_nowhere_is_followed(self):
+    def test_a_dangling_link_is_followed(self):
         os.symlink("real.json", self.state)
         self.ok(*self.job)
         self.assertTrue(os.path.islink(self.state))
         self.assertTrue(os.path.exists(self.path("real.json")))
 
 
-class StateElsewhere(Ways):
-    def test_it_is_ignored_where_a_strategy_keeps_none(self):
+class UnusedState(EvidenceCase):
+    def test_it_is_ignored_by_strategies_without_a_state(self):
         call = ["select", "margin", "--batch", 3, "--probs", self.given["probs"]]
         done = run(*call, "--state", self.given["state"])
         self.assertEqual((done.returncode, done.stdout), (0, self.ok(*call)))
