@@ -258,15 +258,16 @@ void cli_page_strategy(scant__text *text, const scant_strategy_info *info);
 
 /* Writes lists of flags and strategies: as plain text (help_page.c) or as mdoc (man.c).
  */
-typedef struct cli_pen {
+typedef struct cli_formatter {
     void (*fact)(scant__text *text, const char *name, const char *words);
     void (*list)(scant__text *text, const char *heading);
     void (*item)(scant__text *text, const char *name, const char *help);
     void (*end)(scant__text *text); /* ends a list */
-} cli_pen;
+} cli_formatter;
 
-void cli_write_flags(scant__text *text, const cli_pen *pen, const cli_command *command);
-void cli_write_strategy(scant__text *text, const cli_pen *pen,
+void cli_write_flags(scant__text *text, const cli_formatter *formatter,
+                     const cli_command *command);
+void cli_write_strategy(scant__text *text, const cli_formatter *formatter,
                         const scant_strategy_info *info);
 const char *cli_flag_help(const scant_option *row);      /* includes the default */
 const char *cli_option_help(const scant_option *option); /* includes range and default */

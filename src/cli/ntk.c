@@ -277,7 +277,7 @@ static void open_all(ntk_job *job) {
     lab->full = a->full;
     lab->fit = a->fit;
     lab->last_layer = net_is(a->layers, "last");
-    lab->seed = a->net.means.seed;
+    lab->seed = a->net.common.seed;
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static void run(const cli_call *call) {
     ntk_args *a = &job->args;
     *a = *(const ntk_args *)call->args;
     check_call(call->command, a);
-    net_begin(&job->net, call->command, &a->net.means, NULL);
+    net_begin(&job->net, call->command, &a->net.common, NULL);
     if (a->kernel)
         net_try(&job->net, scant_kernel_parse(job->net.ctx, a->kernel, &a->lab.depth));
     check_files(call->command, a);
@@ -364,7 +364,7 @@ const cli_command cli_cmd_ntk = {
     .operand = CLI_NOTHING,
     .tables = {NET_DATA_FLAGS(ntk_args, net), NET_OPEN_FLAGS(ntk_args, net),
                CLI_FLAGS(flags), NET_MODEL_FLAGS(ntk_args, net),
-               NET_MEANS_FLAGS(ntk_args, net.means)},
+               NET_COMMON_FLAGS(ntk_args, net.common)},
     .examples =
         {
             {"Why do these labels train well? The kernel of a trained network:",

@@ -188,7 +188,7 @@ static scant_status make_context(worker *w) {
                            .log = on_message,
                            .cancel = is_cancelled};
     TRY(scant_ctx_create(&opts, &w->ctx));
-    w->ctx->payer = caller->payer ? caller->payer : caller;
+    w->ctx->parent = caller->parent ? caller->parent : caller;
     return SCANT_OK;
 }
 

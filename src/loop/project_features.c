@@ -117,8 +117,8 @@ static scant_status copy_rows(scant_project *project, scant__arena *arena, size_
     return SCANT_OK;
 }
 
-static scant_status append_said(void *arg, const nn_outputs *said) {
-    return scant__rowcache_append(arg, said->features, said->count);
+static scant_status append_features(void *arg, const nn_outputs *outputs) {
+    return scant__rowcache_append(arg, outputs->features, outputs->count);
 }
 
 static scant_status run_backbone(scant_project *project, scant__arena *arena,
@@ -129,10 +129,11 @@ static scant_status run_backbone(scant_project *project, scant__arena *arena,
     TRY(project_images_open(project, STORE_BACKBONE_SIDE, &files, &data));
     size_t *rows = TRY_NEW(arena, size_t, n - have);
     for (size_t i = have; i < n; i++) rows[i - have] = i;
-    scant_status status = nn_infer(
-        net, data, rows, n - have,
-        &(nn_inference){
-            .phase = "reading images", .fn = append_said, .arg = growing, .alone = true});
+    scant_status status = nn_infer(net, data, rows, n - have,
+                                   &(nn_inference){.phase = "reading images",
+                                                   .fn = append_features,
+                                                   .arg = growing,
+                                                   .alone = true});
     project_images_warn(data);
     return status;
 }

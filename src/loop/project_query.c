@@ -5,7 +5,7 @@
  *
  *  - features: the items' own, or the last network's, from cache/
  *  - probs: from cache/. calibrated: these with a temperature, which is cross-fitted on
- *    the labelled items (project_worth.c)
+ *    the labelled items (project_gain.c)
  *  - samples: the draws of a Bayesian network (the setting bayes)
  *  - labels: those that models are trained on. Items of the audit set are neither
  *    labelled nor candidates here, so that no strategy sees the audit.
@@ -216,7 +216,7 @@ static scant_status gather(query *a) {
     TRY(read_labels(a));
     if (a->used & SCANT_FEATURES) TRY(give_features(a));
     if (a->used & (SCANT_PROBS | SCANT_CALIBRATED)) {
-        TRY(project_predicted(a->project, &probs, &model));
+        TRY(project_predictions(a->project, &probs, &model));
         if (a->used & SCANT_PROBS)
             TRY(loop_evidence_wrap(&a->evidence, LOOP_PROBS, probs->data, SCANT_F32, a->n,
                                    scant_array_shape(probs)[1]));

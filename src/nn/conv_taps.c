@@ -24,14 +24,14 @@ enum {
     COLUMNS = 64        /* bias gradient: channels summed at a time */
 };
 
-bool nn_taps_pay(const nn_node *node) {
+bool nn_taps_faster(const nn_node *node) {
     return node->kind == NN_CONV && node->groups == 1 &&
            node->shape.h * node->shape.w <= FEW_PIXELS &&
            node->in_shape.c >= MANY_CHANNELS && node->shape.c >= MANY_CHANNELS;
 }
 
-bool nn_taps_pay_all(const nn_node *node) {
-    return nn_taps_pay(node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
+bool nn_taps_faster_all(const nn_node *node) {
+    return nn_taps_faster(node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
            node->kernel[0] > 1 && node->kernel[1] > 1 && node->pad[0] && node->pad[1];
 }
 

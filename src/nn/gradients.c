@@ -349,7 +349,7 @@ static void class_gradient(work *w, int32_t c, double *chance) {
     size_t classes = w->t.net->net->classes;
     for (size_t i = 0; i < w->t.count; i++) {
         float *d = w->t.d_logits + i * classes;
-        nn_score s = nn_loss(&(nn_wanted){.labels = &c}, 1, classes,
+        nn_score s = nn_loss(&(nn_targets){.labels = &c}, 1, classes,
                              nn_tracer_logits(&w->t) + i * classes, d);
         chance[i] = exp(-s.loss);
     }
@@ -437,7 +437,7 @@ static void loss_gradient(work *w, const int32_t *labels) {
     for (size_t i = 0; i < w->t.count; i++) {
         const float *z = nn_tracer_logits(&w->t) + i * classes;
         int32_t label = labels ? labels[i] : (int32_t)scant__argmax(z, classes);
-        nn_loss(&(nn_wanted){.labels = &label}, 1, classes, z,
+        nn_loss(&(nn_targets){.labels = &label}, 1, classes, z,
                 w->t.d_logits + i * classes);
     }
 }

@@ -16,7 +16,7 @@ typedef struct nn_outputs {
     const float *probs;             /* NULL: softmax of logits */
 } nn_outputs;
 
-typedef scant_status (*nn_infer_fn)(void *arg, const nn_outputs *said);
+typedef scant_status (*nn_infer_fn)(void *arg, const nn_outputs *outputs);
 
 typedef struct nn_inference {
     const char *phase;
@@ -40,8 +40,8 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
                          scant_calibration *scaled);
 size_t nn_infer_batch(const scant_net *net, size_t n);
 
-/* scant_net_samples(); without `lasting` the file is temporary and not fsynced. */
+/* scant_net_samples(); without `sync` the file is temporary and not fsynced. */
 scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *path, bool lasting);
+                        size_t n, const char *path, bool sync);
 
 #endif

@@ -107,7 +107,7 @@ typedef struct model {
 
 static scant_ctx *ctx_of(const sketch *s) { return s->b.net->ctx; }
 
-static bool going(const sketch *s) { return s->b.status == SCANT_OK; }
+static bool is_ok(const sketch *s) { return s->b.status == SCANT_OK; }
 
 static int act(sketch *s, int in) { return nn_add_act(&s->b, in, s->act); }
 
@@ -137,7 +137,7 @@ static size_t hidden_width(const sketch *s, int in) {
  * layers. */
 static void finish_with(sketch *s, int in, const char *name, float rate) {
     nn_net *net = s->b.net;
-    if (!going(s)) return;
+    if (!is_ok(s)) return;
     net->hidden = hidden_width(s, in);
     if (net->hidden) {
         in = nn_add_dense(&s->b, in, "hidden", net->hidden, true);
@@ -169,7 +169,7 @@ static void build_mlp(sketch *s, size_t usual) {
     size_t depth = s->opts->depth ? s->opts->depth : 1;
     char name[NN_NAME];
     int at = 0;
-    for (size_t i = 1; i <= depth && going(s); i++)
+    for (size_t i = 1; i <= depth && is_ok(s); i++)
         at = act(s, nn_add_dense(&s->b, at, numbered(name, "fc%zu", i, 0), width, true));
     finish(s, at, numbered(name, "fc%zu", depth + 1, 0));
 }
@@ -189,7 +189,7 @@ static void build_onehidden(sketch *s, size_t usual) {
     if (draws_by_dropout(s)) at = nn_add_dropout(&s->b, at, last_rate(s));
     s->features = at;
     at = nn_add_dense(&s->b, at, "out", s->opts->classes, false);
-    if (!going(s)) return;
+    if (!is_ok(s)) return;
     nn_node *out = &s->b.net->nodes[at];
     s->b.net->nodes[hidden].deviation = 1;
     out->frozen = true;
@@ -223,7 +223,7 @@ static void build_gapcnn(sketch *s, size_t usual) {
 
 static void vgg_full_head(sketch *s, int at) {
     nn_shape shape = s->b.net->nodes[at].shape;
-    if (going(s) && (shape.h != 7 || shape.w != 7)) {
+    if (is_ok(s) && (shape.h != 7 || shape.w != 7)) {
         s->b.status = scant__fail(ctx_of(s), SCANT_EINPUT,
                                   "%s with head=full takes images of 224x224 pixels, "
                                   "not %zux%zu: use head=small",
@@ -247,7 +247,7 @@ static void build_vgg(sketch *s, size_t depth) {
     size_t n = depth == 11 ? sizeof vgg11 / sizeof *vgg11 : sizeof vgg16 / sizeof *vgg16;
     char name[NN_NAME];
     int at = 0;
-    for (size_t i = 0, number = 0; i < n && going(s); i++, number++) {
+    for (size_t i = 0, number = 0; i < n && is_ok(s); i++, number++) {
         if (widths[i] == 0) {
             at = nn_add_maxpool(&s->b, at, (nn_window){2, 2, 0});
             continue;
@@ -314,7 +314,7 @@ static void build_resnet18(sketch *s, size_t variant) {
     int at = act(s, conv_norm(s, 0, "", "conv1", "bn1", 64, first, 1));
     if (!small) at = nn_add_maxpool(&s->b, at, (nn_window){3, 2, 1});
     for (size_t layer = 1; layer <= 4; layer++)
-        for (size_t block = 0; block < 2 && going(s); block++)
+        for (size_t block = 0; block < 2 && is_ok(s); block++)
             at = resnet_block(s, at, layer, block, (size_t)32 << layer,
                               layer > 1 && block == 0 ? 2 : 1);
     finish(s, nn_add_mean(&s->b, at), "fc");
@@ -337,7 +337,7 @@ static void build_wrn(sketch *s, size_t widen) {
     char base[NN_NAME];
     int at = nn_add_conv(&s->b, 0, "conv1", 16, (nn_window){3, 1, 1}, 1, false);
     for (size_t group = 1; group <= 3; group++)
-        for (size_t i = 0; i < 4 && going(s); i++)
+        for (size_t i = 0; i < 4 && is_ok(s); i++)
             at = wrn_block(s, at, numbered(base, "block%zu.%zu.", group, i),
                            (size_t)8 * widen << group, group > 1 && i == 0 ? 2 : 1);
     at = nn_add_mean(&s->b, act(s, nn_add_norm(&s->b, at, "bn1")));
@@ -375,7 +375,7 @@ static void build_mobilenetv2(sketch *s, size_t variant) {
     (void)variant;
     int at = act(s, conv_norm(s, 0, "features.0.", "0", "1", 32, first, 1));
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        for (size_t i = 0; i < rows[r][2] && going(s); i++)
+        for (size_t i = 0; i < rows[r][2] && is_ok(s); i++)
             at = inverted_residual(s, at, number++, rows[r][0], rows[r][1],
                                    i == 0 ? rows[r][3] : 1);
     at = act(s, conv_norm(s, at, "features.18.", "0", "1", 1280, last, 1));

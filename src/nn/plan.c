@@ -220,7 +220,7 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
     TRY(nn_weights_request(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
-    if (nn_taps_pay_all(node)) {
+    if (nn_taps_faster_all(node)) {
         place->src = in;
         return forward_taps(p, i, dst);
     }

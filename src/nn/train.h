@@ -21,10 +21,10 @@ typedef struct nn_batch {
     int32_t *labels;
     float *targets, *weights;
     float *row; /* one sample, before augmentation */
-    /* with a method: unlabelled samples, as positions in the method's rows. Their graded
-     * views follow the labelled samples in input, view after view. */
+    /* with a method: unlabelled samples, as positions in the method's rows. Their views
+     * with gradient follow the labelled samples in input, view after view. */
     size_t *items;
-    float *aside;
+    float *nograd_input;
     void *scratch;
 } nn_batch;
 
@@ -58,12 +58,13 @@ typedef struct nn_trainer {
     nn_cycle cycle, others;
     nn_batch batches[NN_BATCHES];
     /* unlabelled samples of a step: */
-    nn_seen seen;
-    nn_mode aside_mode;
-    uint64_t aside_seed;
-    float *aside_logits;
+    nn_unlabelled unlabelled;
+    nn_mode nograd_mode;
+    uint64_t nograd_seed;
+    float *nograd_logits;
     size_t *chosen;
-    nn_found found; /* results of the current step, added up when it is complete */
+    nn_method_result
+        result; /* results of the current step, added up when it is complete */
     /* vectors like weights->values; NULL: not needed */
     float *first, *second; /* the optimiser's moments, for trained parameters only */
     float *average;        /* average of the weights */
@@ -80,7 +81,7 @@ typedef struct nn_trainer {
     double sum_loss;
     size_t sum_correct, sum_samples;
     double sum_other; /* loss of unlabelled samples */
-    size_t sum_kept, sum_seen;
+    size_t sum_kept, sum_unlabelled;
     float *counts; /* pseudo-labels per class */
     scant_train_state state;
 } nn_trainer;
@@ -95,7 +96,7 @@ scant_status nn_train_samples(nn_trainer *t);
 scant_status nn_train_prefetch(nn_trainer *t, size_t first, scant__prefetch **out);
 
 /* Prepares the method's pass without gradient, if it has one. */
-scant_status nn_train_aside(nn_trainer *t);
+scant_status nn_train_nograd(nn_trainer *t);
 /* Runs forward, loss, backward, update. A loss that is not finite ends the training. */
 scant_status nn_train_step(nn_trainer *t, const nn_batch *b);
 /* Tests that the weights give a finite loss on the batch of the last step. */

@@ -116,7 +116,7 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     const nn_method *m = t->method;
     scant__arena *arena = &t->arena;
     size_t width = scant__data_width(t->data), c = scant_net_classes(t->net);
-    size_t inputs = t->batch + (m ? m->graded * m->batch : 0);
+    size_t inputs = t->batch + (m ? m->grad_views * m->batch : 0);
     b->picks = TRY_NEW(arena, size_t, t->batch);
     b->input = TRY_NEW(arena, float, size_mul(inputs, width));
     b->row = TRY_NEW(arena, float, width);
@@ -126,7 +126,8 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     if (!m) return SCANT_OK;
     b->items = TRY_NEW(arena, size_t, m->batch);
     b->scratch = TRY_NEW(arena, char, size_max(m->scratch, 1));
-    if (m->aside) b->aside = TRY_NEW(arena, float, size_mul(m->batch, width));
+    if (m->nograd_views)
+        b->nograd_input = TRY_NEW(arena, float, size_mul(m->batch, width));
     return SCANT_OK;
 }
 
@@ -250,14 +251,15 @@ static scant_status fill_others(const nn_trainer *t, nn_batch *b, size_t item,
                                 scant__fault *fault) {
     const nn_method *m = t->method;
     size_t width = scant__data_width(t->data);
-    float *graded = b->input + b->count * width, *out[NN_VIEWS];
+    float *inputs = b->input + b->count * width, *out[NN_VIEWS];
     for (size_t i = 0; i < m->batch; i++) {
-        for (size_t v = 0; v < m->graded; v++)
-            out[v] = graded + (v * m->batch + i) * width;
-        if (m->aside) out[m->graded] = b->aside + i * width;
+        for (size_t v = 0; v < m->grad_views; v++)
+            out[v] = inputs + (v * m->batch + i) * width;
+        if (m->nograd_views) out[m->grad_views] = b->nograd_input + i * width;
         TRY(scant__data_read(t->data, m->rows[b->items[i]], b->row, fault));
         m->view(m->arg, (uint64_t)item * m->batch + i, b->row, out, b->scratch);
-        for (size_t v = 0; v < m->graded + m->aside; v++) nn_input_scale(t->net, out[v]);
+        for (size_t v = 0; v < m->grad_views + m->nograd_views; v++)
+            nn_input_scale(t->net, out[v]);
     }
     return SCANT_OK;
 }

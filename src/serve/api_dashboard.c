@@ -110,7 +110,7 @@ static scant_status map_predict(project_handle *h, scant__arena *arena, map *m,
                                 size_t *model) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
-    TRY(scant_project_predicted(h->project, &all, model));
+    TRY(scant_project_predict_cached(h->project, &all, model));
     if (!all) {
         *model = 0;
         return SCANT_OK;

@@ -10,7 +10,7 @@
 enum { MOST_THREADS = 2, MOST_WAITING = 1000 };
 
 static const unsigned n_threads[QUEUE_KINDS] = {
-    [QUEUE_LABELS] = 1, [QUEUE_READS] = 2, [QUEUE_PICTURES] = 2, [QUEUE_EXPORTS] = 1};
+    [QUEUE_LABELS] = 1, [QUEUE_READS] = 2, [QUEUE_IMAGES] = 2, [QUEUE_EXPORTS] = 1};
 
 struct request_queue {
     pthread_mutex_t lock;

@@ -97,7 +97,7 @@ static scant_status start(server *s) {
     scant_project_info info;
     TRY(project_handle_open(&s->front, s, (scant_ctx_opts){.threads = 1}));
     TRY(front_try(s, scant_project_info_get(s->front.project, &info)));
-    s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
+    s->images = info.kind && strcmp(info.kind, "pictures") == 0;
     snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
     s->sessions = sessions_create();

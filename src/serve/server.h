@@ -86,7 +86,7 @@ typedef enum queue_kind {
     QUEUE_NONE,   /* handled at once, on the connection's thread */
     QUEUE_LABELS, /* requests that people wait for; one thread */
     QUEUE_READS,  /* slower requests */
-    QUEUE_PICTURES,
+    QUEUE_IMAGES,
     QUEUE_EXPORTS, /* may take minutes: all items are predicted */
     QUEUE_KINDS
 } queue_kind;
@@ -159,7 +159,7 @@ scant__member model_member(size_t model); /* "model", null if 0 */
 /* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
 route_handler api_session_get, api_session_post, api_leave, api_next, api_alike,
     api_answers, api_undo, api_renew, api_release, api_class, api_mine, api_item,
-    api_picture, api_prediction, api_why, api_status, api_map, api_train, api_settings,
+    api_image, api_prediction, api_why, api_status, api_map, api_train, api_settings,
     api_export, api_events, api_openapi;
 /* Replies with a file of the web page. False: there is no such file. */
 bool reply_asset(request *r, const char *name);
@@ -243,7 +243,7 @@ struct server {
     char name[256];             /* name of the project */
     char dir[4096];             /* folder of the project, links resolved */
     char key[64];               /* key of the project */
-    bool pictures;              /* items are images, also those without a path */
+    bool images;                /* items are images, also those without a path */
 };
 
 /* Sets the address and listens. The address stays empty if host or token is invalid. */

@@ -119,7 +119,7 @@ static scant_status count_predictions(statistics *t, project_handle *h) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     size_t model = 0;
     t->model = 0;
-    TRY(scant_project_predicted(h->project, &all, &model));
+    TRY(scant_project_predict_cached(h->project, &all, &model));
     if (!all) return SCANT_OK;
     size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
     float *rows = TRY_NEW(&arena, float, ROWS *(classes + 1));

@@ -97,7 +97,8 @@ static bool is_predicted(worker *w, const scant_project_info *info) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     size_t model;
     if (!info->models || w->unusable == info->models) return true;
-    if (scant_project_predicted(w->handle.project, &all, &model) != SCANT_OK) return true;
+    if (scant_project_predict_cached(w->handle.project, &all, &model) != SCANT_OK)
+        return true;
     return all && scant_array_shape(all)[0] >= info->items;
 }
 

@@ -53,6 +53,6 @@ void ssl_strong(const ssl_setup *setup, uint64_t draw, const float *in, float *o
 /* The weight of unlabelled samples at step t: option weight, times
  * exp(-5 (1 - t / ramp)^2) until step ramp (Laine and Aila 2017); ramp 0: 0.4 of all
  * steps. */
-double ssl_weight(const ssl_setup *setup, const nn_seen *seen);
+double ssl_weight(const ssl_setup *setup, const nn_unlabelled *u);
 
 #endif

@@ -227,8 +227,8 @@ static scant_status look_up(scant_project *project, const scant_option *k,
                             const char **out) {
     char **slot = &project->values[k - options];
     AUTO(store_end)
-    store_cursor row =
-        TRY_ASK(project, "SELECT value FROM settings WHERE key = ?1", store_text(k->key));
+    store_cursor row = TRY_QUERY(project, "SELECT value FROM settings WHERE key = ?1",
+                                 store_text(k->key));
     const char *value = TRY_ROW(row) ? store_string(row, 0) : NULL;
     if (!value || check_value(project->ctx, k, value) != SCANT_OK ||
         (is_name(k) && !*value))

@@ -134,7 +134,7 @@ static void nothing_kept_is_lost_however_soon_it_is_cancelled_again(void **state
         assert_int_equal(play(all, n, true, &h), SCANT_ECANCELLED);
         loop_state after = read_kept(ctx, &after_arena);
         const loop_partial *a = &before.partial, *b = &after.partial;
-        assert_true(b->there);
+        assert_true(b->on_disk);
         assert_memory_equal(b->parts, "tt", 3);
         assert_int_equal(b->n_tested, 2);
         assert_int_equal(b->query == LOOP_NOT_BEGUN, a->query == LOOP_NOT_BEGUN);

@@ -468,7 +468,7 @@ static void statistics_are_of_all_that_has_a_gradient(void **state) {
 
 static double weight_at(size_t step, size_t ramp, size_t steps) {
     ssl_setup setup = {.o.ssl = {.weight = 1, .ramp = ramp}};
-    return ssl_weight(&setup, &(nn_seen){.step = step, .steps = steps});
+    return ssl_weight(&setup, &(nn_unlabelled){.step = step, .steps = steps});
 }
 
 static void the_ramp_has_its_values(void **state) {
