@@ -84,7 +84,7 @@ void cli_text_pad(scant__text *text, size_t column);
  * indented, and ends the line. A newline in words starts a new line. */
 void cli_text_wrap(scant__text *text, size_t indent, const char *words);
 
-/* ---- messages (say.c) -------------------------------------------------------------- */
+/* ---- messages (message.c) ---------------------------------------------------------- */
 
 void cli_error(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_warning(const char *format, ...) CLI_PRINTF(1, 2);
@@ -170,7 +170,7 @@ enum { CLI_TABLES = 8, CLI_EXAMPLES = 8 };
 typedef struct cli_call {
     const struct cli_command *command;
     void *args;                  /* the command's struct, filled from the flags */
-    const bool *seen;            /* the flags given, in the order of the tables */
+    const bool *given;           /* the flags given, in the order of the tables */
     const char *operand;         /* the first operand, or NULL */
     const char *const *operands; /* all operands */
     size_t n_operands;

@@ -10,7 +10,7 @@
 
 #define AT(field) offsetof(ntk_args, field)
 #define NTK_KERNEL "Kernel"
-#define NTK_BESIDE "Measurements"
+#define NTK_MEASUREMENTS "Measurements"
 #define NTK_FIT "Regression"
 
 static const scant_option flags[] = {
@@ -42,15 +42,15 @@ static const scant_option flags[] = {
                "rate of gradient descent on the summed loss |f - Y|^2 / 2 (default 1 / "
                "the largest eigenvalue)"),
     OPT_ARRAY(
-        "against", "IDX", AT(against), NTK_BESIDE,
+        "against", "IDX", AT(against), NTK_MEASUREMENTS,
         "rows of --data: the distance of the samples from these by the kernel (MMD)"),
-    OPT_COUNT("agreement", "M", NULL, AT(lab.sets), 2, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("agreement", "M", NULL, AT(lab.sets), 2, 1 << 20, NTK_MEASUREMENTS,
               "Kendall's tau between alignment and training dynamics over M random sets"),
-    OPT_COUNT("start", "N", NULL, AT(lab.start), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("start", "N", NULL, AT(lab.start), 1, 1 << 20, NTK_MEASUREMENTS,
               "with --agreement: the first N samples are in all sets (default 500)"),
-    OPT_COUNT("draw", "Q", NULL, AT(lab.draw), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("draw", "Q", NULL, AT(lab.draw), 1, 1 << 20, NTK_MEASUREMENTS,
               "with --agreement: Q others are drawn for each set (default 250)"),
-    OPT_COUNT("descend", "STEPS", NULL, AT(lab.steps), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("descend", "STEPS", NULL, AT(lab.steps), 1, 1 << 20, NTK_MEASUREMENTS,
               "steps of gradient descent, compared with the kernel's prediction"),
     OPT_SWITCH("fit", NULL, AT(fit), NTK_FIT,
                "fit the labels with the kernel, and evaluate the fit on test samples"),

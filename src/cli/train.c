@@ -227,7 +227,7 @@ static void run(const cli_call *call) {
     train_job *job = cli_calloc(1, sizeof *job);
     job->net.command = call->command;
     job->old_log = CLI_TEXT;
-    job->seen = call->seen;
+    job->given = call->given;
     job->args = *(const train_args *)call->args;
     if (call->operand) {
         train_project(call);

@@ -73,7 +73,7 @@ static void recall_flags(train_job *job, const json_t *options) {
         if (scant__has_word(passing, flag.name)) continue;
         const char *value = typed(json_object_get(options, flag.name));
         if (value) cli_store(job->net.command, &flag, value, &before);
-        if (job->seen[i])
+        if (job->given[i])
             compare(job, &flag, &before);
         else if (value && !(length && scant__has_word("epochs steps", flag.name)))
             cli_store(job->net.command, &flag, value, &job->args);

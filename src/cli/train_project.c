@@ -9,7 +9,7 @@
 static void check_flags(const cli_call *call, const char *dir) {
     cli_flag flag;
     for (size_t i = 0; cli_flag_at(call->command, i, &flag); i++)
-        if (call->seen[i] &&
+        if (call->given[i] &&
             !scant__has_word("seed threads memory quiet progress format", flag.name))
             cli_usage(call->command,
                       "--%s is for a training without a project: '%s' has its own items, "

@@ -148,7 +148,7 @@ void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size) {
     return bigger;
 }
 
-void *scant__more(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size) {
+void *scant__grow(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size) {
     if (n < *room) return items;
     size_t more = size_max(16, size_add(*room, *room / 2));
     void *grown = scant__realloc(ctx, items, n * size, size_mul(more, size));

@@ -112,7 +112,7 @@ static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
         jobs[i].opts.user = run;
         jobs[i].opts.report = on_step;
     }
-    return learn_or_free(
+    return learn_free_on_failure(
         learn_train(*out, run->job->samples.train, &run->recipe, jobs, members), out);
 }
 
@@ -169,14 +169,14 @@ static scant_status calibrate(loop_run *run, scant_net *net) {
 /* ---- picks ------------------------------------------------------------------------- */
 
 static scant_status read_evidence(loop_run *run, loop_evidence *evidence) {
-    loop_reading what = {.net = run->query_net ? run->query_net : run->net,
-                         .data = run->job->samples.train,
-                         .rows = run->split.pool,
-                         .n = run->split.n_pool,
-                         .labelled = &run->round.labelled,
-                         .seed = run->seed,
-                         .draws_path = scant__arena_format(&run->round.arena,
-                                                           "%s.samples.npy", run->path)};
+    loop_evidence_opts what = {.net = run->query_net ? run->query_net : run->net,
+                               .data = run->job->samples.train,
+                               .rows = run->split.pool,
+                               .n = run->split.n_pool,
+                               .labelled = &run->round.labelled,
+                               .seed = run->seed,
+                               .draws_path = scant__arena_format(
+                                   &run->round.arena, "%s.samples.npy", run->path)};
     if (run->strategy->kernel)
         what.features = LOOP_INPUTS;
     else if (is_kernel(run->strategy))

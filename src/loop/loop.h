@@ -230,7 +230,7 @@ typedef struct loop_run {
     bool no_network;      /* making a network failed: this ends all runs */
     scant_status written; /* status of writing the tables */
     scant_status status;
-    bool alone; /* failed, but the other runs continue */
+    bool failed; /* the other runs continue */
     char error[SCANT__ERR_SIZE];
 } loop_run;
 

@@ -250,7 +250,8 @@ static bool is_consistent(const loop_run *run, const loop_partial *p) {
 static scant_status load_query_net(loop_run *run) {
     if (run->query_net) return load_trained(run, LOOP_QUERY, run->query_net);
     TRY(loop_net_make(run, 0, 1, &run->query_net));
-    return learn_or_free(load_trained(run, LOOP_QUERY, run->query_net), &run->query_net);
+    return learn_free_on_failure(load_trained(run, LOOP_QUERY, run->query_net),
+                                 &run->query_net);
 }
 
 /* Resets the round's progress: no part is trained. */

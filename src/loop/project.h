@@ -79,7 +79,7 @@ scant_status project_has_features(scant_project *project, bool *out);
 /* Features of items, without waiting: missing rows of files are read unless another
  * program does so; a backbone or network only has its existing rows. Borrowed, as
  * project_array(); there may be fewer rows than items. */
-scant_status project_features_now(scant_project *project, const scant_array **out);
+scant_status project_features_cached(scant_project *project, const scant_array **out);
 
 /* ---- project_samples.c ---- */
 

@@ -45,7 +45,7 @@ static double distance(const metric *s, const float *a, const float *b) {
 static scant_status metric_open(scant_project *project, metric *out) {
     const scant_array *array;
     *out = (metric){0};
-    TRY(project_features_now(project, &array));
+    TRY(project_features_cached(project, &array));
     if (!array) return SCANT_OK;
     out->x = (const float *)array->data;
     out->n = scant_array_shape(array)[0];

@@ -386,9 +386,9 @@ void loop_run_work(loop_run *run) {
     run->progress.begun = run->times.since = scant__now();
     run->status = run_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
-    run->alone =
+    run->failed =
         !run->no_network && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
-    if (run->alone) loop_call_back(run, end_failed, run);
+    if (run->failed) loop_call_back(run, end_failed, run);
     scant_net_free(run->query_net);
     scant_net_free(run->net);
     run->net = run->query_net = NULL;

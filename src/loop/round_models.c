@@ -83,7 +83,7 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, size_t members,
         scant_recipe_make(run->ctx, run->job->samples.train, &recipe, out);
     if (status == SCANT_OK) status = set_scaling(run, *out);
     run->no_network = status != SCANT_OK;
-    return learn_or_free(status, out);
+    return learn_free_on_failure(status, out);
 }
 
 /* ---- training ---------------------------------------------------------------------- */

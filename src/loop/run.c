@@ -90,7 +90,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned wor
     } else {
         snprintf(run->error, sizeof run->error, "%s", scant_status_text(run->status));
     }
-    if (run->status != SCANT_OK && !run->alone) scant__jobpool_stop(jobpool);
+    if (run->status != SCANT_OK && !run->failed) scant__jobpool_stop(jobpool);
 }
 
 /* ---- all runs ---------------------------------------------------------------------- */
@@ -143,28 +143,28 @@ static scant_status show_finished(loop_job *job) {
 
 /* Priority of a run's failure; the highest is reported: 3 ended all runs, 2 cancelled, 1
  * ended only this run. */
-static int weight_of(const loop_run *run) {
+static int severity(const loop_run *run) {
     if (run->status == SCANT_OK) return 0;
-    if (run->alone) return 1;
+    if (run->failed) return 1;
     return run->status == SCANT_ECANCELLED ? 2 : 3;
 }
 
 /* The status of all runs; calling: the status of scant__jobpool_run(). */
-static scant_status sum_up(loop_job *job, scant_status calling) {
+static scant_status final_status(loop_job *job, scant_status calling) {
     const loop_run *worst = &job->runs[0];
-    size_t alone = 0;
+    size_t failed = 0;
     char count[64] = "";
     for (size_t i = 0; i < job->n_runs; i++) {
         const loop_run *run = &job->runs[i];
-        alone += run->alone;
-        if (weight_of(run) > weight_of(worst)) worst = run;
+        failed += run->failed;
+        if (severity(run) > severity(worst)) worst = run;
     }
     if (worst->status == SCANT_OK) return calling;
     if (worst->status == SCANT_ECANCELLED ||
-        (worst->alone && calling == SCANT_ECANCELLED))
+        (worst->failed && calling == SCANT_ECANCELLED))
         return scant__fail(job->ctx, SCANT_ECANCELLED, "cancelled");
-    if (worst->alone && job->n_runs > 1)
-        snprintf(count, sizeof count, "%zu of %zu runs failed; ", alone, job->n_runs);
+    if (worst->failed && job->n_runs > 1)
+        snprintf(count, sizeof count, "%zu of %zu runs failed; ", failed, job->n_runs);
     return scant__fail(job->ctx, worst->status, "%s%s, seed %llu, round %zu: %s", count,
                        worst->strategy->info->name, (unsigned long long)worst->seed,
                        worst->round.number, worst->error);
@@ -218,10 +218,9 @@ static scant_status run_jobs(loop_job *job, unsigned workers) {
     scant_status calling = scant__jobpool_run(job->ctx, job->n_runs, workers, work, job);
     if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;
     bool whole = calling == SCANT_OK;
-    for (size_t i = 0; i < job->n_runs; i++)
-        whole = whole && weight_of(&job->runs[i]) < 2;
+    for (size_t i = 0; i < job->n_runs; i++) whole = whole && severity(&job->runs[i]) < 2;
     if (whole && job->stale) TRY(loop_folder_report(job));
-    return sum_up(job, calling);
+    return final_status(job, calling);
 }
 
 static scant_status run_all(loop_job *job) {

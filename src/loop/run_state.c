@@ -443,7 +443,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
             x->path, VERSION);
     if (!json_is_string(strategy) ||
         strcmp(json_string_value(strategy), x->name.strategy) != 0 ||
-        !json_is_string(seed) || !scant__whole_read(json_string_value(seed), &number) ||
+        !json_is_string(seed) || !scant__uint_read(json_string_value(seed), &number) ||
         number != x->name.seed)
         return damaged(x, "it belongs to another strategy or seed");
     s->over = json_is_true(json_object_get(root, "over"));

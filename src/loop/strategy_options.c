@@ -204,7 +204,7 @@ static scant_status read_seeds(scant_experiment *e) {
     e->seeds = TRY_ZERO(&e->arena, uint64_t, strlen(list) + 1);
     for (const char *word; (word = next_word(&list));) {
         uint64_t *seed = &e->seeds[e->n_seeds];
-        if (!scant__whole_read(word, seed))
+        if (!scant__uint_read(word, seed))
             return loop_refuse(e, "loop.seeds",
                                "has '%s', expected whole numbers with commas between",
                                word);
@@ -214,7 +214,7 @@ static scant_status read_seeds(scant_experiment *e) {
         e->n_seeds++;
     }
     const char *query = e->set.query_seed;
-    if (!*query || scant__whole_read(query, &e->query_seed)) return SCANT_OK;
+    if (!*query || scant__uint_read(query, &e->query_seed)) return SCANT_OK;
     return loop_refuse(e, "loop.query_seed", "is '%s', expected a whole number", query);
 }
 

@@ -66,7 +66,7 @@ scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *ro
                                .arg = &g,
                                .most = g.batch,
                                .samples = g.block,
-                               .apart = g.rows * g.classes};
+                               .stride = g.rows * g.classes};
     TRY(scant_writer_open(net->ctx, path, SCANT_F32, 3, (size_t[]){g.m, g.n, g.classes},
                           &g.writer));
     if (!sync) scant__writer_temporary(g.writer);

@@ -123,13 +123,13 @@ static scant_status run_batch(const stream *s, average *c, nn_inference *r,
         TRY(run_member(m, s, input, n, &plan));
         if (i == 0) batch->features = nn_plan_features(plan);
         if (i == 0) batch->logits = nn_plan_logits(plan);
-        float *samples = r->samples ? r->samples + draw * r->apart : NULL;
+        float *samples = r->samples ? r->samples + draw * r->stride : NULL;
         draw += m->net->draws;
         if (!c->sums) continue;
         const nn_draws *draws = m->drawn;
         if (m->net->bayes != NN_BAYES_NONE)
             TRY(nn_draws_add(m->ctx, draws, nn_plan_features(plan), n, c->sums, samples,
-                             r->apart, c->room));
+                             r->stride, c->room));
         else
             add_plain(nn_plan_logits(plan), n, classes, c->sums, samples, c->probs);
     }
@@ -166,7 +166,7 @@ scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows
     TRY(nn_input_check(net, data));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     if (!n) return SCANT_OK;
-    size_t members = r->alone ? 1 : 1 + net->n_members;
+    size_t members = r->first_only ? 1 : 1 + net->n_members;
     stream s = {.net = net,
                 .data = data,
                 .rows = rows,
@@ -227,7 +227,7 @@ scant_status scant_net_predict(scant_net *net, const scant_data *data, const siz
                            "temperature is %g, expected a positive number",
                            outputs->temperature);
     p.reading.arg = &p;
-    p.reading.apart = (rows ? n : scant_data_count(data)) * p.classes;
+    p.reading.stride = (rows ? n : scant_data_count(data)) * p.classes;
     return nn_infer(net, data, rows, n, &p.reading);
 }
 
@@ -293,7 +293,7 @@ static void evaluate_calibration(const evaluation *e, scant_evaluation *out,
 }
 
 scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
-                         size_t n, bool alone, scant_evaluation *out,
+                         size_t n, bool first_only, scant_evaluation *out,
                          scant_calibration *scaled) {
     memset(out, 0, sizeof *out);
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
@@ -318,7 +318,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
         e.chosen = TRY_NEW(&arena, int32_t, size_max(n, 1));
     }
     nn_inference r = {
-        .phase = "evaluating", .fn = evaluate_batch, .arg = &e, .alone = alone};
+        .phase = "evaluating", .fn = evaluate_batch, .arg = &e, .first_only = first_only};
     scant_status s = nn_infer(net, data, rows, n, &r);
     if (s != SCANT_OK && isnan(e.loss))
         out->loss = e.loss; /* tells the caller the cause */

@@ -366,7 +366,7 @@ static scant_status complete_posterior(scant_ctx *ctx, const char *path,
     if (strcmp(o->bayes, bayes) != 0) return SCANT_OK;
     TRY(complete(ctx, path, file, o, "samples"));
     TRY(complete(ctx, path, file, o, "prior"));
-    if (!o->draw_seed && seed && !scant__whole_read(seed, &o->draw_seed))
+    if (!o->draw_seed && seed && !scant__uint_read(seed, &o->draw_seed))
         return refuse_meta(ctx, path, "scant.draw_seed", seed, "a whole number");
     return SCANT_OK;
 }

@@ -28,17 +28,17 @@ static scant_status settle_views(nn_trainer *t) {
     nn_shape s = nn_net_input(t->net->net);
     if (!o->augment || strcmp(o->augment, "auto") == 0) o->augment = "none";
     if (t->method) {
-        t->changed = t->method->views != NULL;
-        if (t->changed) t->views = *t->method->views;
+        t->augmented = t->method->views != NULL;
+        if (t->augmented) t->views = *t->method->views;
         return SCANT_OK;
     }
     bool flip = strcmp(o->augment, "flip-crop") == 0;
-    t->changed = flip || strcmp(o->augment, "crop") == 0;
+    t->augmented = flip || strcmp(o->augment, "crop") == 0;
     t->views = (scant__views){.c = s.c, .h = s.h, .w = s.w, .images = true, .flip = flip};
-    if (!t->changed && strcmp(o->augment, "none") != 0)
+    if (!t->augmented && strcmp(o->augment, "none") != 0)
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment is none, flip-crop or crop, not '%s'", o->augment);
-    if (t->changed && !scant__data_is_image(t->data))
+    if (t->augmented && !scant__data_is_image(t->data))
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment=%s changes images, and %s has none", o->augment,
                            scant_data_name(t->data));
@@ -187,10 +187,10 @@ static double balance(const float *counts, size_t classes) {
     return entropy / log((double)classes);
 }
 
-static void measure_others(nn_trainer *t) {
+static void measure_unlabelled(nn_trainer *t) {
     double seen = (double)t->sum_unlabelled;
     if (!t->sum_unlabelled) return;
-    t->state.unlabelled_loss = t->sum_other / seen;
+    t->state.unlabelled_loss = t->sum_unlabelled_loss / seen;
     t->state.kept = (double)t->sum_kept / seen;
     t->state.balance = balance(t->counts, nn_trainer_classes(t));
 }
@@ -200,7 +200,7 @@ static void measure(nn_trainer *t, double began, size_t first) {
     size_t samples = t->sum_samples ? t->sum_samples : 1;
     s->loss = t->sum_loss / (double)samples;
     s->accuracy = (double)t->sum_correct / (double)samples;
-    if (t->method) measure_others(t);
+    if (t->method) measure_unlabelled(t);
     s->seconds = scant__now() - began;
     double a_step = t->method ? (double)(t->batch + t->method->batch)
                               : (double)t->n / (double)t->per_epoch;
@@ -227,7 +227,7 @@ static scant_status end_epoch(nn_trainer *t) {
     check_end(t);
     t->sum_loss = 0;
     t->sum_correct = t->sum_samples = 0;
-    t->sum_other = 0;
+    t->sum_unlabelled_loss = 0;
     t->sum_kept = t->sum_unlabelled = 0;
     if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);

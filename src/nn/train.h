@@ -47,15 +47,15 @@ typedef struct nn_trainer {
     scant__arena arena;
     nn_optim_opts optim;
     bool squared;
-    bool changed; /* samples are augmented by views */
+    bool augmented; /* by views */
     scant__views views;
     /* samples: */
     size_t n, batch, per_epoch; /* steps per epoch */
     const size_t *rows;
     const int32_t *labels; /* in the order of rows; NULL for regression */
     const float *targets;  /* regression: by row of the data */
-    double *running;       /* cumulative weights, if samples are drawn by weight */
-    nn_cycle cycle, others;
+    double *cumulative;    /* cumulative weights, if samples are drawn by weight */
+    nn_cycle cycle, unlabelled_cycle;
     nn_batch batches[NN_BATCHES];
     /* unlabelled samples of a step: */
     nn_unlabelled unlabelled;
@@ -80,7 +80,7 @@ typedef struct nn_trainer {
     /* progress: */
     double sum_loss;
     size_t sum_correct, sum_samples;
-    double sum_other; /* loss of unlabelled samples */
+    double sum_unlabelled_loss;
     size_t sum_kept, sum_unlabelled;
     float *counts; /* pseudo-labels per class */
     scant_train_state state;

@@ -111,7 +111,7 @@ static const struct {
     {"valid_accuracy", AT(state.valid_accuracy), false},
     {"loss", AT(state.loss), false},
     {"accuracy", AT(state.accuracy), false},
-    {"sum_other", AT(sum_other), false},
+    {"sum_other", AT(sum_unlabelled_loss), false},
     {"sum_kept", AT(sum_kept), true},
     {"sum_seen", AT(sum_unlabelled), true},
     {"unlabelled_loss", AT(state.unlabelled_loss), false},

@@ -141,9 +141,9 @@ static scant_status evaluate(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
     return isfinite(result->loss) ? SCANT_OK : nn_train_diverged(t);
 }
 
-static void count_others(nn_trainer *t) {
+static void count_unlabelled(nn_trainer *t) {
     const nn_method_result *result = &t->result;
-    t->sum_other += result->loss * (double)t->unlabelled.n;
+    t->sum_unlabelled_loss += result->loss * (double)t->unlabelled.n;
     t->sum_kept += result->kept;
     t->sum_unlabelled += t->unlabelled.n;
     for (size_t k = 0; k < t->unlabelled.classes; k++) t->counts[k] += result->counts[k];
@@ -185,7 +185,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     t->sum_loss += score.loss * (double)b->count;
     t->sum_correct += score.correct;
     t->sum_samples += b->count;
-    if (t->method) count_others(t);
+    if (t->method) count_unlabelled(t);
     return SCANT_OK;
 }
 

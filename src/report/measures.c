@@ -68,8 +68,8 @@ static size_t collect(const report_results *r, const report_strategy *s, value_o
 
 /* The mean over all runs in their common range of labels. The sum is extrapolated from
  * level to level by the sum of slopes, and computed anew where all runs have a value. */
-static void sum_whole(const observation *seen, size_t n, size_t runs, uint64_t from,
-                      uint64_t to, report_curve *out) {
+static void sum_common(const observation *seen, size_t n, size_t runs, uint64_t from,
+                       uint64_t to, report_curve *out) {
     double sum = 0, rate = 0;
     uint64_t before = 0;
     for (size_t i = 0, end; i < n && seen[i].labels <= to; i = end) {
@@ -89,9 +89,9 @@ static void sum_whole(const observation *seen, size_t n, size_t runs, uint64_t f
     }
 }
 
-static scant_status measure_whole(report_results *r, size_t strategy,
-                                  const observation *seen, size_t n, double *values,
-                                  report_measures *m) {
+static scant_status measure_common(report_results *r, size_t strategy,
+                                   const observation *seen, size_t n, double *values,
+                                   report_measures *m) {
     const report_strategy *s = &r->strategies[strategy];
     const report_curve *curve = &m->curves[strategy];
     uint64_t from = 0, to = UINT64_MAX;
@@ -102,17 +102,17 @@ static scant_status measure_whole(report_results *r, size_t strategy,
         if (last < to) to = last;
     }
     if (from > to) {
-        m->wholes[strategy] = *curve;
+        m->common_curves[strategy] = *curve;
         m->ends[strategy] = curve->levels[curve->n - 1];
         return SCANT_OK;
     }
-    report_curve *whole = &m->wholes[strategy];
-    whole->levels = TRY_NEW(&r->arena, report_level, curve->n);
-    sum_whole(seen, n, s->n_runs, from, to, whole);
+    report_curve *common = &m->common_curves[strategy];
+    common->levels = TRY_NEW(&r->arena, report_level, curve->n);
+    sum_common(seen, n, s->n_runs, from, to, common);
     for (size_t i = 0; i < s->n_runs; i++)
         values[i] = report_value_at(r, &s->runs[i], to);
     m->ends[strategy] = (report_level){.labels = to,
-                                       .mean = whole->levels[whole->n - 1].mean,
+                                       .mean = common->levels[common->n - 1].mean,
                                        .std = stats_std(values, s->n_runs),
                                        .runs = s->n_runs};
     return SCANT_OK;
@@ -145,7 +145,7 @@ static scant_status measure_curve(report_results *r, size_t strategy, observatio
                   &m->theory[i][strategy]));
     size_t n = collect(r, s, report_value, seen);
     TRY(level(r, seen, n, values, &m->curves[strategy]));
-    return measure_whole(r, strategy, seen, n, values, m);
+    return measure_common(r, strategy, seen, n, values, m);
 }
 
 static scant_status measure_curves(report_results *r, report_measures *m) {
@@ -394,7 +394,7 @@ scant_status report_measure_runs(report_results *r, report_measures *out) {
     size_t n = r->n_strategies + 1;
     *out = (report_measures){0};
     out->curves = TRY_ZERO(arena, report_curve, n);
-    out->wholes = TRY_ZERO(arena, report_curve, n);
+    out->common_curves = TRY_ZERO(arena, report_curve, n);
     out->ends = TRY_ZERO(arena, report_level, n);
     for (size_t i = 0; i < REPORT_THEORIES; i++)
         out->theory[i] = TRY_ZERO(arena, report_curve, n);

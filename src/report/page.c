@@ -15,7 +15,7 @@ typedef struct page {
     const char *folder;
     uint64_t first_labels, last_labels;
     size_t n_seeds, unfinished;
-    size_t apart; /* runs with all rounds, but with fewer labels than others */
+    size_t shorter; /* runs with all rounds, but with fewer labels than others */
     char title[512];
 } page;
 
@@ -50,7 +50,8 @@ static void survey(page *p) {
     for (size_t i = 0; i < r->n_runs; i++) {
         const report_run *run = &r->runs[i];
         p->unfinished += run->n_points < longest;
-        p->apart += run->n_points == longest && report_last(run)->labels < p->last_labels;
+        p->shorter +=
+            run->n_points == longest && report_last(run)->labels < p->last_labels;
         if (run->points->labels < p->first_labels) p->first_labels = run->points->labels;
     }
 }
@@ -89,13 +90,13 @@ static void add_alerts(const page *p) {
                     "have that number of labels, and an area is over the run's own range "
                     "of labels: compare with care.</p>\n",
                     p->unfinished, p->r->n_runs, p->unfinished == 1 ? "has" : "have");
-    if (p->apart)
+    if (p->shorter)
         report_addf(
             p->out,
             "<p class=\"alert\"><b>%zu of %zu runs %s with fewer labels than "
             "others</b> of as many rounds. An area is over the run's own range of "
             "labels; differences are over the labels that both runs have.</p>\n",
-            p->apart, p->r->n_runs, p->apart == 1 ? "ends" : "end");
+            p->shorter, p->r->n_runs, p->shorter == 1 ? "ends" : "end");
     if (p->r->differ)
         report_addf(p->out,
                     "<p class=\"alert\"><b>The experiments differ</b> in %s: differences "

@@ -25,7 +25,7 @@ struct request_queue {
 
 static int cancelled(void *user) {
     const project_handle *h = user;
-    return h->cancels && atomic_load(&h->server->leaving);
+    return h->cancels && atomic_load(&h->server->cancelling);
 }
 
 static void log_text(void *user, scant_log_level level, const char *text) {

@@ -202,7 +202,7 @@ void worker_free(server *s);  /* after worker_close(), when no handler is runnin
 /* Makes the worker check for work, after new labels or settings. */
 void worker_wake(server *s);
 /* Requests a training; false: one is running. */
-bool worker_ask(server *s);
+bool worker_request(server *s);
 /* Writes the state of the worker. */
 void worker_write(server *s, scant__json *o, const char *key);
 
@@ -226,7 +226,7 @@ struct server {
     char cookie[20];   /* cookie name, with the port, as cookies ignore ports */
     unsigned port;
     int socket;
-    project_handle front; /* for the thread of serve_run() */
+    project_handle main; /* for the thread of serve_run() */
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
@@ -237,7 +237,7 @@ struct server {
     statistics *statistics;
     pages *pages;
     atomic_bool closing;        /* requests are refused */
-    atomic_bool leaving;        /* calls that can be cancelled are cancelled */
+    atomic_bool cancelling;     /* calls that can be cancelled are cancelled */
     atomic_size_t open;         /* requests without a reply */
     atomic_size_t wrong_tokens; /* number of wrong tokens so far */
     char name[256];             /* name of the project */

@@ -73,7 +73,7 @@ static scant_status count_entry(void *user, const scant_entry *e) {
     return SCANT_OK;
 }
 
-static scant_status count_standing(void *user, const scant_person *of) {
+static scant_status count_current(void *user, const scant_person *of) {
     person *p = find(user, of->name);
     if (p) p->answers = of->answers;
     return SCANT_OK;
@@ -90,7 +90,7 @@ scant_status statistics_people(statistics *t, project_handle *h, scant__json *o)
     LOCK(&t->lock);
     TRY(scant_project_history(h->project, SIZE_MAX, t->entry, 0, SIZE_MAX, count_entry,
                               t));
-    TRY(scant_project_people(h->project, count_standing, t));
+    TRY(scant_project_people(h->project, count_current, t));
     scant__json_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) {
         const person *p = t->people[i];

@@ -19,9 +19,9 @@ typedef struct ssl_setup {
     scant_train_opts o; /* options, with the method's defaults */
     scant__arena *arena;
     size_t classes;
-    bool *trains; /* per sample: used for training, labelled or not */
-    bool mixed;   /* all views go through the network together */
-    bool changed; /* samples are augmented by views */
+    bool *trains;   /* per sample: used for training, labelled or not */
+    bool mixed;     /* all views go through the network together */
+    bool augmented; /* by views */
     scant__views views;
     nn_method method; /* rows, n, batch, views and scratch are set before begin */
 } ssl_setup;
@@ -42,7 +42,7 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
                        const scant_train_opts *opts, bool mixed,
                        scant_train_state *state);
 
-/* Fits the augmentation to the training samples: sets views and changed. */
+/* Fits the augmentation to the training samples: sets views and augmented. */
 scant_status ssl_views_fit(ssl_setup *setup);
 
 /* A view of a sample: augmented, or a copy. */

@@ -34,7 +34,7 @@ int64_t store_queue_place(const scant_project *project, size_t item, bool audit,
 
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
 
-static scant_status how_many(scant_project *project, size_t n, size_t *out) {
+static scant_status audit_count(scant_project *project, size_t n, size_t *out) {
     double most;
     TRY(store_setting(project, "audit_most", &most));
     if (!isnan(most))
@@ -58,12 +58,12 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
     TRY(store_setting(project, "audit_every", &every));
     if (every < 1) return SCANT_OK;
     TRY(store_items(project, &items));
-    TRY(how_many(project, items, &withheld));
+    TRY(audit_count(project, items, &withheld));
     if (!withheld) return SCANT_OK; /* leaving out copies only makes it smaller */
     uint64_t *keys = TRY_NEW(&arena, uint64_t, items);
     STORE_EACH(row, project, "SELECT audit FROM items WHERE copy_of IS NULL")
         if (n < items) keys[n++] = (uint64_t)store_integer(row, 0);
-    TRY(how_many(project, n, &withheld));
+    TRY(audit_count(project, n, &withheld));
     if (!withheld) return SCANT_OK;
     qsort(keys, n, sizeof *keys, by_key);
     *limit = (int64_t)keys[withheld - 1];

@@ -183,8 +183,8 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     return store_event_add(project, "set", &text);
 }
 
-scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
-                                size_t n) {
+scant_status store_settings_check(scant_project *project, const scant_setting *changed,
+                                  size_t n) {
     bool concerned = false;
     for (size_t i = 0; i < n; i++)
         concerned |= strcmp(changed[i].key, "strategy") == 0 ||
@@ -206,7 +206,7 @@ scant_status scant_project_set_all(scant_project *project, const scant_setting *
                                    size_t n) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     for (size_t i = 0; i < n; i++) TRY(put_setting(project, &settings[i]));
-    TRY(store_settings_fit(project, settings, n));
+    TRY(store_settings_check(project, settings, n));
     return store_commit(&tx);
 }
 

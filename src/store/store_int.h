@@ -219,8 +219,8 @@ scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
 /* SCANT_EUSAGE if the changed settings contradict others: the strategy needs posterior
  * draws and bayes is none. */
-scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
-                                size_t n);
+scant_status store_settings_check(scant_project *project, const scant_setting *changed,
+                                  size_t n);
 /* Reads a setting as a number: "auto" is NaN, "yes" is 1, other words are 0. (In
  * store_number(), "auto" and errors are 0.) */
 scant_status store_setting(scant_project *project, const char *key, double *number);

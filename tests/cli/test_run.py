@@ -83,7 +83,7 @@ class Keys(Case):
                            ("[data]\n\n[lop]\n", ":3: unknown section [lop]; the nearest is [loop]"),
                            ("[data]\n  [trian] ; indented\n", ":2: unknown section [trian]"),
                            ("\ufeff[dat]\n", ":1: unknown section"), ("[]\n", ":1: a section has no name"),
-                           ("batch = 3\n", "before any"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
+                           ("batch = 3\n", "before the first"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
                            ("[loop]\nbatch = " + "1" * 300, "longer than"),
                            ("[loop]\nbatch = 3\0\n", "zero")):
             path = self.path("a.ini")

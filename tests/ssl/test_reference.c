@@ -192,7 +192,7 @@ static void store(const bed *b, reference *r, const scant__views *v,
     double warmup = fmax(o->ssl.darp_warmup, 0);
     for (size_t i = 0; i < more; i++) {
         uint64_t draw = step * more + i;
-        size_t item = dealt(o->seed, SCANT__RNG_OTHERS, n_others, draw);
+        size_t item = dealt(o->seed, SCANT__RNG_UNLABELLED, n_others, draw);
         float in[D], weak[D];
         double q[C];
         read_row(b, others[item], in);
@@ -261,7 +261,7 @@ static void slow_training(const bed *b, const char *method, const scant_train_op
         if (r->darp) store(b, r, &v, o, others, n_others, step);
         for (size_t i = 0; i < more; i++) {
             uint64_t draw = step * more + i;
-            size_t item = dealt(o->seed, SCANT__RNG_OTHERS, n_others, draw);
+            size_t item = dealt(o->seed, SCANT__RNG_UNLABELLED, n_others, draw);
             float in[D];
             read_row(b, others[item], in);
             other(r, &g, method, &v, o, step, draw, item, in, more);
@@ -417,7 +417,7 @@ static size_t first_inputs(const bed *b, const char *method, const scant_train_o
         scant__augment_weak(&v, &own, i, in, out[n++]);
     }
     for (size_t i = 0; i < more; i++) {
-        size_t item = dealt(o->seed, SCANT__RNG_OTHERS, o->n_unlabelled, i);
+        size_t item = dealt(o->seed, SCANT__RNG_UNLABELLED, o->n_unlabelled, i);
         read_row(b, o->unlabelled[item], in);
         scant__augment_weak(&v, &weak, two ? 2 * i : i, in, out[n++]);
         if (fixmatch) scant__augment_strong(&v, &hard, i, in, out[n++], NULL);
