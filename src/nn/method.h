@@ -6,11 +6,11 @@
  *
  * A step takes `batch` unlabelled samples of `rows` besides its labelled ones. Both are
  * reshuffled after every pass, and a batch may span two passes. `view` makes grad_views +
- * nograd_views inputs of each sample, before the step and on several threads. The latter,
- * if any, first go through a pass without gradient: with dropout and batch statistics as
- * in training, but without updating anything. Then the labelled samples and the former
- * go through the network in one batch, and `evaluate` computes the loss of these
- * inputs. An epoch is one pass over rows.
+ * nograd_views inputs of each sample, before the step and on several threads. The nograd
+ * views, if any, first go through a pass without gradient: with dropout and batch
+ * statistics as in training, but without updating anything. Then the labelled samples and
+ * all grad views go through the network in one batch, and `evaluate` computes the loss of
+ * the grad views. An epoch is one pass over rows.
  *
  * A step may be interrupted and repeated, perhaps by another process that has loaded the
  * checkpoint: choose and evaluate must be deterministic and idempotent.
@@ -28,12 +28,10 @@ typedef struct nn_unlabelled {
     size_t n, classes;          /* numbers of samples and classes */
     const size_t *items;        /* the samples' positions in rows */
     const float *nograd_logits; /* logits without gradient, n x classes; NULL: none */
-    /* the samples (0..n-1) whose views with gradient were evaluated, in order; NULL: all
-     */
+    /* the samples (0..n-1) whose grad views were evaluated, in order; NULL: all */
     const size_t *chosen;
     size_t n_chosen;
-    /* views with gradient: a block of n_block rows per view; the first n_chosen are valid
-     */
+    /* grad views: a block of n_block rows per view; the first n_chosen are valid */
     size_t n_block;
     const float *logits;
     float *d; /* gradient by the logits; initially 0 */
@@ -58,9 +56,9 @@ typedef struct nn_method {
     const char *name;
     void *arg; /* passed to the functions below */
     const size_t *rows;
-    size_t n, batch; /* number of rows; unlabelled samples per step */
-    unsigned grad_views,
-        nograd_views;          /* at most NN_VIEWS together; nograd_views 0 or 1 */
+    size_t n, batch;           /* number of rows; unlabelled samples per step */
+    unsigned grad_views;       /* views in the pass with gradient */
+    unsigned nograd_views;     /* 0 or 1; at most NN_VIEWS together */
     bool teacher;              /* the pass without gradient uses the averaged weights */
     bool grows;                /* the average warms up: its decay is smaller at first */
     const scant__views *views; /* weak augmentation of labelled samples; NULL: none */
@@ -72,7 +70,7 @@ typedef struct nn_method {
      * Thread-safe. draw: a different number for each sample and step. */
     void (*view)(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch);
-    /* Chooses, after the pass without gradient, the samples whose view with gradient is
+    /* Chooses, after the pass without gradient, the samples whose grad view is
      * evaluated: the first k entries of chosen, a permutation of 0..n-1. Returns k.
      * NULL: all. Only if grad_views is 1. */
     size_t (*choose)(void *arg, const nn_unlabelled *u, size_t *chosen);

@@ -21,8 +21,8 @@ typedef struct nn_batch {
     int32_t *labels;
     float *targets, *weights;
     float *row; /* one sample, before augmentation */
-    /* with a method: unlabelled samples, as positions in the method's rows. Their views
-     * with gradient follow the labelled samples in input, view after view. */
+    /* with a method: unlabelled samples, as positions in the method's rows. Their grad
+     * views follow the labelled samples in input, view after view. */
     size_t *items;
     float *nograd_input;
     void *scratch;
@@ -63,8 +63,7 @@ typedef struct nn_trainer {
     uint64_t nograd_seed;
     float *nograd_logits;
     size_t *chosen;
-    nn_method_result
-        result; /* results of the current step, added up when it is complete */
+    nn_method_result result; /* of the current step, added up when it is complete */
     /* vectors like weights->values; NULL: not needed */
     float *first, *second; /* the optimiser's moments, for trained parameters only */
     float *average;        /* average of the weights */

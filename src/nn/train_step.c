@@ -2,7 +2,7 @@
  *
  * One training step.
  *
- * With a method, the views with gradient of unlabelled samples follow the labelled ones
+ * With a method, the grad views of unlabelled samples follow the labelled ones
  * in one batch, so that normalisation uses both. If the method chooses some of them, the
  * others skip the pass; such a method must not be used with a network that normalises by
  * the batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4, 1/2,
