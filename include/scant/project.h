@@ -167,9 +167,9 @@ SCANT_API scant_status scant_project_labels(scant_project *project, int64_t *lab
  * *type is "image/jpeg" or "image/png", static. *bytes is new: scant_bytes_free() ends
  * it. SCANT_ENOTFOUND: no such item; SCANT_EINPUT: it has no image, or the image cannot
  * be read. */
-SCANT_API scant_status scant_project_picture(scant_project *project, size_t item,
-                                             size_t most, void **bytes, size_t *size,
-                                             const char **type);
+SCANT_API scant_status scant_project_image(scant_project *project, size_t item,
+                                           size_t most, void **bytes, size_t *size,
+                                           const char **type);
 
 /* ---- people and their answers ---- */
 
@@ -270,9 +270,10 @@ SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           scant_lease *lease);
 /* Reads a person's current answer to an item (for a copy: to its original). *entry 0:
  * there is none. *label -1: the answer is no label. */
-SCANT_API scant_status scant_project_said(scant_project *project, size_t person,
-                                          size_t item, int64_t *entry,
-                                          scant_answer_kind *kind, int64_t *label);
+SCANT_API scant_status scant_project_current_answer(scant_project *project, size_t person,
+                                                    size_t item, int64_t *entry,
+                                                    scant_answer_kind *kind,
+                                                    int64_t *label);
 
 /* An entry of the history, which only grows. */
 typedef struct scant_entry {
@@ -321,15 +322,15 @@ SCANT_API scant_status scant_project_import(scant_project *project, const char *
                                             scant_import *out);
 
 /* The agreement of two people on items that both have labelled. */
-typedef struct scant_agreement_of {
+typedef struct scant_person_agreement {
     const char *a, *b; /* people */
     size_t items;
     double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
-} scant_agreement_of;
+} scant_person_agreement;
 SCANT_API scant_status scant_project_agreements(
     scant_project *project,
-    scant_status (*fn)(void *user, const scant_agreement_of *pair), void *user);
+    scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user);
 
 /* ---- models and rounds ---- */
 
@@ -384,8 +385,8 @@ SCANT_API scant_status scant_project_predict(scant_project *project, scant_array
                                              size_t *model);
 /* The same from cache/ only, without computing. There may be fewer rows than items and
  * fewer columns than classes. *out NULL: nothing cached; *model 0: no model. */
-SCANT_API scant_status scant_project_predicted(scant_project *project, scant_array **out,
-                                               size_t *model);
+SCANT_API scant_status scant_project_predict_cached(scant_project *project,
+                                                    scant_array **out, size_t *model);
 /* Reads features from cache/: the items' own, or else the last model's; *out NULL: none
  * yet. There are fewer rows than items until scant_project_prepare() has completed the
  * backbone's features. */
@@ -459,10 +460,11 @@ typedef struct scant_why {
     size_t model;             /* 0: none; values that need a model are NaN */
     int64_t class_1, class_2; /* the most probable classes; -1: unknown */
     double p_1, p_2;
-    double entropy; /* entropy of the probabilities / log(classes) */
-    double surer;   /* the share of items whose prediction is more certain */
-    double novelty; /* distance to the nearest labelled item, by features */
-    double newer; /* the share of (a sample of) unlabelled items with a larger novelty */
+    double entropy;      /* entropy of the probabilities / log(classes) */
+    double more_certain; /* the share of items whose prediction is more certain */
+    double novelty;      /* distance to the nearest labelled item, by features */
+    double more_novel;   /* the share of (a sample of) unlabelled items with a larger
+                            novelty */
     size_t n_neighbours; /* labelled items, nearest first */
     size_t neighbours[SCANT_WHY_NEIGHBOURS];
     double distances[SCANT_WHY_NEIGHBOURS];

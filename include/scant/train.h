@@ -271,7 +271,7 @@ typedef struct scant_train_opts {
     /* Checkpoint to start from, of a training of the same network, perhaps with other
      * labels: weights, average, moments and stored pseudo-labels; or NULL. */
     const char *warm;
-    const char *leave; /* file to write for `warm` of another training; or NULL */
+    const char *warm_out; /* file to write for `warm` of another training; or NULL */
     SCANT_RESERVED;
 } scant_train_opts;
 

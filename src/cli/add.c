@@ -6,7 +6,7 @@
 
 typedef struct add_args {
     scant_source source;
-    net_means means;
+    net_common common;
 } add_args;
 
 static void run(const cli_call *call) {
@@ -14,7 +14,7 @@ static void run(const cli_call *call) {
     const scant_source *source = &args->source;
     bool any = source->images || source->features || source->manifest;
     if (any) project_check_source(call->command, source);
-    project_job *job = project_open(call, &args->means);
+    project_job *job = project_open(call, &args->common);
     scant_project_info info;
     size_t added = 0;
     scant__text text = CLI_TEXT;
@@ -47,7 +47,7 @@ const cli_command cli_cmd_add = {
         "join the audit set, as in 'scant new'.",
     PROJECT_COMMAND(add_args),
     .tables = {PROJECT_SOURCE_FLAGS(add_args, source),
-               PROJECT_MEANS_FLAGS(add_args, means)},
+               PROJECT_COMMON_FLAGS(add_args, common)},
     .examples =
         {
             {"New files in the project's folders:", "scant add birds"},

@@ -84,7 +84,7 @@ void cli_text_pad(scant__text *text, size_t column);
  * indented, and ends the line. A newline in words starts a new line. */
 void cli_text_wrap(scant__text *text, size_t indent, const char *words);
 
-/* ---- messages (say.c) -------------------------------------------------------------- */
+/* ---- messages (message.c) ---------------------------------------------------------- */
 
 void cli_error(const char *format, ...) CLI_PRINTF(1, 2);
 void cli_warning(const char *format, ...) CLI_PRINTF(1, 2);
@@ -170,7 +170,7 @@ enum { CLI_TABLES = 8, CLI_EXAMPLES = 8 };
 typedef struct cli_call {
     const struct cli_command *command;
     void *args;                  /* the command's struct, filled from the flags */
-    const bool *seen;            /* the flags given, in the order of the tables */
+    const bool *given;           /* the flags given, in the order of the tables */
     const char *operand;         /* the first operand, or NULL */
     const char *const *operands; /* all operands */
     size_t n_operands;
@@ -258,15 +258,16 @@ void cli_page_strategy(scant__text *text, const scant_strategy_info *info);
 
 /* Writes lists of flags and strategies: as plain text (help_page.c) or as mdoc (man.c).
  */
-typedef struct cli_pen {
+typedef struct cli_formatter {
     void (*fact)(scant__text *text, const char *name, const char *words);
     void (*list)(scant__text *text, const char *heading);
     void (*item)(scant__text *text, const char *name, const char *help);
     void (*end)(scant__text *text); /* ends a list */
-} cli_pen;
+} cli_formatter;
 
-void cli_write_flags(scant__text *text, const cli_pen *pen, const cli_command *command);
-void cli_write_strategy(scant__text *text, const cli_pen *pen,
+void cli_write_flags(scant__text *text, const cli_formatter *formatter,
+                     const cli_command *command);
+void cli_write_strategy(scant__text *text, const cli_formatter *formatter,
                         const scant_strategy_info *info);
 const char *cli_flag_help(const scant_option *row);      /* includes the default */
 const char *cli_option_help(const scant_option *option); /* includes range and default */

@@ -12,7 +12,7 @@
 
 typedef struct compare_args {
     const char *baseline, *csv;
-    net_means means;
+    net_common common;
 } compare_args;
 
 static const scant_option flags[] = {
@@ -20,7 +20,7 @@ static const scant_option flags[] = {
              "compare each strategy only with this one (default: all pairs)"),
     OPT_FILE("csv", "FILE", offsetof(compare_args, csv), "Output",
              "also write the numbers as CSV, with all digits"),
-    OPT_SWITCH("quiet", NULL, offsetof(compare_args, means.quiet), "Output",
+    OPT_SWITCH("quiet", NULL, offsetof(compare_args, common.quiet), "Output",
                "errors only"),
 };
 
@@ -281,7 +281,7 @@ static void run(const cli_call *call) {
     net_job *job = cli_calloc(1, sizeof *job);
     scant_comparison *c;
     bool paired = false;
-    net_begin(job, call->command, &args->means, NULL);
+    net_begin(job, call->command, &args->common, NULL);
     if (args->csv) cli_check_file(args->csv);
     net_try(job, scant_compare(job->ctx, call->operands, call->n_operands, args->baseline,
                                &c));
@@ -290,7 +290,7 @@ static void run(const cli_call *call) {
     for (size_t i = 0; i < c->n_pairs; i++) paired = paired || c->pairs[i].seeds >= 2;
     if (!c->n_pairs)
         cli_warning("there is only one strategy: nothing to compare");
-    else if (!paired && !args->means.quiet)
+    else if (!paired && !args->common.quiet)
         cli_warning("no two strategies have two seeds in common: run with more seeds");
     if (c->n_pairs) print_tables(c);
     scant_comparison_free(job->ctx, c);

@@ -52,7 +52,7 @@ static const scant_option flags[] = {
         "print loss, accuracy and calibration error on the samples that have labels"),
     OPT_CHOICE("format", "text|json", NULL, AT(format), NET_OUTPUT,
                "of the output of --evaluate"),
-    OPT_COUNT("batch", "N", NULL, AT(batch), 1, 1 << 20, NET_MEANS,
+    OPT_COUNT("batch", "N", NULL, AT(batch), 1, 1 << 20, NET_COMMON,
               "samples per block at most (default 1024)"),
 };
 
@@ -173,7 +173,7 @@ static void run(const cli_call *call) {
     embed_args *a = &job->args;
     *a = *(const embed_args *)call->args;
     check_call(call->command, a);
-    net_begin(&job->net, call->command, &a->net.means, embed_progress);
+    net_begin(&job->net, call->command, &a->net.common, embed_progress);
     check_files(job);
     net_open_both(&job->net, &a->net, &job->network, &job->data);
     open_members(job);
@@ -203,7 +203,7 @@ const cli_command cli_cmd_embed = {
     .operand = CLI_NOTHING,
     .tables = {NET_DATA_FLAGS(embed_args, net), NET_OPEN_FLAGS(embed_args, net),
                CLI_FLAGS(flags), NET_MODEL_FLAGS(embed_args, net),
-               NET_MEANS_FLAGS(embed_args, net.means)},
+               NET_COMMON_FLAGS(embed_args, net.common)},
     .examples =
         {
             {"The outputs of a network that 'scant train' trained, and what to label "

@@ -116,7 +116,7 @@ static scant_status take_gradients(embed_job *job) {
         .last_layer = net_is(job->args.layers, "last"),
         .labels = gradient_labels(job),
         .sketch = job->args.sketch,
-        .seed = job->args.net.means.seed,
+        .seed = job->args.net.common.seed,
     };
     scant_gradients out = {.sketches = job->arrays[EMBED_GRADIENTS].block};
     return scant_net_gradients(job->network, job->data, job->block_rows, job->now, &opts,

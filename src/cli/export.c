@@ -8,7 +8,7 @@
 
 typedef struct export_args {
     const char *format, *out, *model;
-    net_means means;
+    net_common common;
 } export_args;
 
 #define AT(field) offsetof(export_args, field)
@@ -58,7 +58,7 @@ static void run(const cli_call *call) {
     if (labels) project_check_out(call, "out", args->out);
     if (args->model) project_check_out(call, "model", args->model);
     cli_check_overwrites(call->command, outs, CLI_COUNT_OF(outs), NULL, 0);
-    project_job *job = project_open(call, &args->means);
+    project_job *job = project_open(call, &args->common);
     if (labels) export_labels(job, args);
     if (args->model) export_model(job, args->model);
 }
@@ -75,7 +75,7 @@ const cli_command cli_cmd_export = {
         "Label Studio imports them; npy has one int64 per item, the class or -1. --model "
         "writes the last model.",
     PROJECT_COMMAND(export_args),
-    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(export_args, means)},
+    .tables = {CLI_FLAGS(flags), PROJECT_COMMON_FLAGS(export_args, common)},
     .examples =
         {
             {"Every item, its label or prediction, annotator and time:",

@@ -88,7 +88,7 @@ void cli_store(const cli_command *command, const cli_flag *flag, const char *tex
 
 /* Reads the flag at argv[*i]; increments *i if its value is the next word. */
 static void parse_flag(const cli_command *command, int argc, char **argv, int *i,
-                       void *args, bool *seen) {
+                       void *args, bool *given) {
     char *word = argv[*i], *name = word + 2, *value = NULL;
     size_t length = strcspn(name, "=");
     size_t number =
@@ -107,8 +107,8 @@ static void parse_flag(const cli_command *command, int argc, char **argv, int *i
     void *at = (char *)args + flag.base + flag.row->at;
     bool collects =
         flag.row->kind == SCANT_OPTION_SETTINGS || flag.row->kind == SCANT_OPTION_FILES;
-    if (seen[number] && !collects) cli_usage(command, "--%s is given twice", flag.name);
-    seen[number] = true;
+    if (given[number] && !collects) cli_usage(command, "--%s is given twice", flag.name);
+    given[number] = true;
     if (flag.row->kind == SCANT_OPTION_SETTINGS)
         add_setting(command, &flag, value, at);
     else if (flag.row->kind == SCANT_OPTION_FILES)
@@ -118,12 +118,12 @@ static void parse_flag(const cli_command *command, int argc, char **argv, int *i
 }
 
 cli_call cli_parse(const cli_command *command, int argc, char **argv) {
-    bool *seen = cli_calloc(cli_flag_find(command, ""), sizeof *seen);
+    bool *given = cli_calloc(cli_flag_find(command, ""), sizeof *given);
     bool flags_over = false, many = command->operand == CLI_FOLDERS ||
                                     command->operand == CLI_PROJECT_SETTINGS;
     cli_call call = {.command = command,
                      .args = cli_calloc(1, command->args_size),
-                     .seen = seen,
+                     .given = given,
                      .operands = (const char *const *)argv};
     if (command->defaults) command->defaults(call.args);
     for (int i = 0; i < argc; i++) {
@@ -133,7 +133,7 @@ cli_call cli_parse(const cli_command *command, int argc, char **argv) {
         } else if (!flags_over && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
             call.help = true;
         } else if (!flags_over && word[0] == '-' && word[1]) {
-            parse_flag(command, argc, argv, &i, call.args, seen);
+            parse_flag(command, argc, argv, &i, call.args, given);
         } else if (command->operand == CLI_NOTHING || (call.operand && !many)) {
             cli_usage(command, "unexpected argument '%s'", word);
         } else {
@@ -169,7 +169,7 @@ void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
 
 bool cli_read_number(const char *text, size_t min, size_t max, size_t *out) {
     uint64_t value;
-    if (!scant__whole_read(text, &value) || value < min || value > max) return false;
+    if (!scant__uint_read(text, &value) || value < min || value > max) return false;
     *out = (size_t)value;
     return true;
 }

@@ -56,7 +56,8 @@ void cli_page_program(scant__text *text) {
 
 /* ---- lists ------------------------------------------------------------------------- */
 
-void cli_write_flags(scant__text *text, const cli_pen *pen, const cli_command *command) {
+void cli_write_flags(scant__text *text, const cli_formatter *formatter,
+                     const cli_command *command) {
     cli_flag lead, flag;
     for (size_t i = 0; cli_flag_at(command, i, &lead); i++) {
         const char *group = lead.row->group;
@@ -64,43 +65,43 @@ void cli_write_flags(scant__text *text, const cli_pen *pen, const cli_command *c
         while (cli_flag_at(command, first, &flag) && strcmp(flag.row->group, group))
             first++;
         if (first < i) continue;
-        pen->list(text, group);
+        formatter->list(text, group);
         for (size_t k = i; cli_flag_at(command, k, &flag); k++) {
             const char *arg = flag.row->arg ? flag.row->arg : flag.row->choices;
             if (strcmp(flag.row->group, group) == 0)
-                pen->item(
+                formatter->item(
                     text,
                     cli_format("--%s%s%s", flag.name, arg ? " " : "", arg ? arg : ""),
                     cli_flag_help(flag.row));
         }
-        pen->end(text);
+        formatter->end(text);
     }
 }
 
-static void write_fact(scant__text *text, const cli_pen *pen, const char *name,
-                       const char *words) {
-    if (words && *words) pen->fact(text, name, words);
+static void write_fact(scant__text *text, const cli_formatter *formatter,
+                       const char *name, const char *words) {
+    if (words && *words) formatter->fact(text, name, words);
 }
 
-void cli_write_strategy(scant__text *text, const cli_pen *pen,
+void cli_write_strategy(scant__text *text, const cli_formatter *formatter,
                         const scant_strategy_info *info) {
     unsigned uses = info->uses & ~info->needs;
-    write_fact(text, pen, "Use", info->use);
-    write_fact(text, pen, "Needs", select_kinds_text(info->needs, info->or_needs));
-    write_fact(text, pen, "Can use", select_kinds_text(uses, 0));
+    write_fact(text, formatter, "Use", info->use);
+    write_fact(text, formatter, "Needs", select_kinds_text(info->needs, info->or_needs));
+    write_fact(text, formatter, "Can use", select_kinds_text(uses, 0));
     if (info->kernel)
-        write_fact(text, pen, "Kernel",
+        write_fact(text, formatter, "Kernel",
                    "--kernel ntk:depth=K, instead of inner products");
-    write_fact(text, pen, "Score", info->score);
-    write_fact(text, pen, "Paper", info->paper);
-    if (info->n_options) pen->list(text, "Options (--opt KEY=VALUE)");
+    write_fact(text, formatter, "Score", info->score);
+    write_fact(text, formatter, "Paper", info->paper);
+    if (info->n_options) formatter->list(text, "Options (--opt KEY=VALUE)");
     for (size_t i = 0; i < info->n_options; i++)
-        pen->item(text, info->options[i].key, cli_option_help(&info->options[i]));
-    if (info->n_options) pen->end(text);
-    if (info->n_figures) pen->list(text, "Figures (\"info\" in the JSON output)");
+        formatter->item(text, info->options[i].key, cli_option_help(&info->options[i]));
+    if (info->n_options) formatter->end(text);
+    if (info->n_figures) formatter->list(text, "Figures (\"info\" in the JSON output)");
     for (size_t i = 0; i < info->n_figures; i++)
-        pen->item(text, info->figures[i].name, info->figures[i].help);
-    if (info->n_figures) pen->end(text);
+        formatter->item(text, info->figures[i].name, info->figures[i].help);
+    if (info->n_figures) formatter->end(text);
 }
 
 const char *cli_option_help(const scant_option *option) {
@@ -147,7 +148,7 @@ static void page_item(scant__text *text, const char *name, const char *help) {
 
 static void page_end(scant__text *text) { (void)text; }
 
-static const cli_pen pen = {page_fact, page_list, page_item, page_end};
+static const cli_formatter formatter = {page_fact, page_list, page_item, page_end};
 
 static void add_keys(scant__text *text) {
     scant_experiment_key key;
@@ -197,7 +198,7 @@ void cli_page_command(scant__text *text, const cli_command *command) {
         scant__text_add(text, "\nStrategies\n  ");
         cli_text_wrap(text, 2, names.data);
     }
-    cli_write_flags(text, &pen, command);
+    cli_write_flags(text, &formatter, command);
     if (command == &cli_cmd_run) add_keys(text);
     if (command == &cli_cmd_new || command == &cli_cmd_set) add_settings(text);
     if (command->examples[0].what) scant__text_add(text, "\nExamples\n");
@@ -220,7 +221,7 @@ void cli_page_strategy(scant__text *text, const scant_strategy_info *info) {
     scant__text_addf(text, "%s: ", info->name);
     cli_text_wrap(text, 0, info->summary);
     scant__text_add(text, "\n");
-    cli_write_strategy(text, &pen, info);
+    cli_write_strategy(text, &formatter, info);
     scant__text_addf(text, "\nExample\n    scant select %s --batch 100%s\n", info->name,
                      select_example(info->needs));
 }

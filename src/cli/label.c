@@ -14,7 +14,7 @@ typedef struct label_args {
     const char *import;
     bool partial, add_classes;
     const char *annotator;
-    net_means means;
+    net_common common;
 } label_args;
 
 #define AT(field) offsetof(label_args, field)
@@ -31,7 +31,7 @@ static const scant_option flags[] = {
                "add unknown classes to the project"),
     OPT_TEXT("annotator", "NAME", NULL, AT(annotator), labels_group,
              "the annotator of lines that name none (default: import)"),
-    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_OUTPUT, "errors only"),
+    OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_OUTPUT, "errors only"),
 };
 
 /* ---- standard input ---------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static const char *copy_input(void) {
 }
 
 /* Prints the library's message, with "standard input" for the copy's path. */
-static void say_failed(project_job *job, const char *copy, scant_status status) {
+static void print_failed(project_job *job, const char *copy, scant_status status) {
     const char *text = scant_ctx_errmsg(job->net.ctx);
     const char *at = copy ? strstr(text, copy) : NULL;
     cli_ui_clear(&job->net.ui);
@@ -111,7 +111,7 @@ static void list_unknown(project_job *job, const scant_import *import) {
 
 /* ---- the command ------------------------------------------------------------------- */
 
-static void tell(project_job *job, const scant_import *import) {
+static void print_result(project_job *job, const scant_import *import) {
     cli_ui_clear(&job->net.ui);
     if (job->net.ui.quiet) return;
     if (import->unknown) {
@@ -143,7 +143,7 @@ static void run(const cli_call *call) {
     if (!args->import)
         cli_usage(call->command, "--import is missing: a file of labels, or - for "
                                  "standard input");
-    project_job *job = project_open(call, &args->means);
+    project_job *job = project_open(call, &args->common);
     const char *copy = strcmp(args->import, "-") == 0 ? copy_input() : NULL;
     scant_import_opts opts = {.person = args->annotator,
                               .partial = args->partial,
@@ -152,10 +152,10 @@ static void run(const cli_call *call) {
     scant_status status =
         scant_project_import(job->project, copy ? copy : args->import, &opts, &import);
     if (status == SCANT_OK) {
-        tell(job, &import);
+        print_result(job, &import);
         return;
     }
-    say_failed(job, copy, status);
+    print_failed(job, copy, status);
     if (status == SCANT_EINPUT) list_unknown(job, &import);
     cli_exit(cli_exit_of(status));
 }

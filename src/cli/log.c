@@ -15,7 +15,7 @@ typedef struct log_args {
     const char *format, *person;
     bool events;
     size_t count;
-    net_means means;
+    net_common common;
 } log_args;
 
 #define AT(field) offsetof(log_args, field)
@@ -30,7 +30,7 @@ static const scant_option flags[] = {
               "only the last N (default: all)"),
     OPT_CHOICE("format", "text|json", NULL, AT(format), NET_OUTPUT,
                "for people (default), or a list for programs"),
-    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_OUTPUT, "errors only"),
+    OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_OUTPUT, "errors only"),
 };
 
 /* Output lines, in the order they are read. */
@@ -176,7 +176,7 @@ static void run(const cli_call *call) {
     size_t most = args->count ? args->count : SIZE_MAX;
     if (args->events && args->person)
         cli_usage(call->command, "--person cannot be combined with --events");
-    project_job *job = project_open(call, &args->means);
+    project_job *job = project_open(call, &args->common);
     size_t person = args->person ? find_person(job, args->person) : SIZE_MAX;
     project_try(job, args->events
                          ? scant_project_events(job->project, 0, add_event, &lines)

@@ -103,7 +103,7 @@ static void man_item(scant__text *text, const char *name, const char *help) {
 
 static void man_end(scant__text *text) { scant__text_add(text, ".El\n"); }
 
-static const cli_pen pen = {man_fact, man_list, man_item, man_end};
+static const cli_formatter formatter = {man_fact, man_list, man_item, man_end};
 
 static void man_commands(scant__text *text) {
     size_t count;
@@ -112,7 +112,7 @@ static void man_commands(scant__text *text) {
         if (list[i]->hidden) continue;
         scant__text_addf(text, ".Ss scant %s\n", list[i]->name);
         man_words(text, list[i]->about);
-        cli_write_flags(text, &pen, list[i]);
+        cli_write_flags(text, &formatter, list[i]);
     }
 }
 
@@ -123,7 +123,7 @@ static void man_strategies(scant__text *text) {
     for (size_t i = 0; i < count; i++) {
         man_macro(text, "It Sy", list[i]->name);
         man_words(text, list[i]->summary);
-        cli_write_strategy(text, &pen, list[i]);
+        cli_write_strategy(text, &formatter, list[i]);
     }
     scant__text_add(text, ".El\n");
 }

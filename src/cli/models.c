@@ -78,7 +78,7 @@ static void run(const cli_call *call) {
     size_t count, parameters;
     const scant_model_info *const *list = scant_models(&count);
     if (only) cli_model(call->command, only);
-    net_begin(job, call->command, &(net_means){.quiet = true}, NULL);
+    net_begin(job, call->command, &(net_common){.quiet = true}, NULL);
     scant__text_add(&text, "NAME         PARAMETERS  INPUT      OPTIONS       WHAT\n");
     if (!only) scant__json_open(&json, NULL, '[');
     for (size_t i = 0; i < count; i++) {

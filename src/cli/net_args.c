@@ -35,17 +35,17 @@ const scant_option net_model_rows[3] = {
              "divides images after --mean is subtracted"),
 };
 
-const scant_option net_means_rows[5] = {
-    OPT_SEED("seed", "S", offsetof(net_means, seed), NET_MEANS,
+const scant_option net_common_rows[5] = {
+    OPT_SEED("seed", "S", offsetof(net_common, seed), NET_COMMON,
              "seed of every random choice (default 0)"),
-    OPT_COUNT("threads", "T", NULL, offsetof(net_means, threads), 0, 1024, NET_MEANS,
+    OPT_COUNT("threads", "T", NULL, offsetof(net_common, threads), 0, 1024, NET_COMMON,
               "threads; default and 0: all cores, or OMP_NUM_THREADS"),
-    OPT_BYTES("memory", "SIZE", offsetof(net_means, memory), NET_MEANS,
+    OPT_BYTES("memory", "SIZE", offsetof(net_common, memory), NET_COMMON,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
               "machine's)"),
-    OPT_SWITCH("quiet", NULL, offsetof(net_means, quiet), NET_MEANS,
+    OPT_SWITCH("quiet", NULL, offsetof(net_common, quiet), NET_COMMON,
                "errors only: no warnings, no progress"),
-    OPT_SWITCH("progress", NULL, offsetof(net_means, progress), NET_MEANS,
+    OPT_SWITCH("progress", NULL, offsetof(net_common, progress), NET_COMMON,
                "show progress even if standard error is not a terminal"),
 };
 
@@ -53,14 +53,14 @@ const scant_option net_means_rows[5] = {
 
 static void free_ctx(void *ctx) { scant_ctx_free(ctx); }
 
-void net_begin(net_job *job, const cli_command *command, const net_means *means,
+void net_begin(net_job *job, const cli_command *command, const net_common *common,
                void (*progress)(void *user, const char *phase, double fraction)) {
     job->command = command;
     cli_signals_begin();
-    cli_ui_begin(&job->ui, means->quiet, means->progress);
+    cli_ui_begin(&job->ui, common->quiet, common->progress);
     scant_ctx_opts opts = {
-        .threads = (unsigned)means->threads,
-        .memory = means->memory,
+        .threads = (unsigned)common->threads,
+        .memory = common->memory,
         .user = job,
         .log = cli_ui_log,
         .progress = progress ? progress : cli_ui_progress,
@@ -204,7 +204,7 @@ scant_net *net_make(net_job *job, const net_args *a, const char *model,
     scant_net *network;
     bool quiet = job->ui.quiet;
     recipe.net.classes = classes;
-    recipe.net.seed = a->means.seed;
+    recipe.net.seed = a->common.seed;
     scant_data_shape(data, recipe.net.shape);
     recipe.mean = read_scaling(job, a, recipe.net.shape[0]);
     if (a->mean) recipe.deviation = recipe.mean + recipe.net.shape[0];
@@ -219,7 +219,7 @@ scant_net *net_open(net_job *job, const net_args *a, const char *path,
     scant_net_opts opts = a->net;
     scant_net *network;
     bool quiet = job->ui.quiet;
-    opts.seed = opts.draw_seed = a->means.seed;
+    opts.seed = opts.draw_seed = a->common.seed;
     if (data) scant_data_shape(data, opts.shape);
     job->ui.quiet = quiet || a->mean; /* --mean: no warning of an assumed scaling */
     net_try(job, scant_net_open(job->ctx, path, a->model, &opts, &network));

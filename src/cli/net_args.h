@@ -12,11 +12,11 @@
 #include "cli/ui.h"
 #include "scant/train.h"
 
-typedef struct net_means {
+typedef struct net_common {
     uint64_t seed;
     size_t threads, memory;
     bool quiet, progress;
-} net_means;
+} net_common;
 
 typedef struct net_args {
     const char *data, *indices;
@@ -25,18 +25,18 @@ typedef struct net_args {
     scant_net_opts net;
     const char *mean, *deviation; /* "0.5" or "0.5,0.4,0.4" */
     const char *from, *part;      /* not used by train */
-    net_means means;
+    net_common common;
     bool fitted; /* --size is not given: data_opts.side is the network's */
 } net_args;
 
 #define NET_SAMPLES "Samples"
 #define NET_NETWORK "Network ('scant models' lists them)"
 #define NET_OUTPUT "Output"
-#define NET_MEANS "Means"
+#define NET_COMMON "General"
 
 /* Tables of flags for the member `field`, a net_args, of the command's struct `type`. */
 extern const scant_option net_data_rows[2], net_open_rows[3], net_model_rows[3],
-    net_means_rows[5];
+    net_common_rows[5];
 #define NET_DATA_FLAGS(type, field)                                                      \
     CLI_FLAGS_AT(net_data_rows, offsetof(type, field)),                                  \
         CLI_SHARED(scant_data_options, offsetof(type, field.data_opts))
@@ -44,8 +44,8 @@ extern const scant_option net_data_rows[2], net_open_rows[3], net_model_rows[3],
 #define NET_MODEL_FLAGS(type, field)                                                     \
     CLI_SHARED(scant_model_options, offsetof(type, field.net)),                          \
         CLI_FLAGS_AT(net_model_rows, offsetof(type, field))
-/* The same for a net_means. */
-#define NET_MEANS_FLAGS(type, field) CLI_FLAGS_AT(net_means_rows, offsetof(type, field))
+/* The same for a net_common. */
+#define NET_COMMON_FLAGS(type, field) CLI_FLAGS_AT(net_common_rows, offsetof(type, field))
 
 /* First member of such a command's job: the user pointer of the context's callbacks. */
 typedef struct net_job {
@@ -63,7 +63,7 @@ static inline bool net_is(const char *text, const char *word) {
 
 /* Starts signal handling, messages and a context that is freed when the program ends.
  * progress NULL: the usual bar. */
-void net_begin(net_job *job, const cli_command *command, const net_means *means,
+void net_begin(net_job *job, const cli_command *command, const net_common *common,
                void (*progress)(void *user, const char *phase, double fraction));
 /* Prints the error of a failed library call and returns the exit status. */
 int net_failed(net_job *job, scant_status status);

@@ -10,7 +10,7 @@ scant_data *net_open_data(net_job *job, const net_args *a, bool test) {
     scant_data_opts opts = a->data_opts;
     scant_data *data;
     opts.test = test;
-    opts.seed = a->means.seed;
+    opts.seed = a->common.seed;
     net_try(job, scant_data_open(job->ctx, a->data, &opts, &data));
     return data;
 }

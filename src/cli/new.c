@@ -15,7 +15,7 @@ typedef struct new_args {
     const char *classes, *classes_file;
     const char *backbone, *weights;
     cli_settings settings;
-    net_means means;
+    net_common common;
 } new_args;
 
 #define AT(field) offsetof(new_args, field)
@@ -36,7 +36,7 @@ static const scant_option flags[] = {
              "the backbone's weights: safetensors"),
     OPT_SETTINGS("set", "KEY=VALUE", AT(settings), model_group,
                  "a setting of the project; repeatable"),
-    OPT_SEED("seed", "S", AT(means.seed), NET_MEANS,
+    OPT_SEED("seed", "S", AT(common.seed), NET_COMMON,
              "seed of every random choice, such as the audit set (default 0)"),
 };
 
@@ -117,7 +117,7 @@ static void check_call(const cli_command *command, const new_args *args) {
         project_check_key(command, args->settings.items[i].key);
 }
 
-static void tell(project_job *job) {
+static void print_result(project_job *job) {
     scant_project_info info;
     scant__text text = CLI_TEXT;
     project_try(job, scant_project_info_get(job->project, &info));
@@ -157,21 +157,21 @@ static void run(const cli_call *call) {
     const new_args *args = call->args;
     check_call(call->command, args);
     class_list list = find_classes(call->command, args);
-    project_job *job = project_begin(call, &args->means);
+    project_job *job = project_begin(call, &args->common);
     const scant_project_opts opts = {
         .source = args->source,
         .classes = (const char *const *)list.names,
         .n_classes = list.count,
         .backbone = args->backbone,
         .weights = args->weights,
-        .seed = args->means.seed,
+        .seed = args->common.seed,
         .settings = args->settings.items,
         .n_settings = args->settings.count,
     };
     project_try_long(job,
                      scant_project_create(job->net.ctx, job->dir, &opts, &job->project),
                      "nothing was created");
-    tell(job);
+    print_result(job);
     prepare(job);
 }
 
@@ -190,7 +190,7 @@ const cli_command cli_cmd_new = {
     .operand = CLI_PROJECT,
     .project = true,
     .tables = {CLI_FLAGS(flags), PROJECT_SOURCE_FLAGS(new_args, source),
-               PROJECT_MEANS_FLAGS(new_args, means)},
+               PROJECT_COMMON_FLAGS(new_args, common)},
     .examples =
         {
             {"A folder of photographs, with a model trained on photographs:",

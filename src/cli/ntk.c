@@ -10,7 +10,7 @@
 
 #define AT(field) offsetof(ntk_args, field)
 #define NTK_KERNEL "Kernel"
-#define NTK_BESIDE "Measurements"
+#define NTK_MEASUREMENTS "Measurements"
 #define NTK_FIT "Regression"
 
 static const scant_option flags[] = {
@@ -42,15 +42,15 @@ static const scant_option flags[] = {
                "rate of gradient descent on the summed loss |f - Y|^2 / 2 (default 1 / "
                "the largest eigenvalue)"),
     OPT_ARRAY(
-        "against", "IDX", AT(against), NTK_BESIDE,
+        "against", "IDX", AT(against), NTK_MEASUREMENTS,
         "rows of --data: the distance of the samples from these by the kernel (MMD)"),
-    OPT_COUNT("agreement", "M", NULL, AT(lab.sets), 2, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("agreement", "M", NULL, AT(lab.sets), 2, 1 << 20, NTK_MEASUREMENTS,
               "Kendall's tau between alignment and training dynamics over M random sets"),
-    OPT_COUNT("start", "N", NULL, AT(lab.start), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("start", "N", NULL, AT(lab.start), 1, 1 << 20, NTK_MEASUREMENTS,
               "with --agreement: the first N samples are in all sets (default 500)"),
-    OPT_COUNT("draw", "Q", NULL, AT(lab.draw), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("draw", "Q", NULL, AT(lab.draw), 1, 1 << 20, NTK_MEASUREMENTS,
               "with --agreement: Q others are drawn for each set (default 250)"),
-    OPT_COUNT("descend", "STEPS", NULL, AT(lab.steps), 1, 1 << 20, NTK_BESIDE,
+    OPT_COUNT("descend", "STEPS", NULL, AT(lab.steps), 1, 1 << 20, NTK_MEASUREMENTS,
               "steps of gradient descent, compared with the kernel's prediction"),
     OPT_SWITCH("fit", NULL, AT(fit), NTK_FIT,
                "fit the labels with the kernel, and evaluate the fit on test samples"),
@@ -277,7 +277,7 @@ static void open_all(ntk_job *job) {
     lab->full = a->full;
     lab->fit = a->fit;
     lab->last_layer = net_is(a->layers, "last");
-    lab->seed = a->net.means.seed;
+    lab->seed = a->net.common.seed;
 }
 
 /* ---- the run ----------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static void run(const cli_call *call) {
     ntk_args *a = &job->args;
     *a = *(const ntk_args *)call->args;
     check_call(call->command, a);
-    net_begin(&job->net, call->command, &a->net.means, NULL);
+    net_begin(&job->net, call->command, &a->net.common, NULL);
     if (a->kernel)
         net_try(&job->net, scant_kernel_parse(job->net.ctx, a->kernel, &a->lab.depth));
     check_files(call->command, a);
@@ -364,7 +364,7 @@ const cli_command cli_cmd_ntk = {
     .operand = CLI_NOTHING,
     .tables = {NET_DATA_FLAGS(ntk_args, net), NET_OPEN_FLAGS(ntk_args, net),
                CLI_FLAGS(flags), NET_MODEL_FLAGS(ntk_args, net),
-               NET_MEANS_FLAGS(ntk_args, net.means)},
+               NET_COMMON_FLAGS(ntk_args, net.common)},
     .examples =
         {
             {"Why do these labels train well? The kernel of a trained network:",

@@ -37,7 +37,7 @@ static void add_kernel(scant__json *json, const ntk_job *job) {
     const scant_lab_opts *lab = &a->lab;
     scant__json_string(json, "version", scant_version());
     scant__json_string(json, "data", a->net.data);
-    scant__json_size(json, "seed", a->net.means.seed);
+    scant__json_size(json, "seed", a->net.common.seed);
     scant__json_size(json, "samples", lab->n);
     scant__json_size(json, "labelled", job->lab->study->labelled);
     scant__json_size(json, "classes", lab->classes);

@@ -83,7 +83,7 @@ static scant__text json_object(const select_job *job) {
     scant__json_open(&json, NULL, '{');
     scant__json_string(&json, "strategy", job->strategy->name);
     scant__json_string(&json, "seed",
-                       cli_format("%llu", (unsigned long long)job->args->means.seed));
+                       cli_format("%llu", (unsigned long long)job->args->common.seed));
     scant__json_size(&json, "n", picks->rows);
     scant__json_size(&json, "requested", job->args->batch);
     scant__json_size(&json, "batch", picks->count);
@@ -165,5 +165,5 @@ void select_write(select_job *job) {
     write_picks(job);
     if (job->args->state && picks->state)
         write_after(job, job->args->state, picks->state, picks->state_size);
-    if (job->picture) write_after(job, job->args->plot, job->picture, job->picture_size);
+    if (job->plot) write_after(job, job->args->plot, job->plot, job->plot_size);
 }

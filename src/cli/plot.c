@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `--plot`: the picture of a selection. It shows the features even if the strategy does
+ * `--plot`: the chart of a selection. It shows the features even if the strategy does
  * not use them; the picks do not depend on it. It is planned with the selection and made
  * before anything is written, so that errors show early.
  */
@@ -56,6 +56,6 @@ void select_plan(select_job *job) {
 void select_draw(select_job *job) {
     scant_evidence evidence = shown(job);
     if (!job->args->plot) return;
-    select_try(job, scant_plot_picks(job->net.ctx, &evidence, job->picks, &job->picture,
-                                     &job->picture_size));
+    select_try(job, scant_plot_picks(job->net.ctx, &evidence, job->picks, &job->plot,
+                                     &job->plot_size));
 }

@@ -10,7 +10,7 @@
 typedef struct predict_args {
     const char *format, *out;
     bool unlabelled;
-    net_means means;
+    net_common common;
 } predict_args;
 
 #define AT(field) offsetof(predict_args, field)
@@ -92,7 +92,7 @@ static void run(const cli_call *call) {
         cli_usage(call->command, "--unlabelled cannot be combined with npy, whose rows "
                                  "are all items in order; use csv or jsonl");
     project_check_out(call, "out", args->out);
-    predict_job job = {.project = project_open(call, &args->means),
+    predict_job job = {.project = project_open(call, &args->common),
                        .unlabelled = args->unlabelled,
                        .json = strcmp(format, "jsonl") == 0,
                        .text = CLI_TEXT};
@@ -103,7 +103,7 @@ static void run(const cli_call *call) {
     else
         write_lines(&job, args->out);
     scant_array_free(job.probs);
-    if (!args->means.quiet && !project_to_stdout(args->out))
+    if (!args->common.quiet && !project_to_stdout(args->out))
         cli_note("%s: predictions of model %zu", args->out, model);
 }
 
@@ -116,7 +116,7 @@ const cli_command cli_cmd_predict = {
              "set. jsonl has all probabilities; npy has only them, items x classes, "
              "float32.",
     PROJECT_COMMAND(predict_args),
-    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(predict_args, means)},
+    .tables = {CLI_FLAGS(flags), PROJECT_COMMON_FLAGS(predict_args, common)},
     .examples =
         {
             {"Every item's class, and how sure the model is:",

@@ -29,16 +29,16 @@ static void close_project(void *arg) {
     scant_project_free(job->project);
 }
 
-project_job *project_begin(const cli_call *call, const net_means *means) {
+project_job *project_begin(const cli_call *call, const net_common *common) {
     project_job *job = cli_calloc(1, sizeof *job);
     job->dir = call->operand;
-    net_begin(&job->net, call->command, means, NULL);
+    net_begin(&job->net, call->command, common, NULL);
     cli_defer(close_project, job);
     return job;
 }
 
-project_job *project_open(const cli_call *call, const net_means *means) {
-    project_job *job = project_begin(call, means);
+project_job *project_open(const cli_call *call, const net_common *common) {
+    project_job *job = project_begin(call, common);
     project_try(job, scant_project_open(job->net.ctx, job->dir, &job->project));
     return job;
 }
@@ -75,7 +75,7 @@ void project_check_key(const cli_command *command, const char *key) {
 
 void project_add_items(scant__text *text, const scant_project_info *info, size_t count) {
     static const char *const words[][3] = {
-        {"pictures", "picture", "pictures"},
+        {"pictures", "image", "images"},
         {"features", "row of features", "rows of features"},
         {"texts", "text", "texts"},
     };

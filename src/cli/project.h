@@ -10,10 +10,13 @@
 #include "loop/project_json.h"
 #include "scant/project.h"
 
-/* Tables of flags, for a net_means (without the seed) and a scant_source. */
+/* Tables of flags, for a net_common (without the seed) and a scant_source. */
 extern const scant_option project_source_rows[3];
-#define PROJECT_MEANS_FLAGS(type, field)                                                 \
-    { net_means_rows + 1, CLI_COUNT_OF(net_means_rows) - 1, NULL, offsetof(type, field) }
+#define PROJECT_COMMON_FLAGS(type, field)                                                \
+    {                                                                                    \
+        net_common_rows + 1, CLI_COUNT_OF(net_common_rows) - 1, NULL,                    \
+            offsetof(type, field)                                                        \
+    }
 #define PROJECT_SOURCE_FLAGS(type, field)                                                \
     CLI_FLAGS_AT(project_source_rows, offsetof(type, field))
 
@@ -32,9 +35,9 @@ typedef struct project_job {
 } project_job;
 
 /* Makes a context and opens the call's project, which is closed when the program ends. */
-project_job *project_open(const cli_call *call, const net_means *means);
+project_job *project_open(const cli_call *call, const net_common *common);
 /* The same for a project that does not exist yet: does not open it. */
-project_job *project_begin(const cli_call *call, const net_means *means);
+project_job *project_begin(const cli_call *call, const net_common *common);
 /* Ends the program with a message unless status is SCANT_OK. */
 void project_try(project_job *job, scant_status status);
 /* The same; if interrupted, the message is "interrupted; " and so_far. */

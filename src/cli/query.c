@@ -15,7 +15,7 @@ typedef struct query_args {
     const char *strategy;
     cli_settings settings;
     const char *out, *format;
-    net_means means;
+    net_common common;
 } query_args;
 
 #define AT(field) offsetof(query_args, field)
@@ -31,7 +31,7 @@ static const scant_option flags[] = {
         "model)"),
     OPT_SETTINGS("opt", "KEY=VALUE", AT(settings), picking_group,
                  "an option of the strategy, see 'scant strategies NAME'; repeatable"),
-    OPT_SEED("seed", "S", AT(means.seed), picking_group,
+    OPT_SEED("seed", "S", AT(common.seed), picking_group,
              "seed of every random choice (default and 0: derived from the project's "
              "seed and the round)"),
     OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
@@ -165,7 +165,7 @@ static void choose(query_job *job) {
     scant_project_query_opts opts = {
         .strategy = args->strategy,
         .batch = batch - n_audit,
-        .seed = args->means.seed,
+        .seed = args->common.seed,
         .settings = args->settings.items,
         .n_settings = args->settings.count,
     };
@@ -189,7 +189,7 @@ static void check_options(query_job *job) {
 static void run(const cli_call *call) {
     const query_args *args = call->args;
     project_check_out(call, "out", args->out);
-    query_job job = {.project = project_open(call, &args->means), .args = args};
+    query_job job = {.project = project_open(call, &args->common), .args = args};
     scant_meter meter;
     check_options(&job);
     project_try(job.project, scant_project_meter(job.project->project, &meter));
@@ -200,7 +200,7 @@ static void run(const cli_call *call) {
         project_stop(job.project, &meter);
         return;
     }
-    if (!args->means.quiet)
+    if (!args->common.quiet)
         cli_note("nothing is left to pick: every item has an answer, is a copy or is in "
                  "the audit set");
     cli_exit(CLI_STOP);
@@ -221,7 +221,7 @@ const cli_command cli_cmd_query = {
         "loop "
         "in a shell ends by itself; picks are written in any case.",
     PROJECT_COMMAND(query_args),
-    .tables = {CLI_FLAGS(flags), PROJECT_MEANS_FLAGS(query_args, means)},
+    .tables = {CLI_FLAGS(flags), PROJECT_COMMON_FLAGS(query_args, common)},
     .examples =
         {
             {"What to label next, by the last model:",

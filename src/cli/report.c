@@ -9,14 +9,14 @@
 
 typedef struct report_args {
     const char *out;
-    net_means means;
+    net_common common;
 } report_args;
 
 static const scant_option flags[] = {
     OPT_FILE("out", "DIR", offsetof(report_args, out), "Output",
              "folder for the files; required for several folders (default: the folder "
              "itself)"),
-    OPT_SWITCH("quiet", NULL, offsetof(report_args, means.quiet), "Output",
+    OPT_SWITCH("quiet", NULL, offsetof(report_args, common.quiet), "Output",
                "errors only"),
 };
 
@@ -28,10 +28,10 @@ static void run(const cli_call *call) {
     if (call->n_operands > 1 && !args->out)
         cli_usage(call->command, "to combine %zu folders give --out DIR",
                   call->n_operands);
-    net_begin(job, call->command, &args->means, NULL);
+    net_begin(job, call->command, &args->common, NULL);
     net_try(job, scant_report(job->ctx, call->operands, call->n_operands, out));
     cli_ui_clear(&job->ui);
-    if (!args->means.quiet)
+    if (!args->common.quiet)
         cli_note("the report is %s%sreport.html", out,
                  length && out[length - 1] == '/' ? "" : "/");
 }

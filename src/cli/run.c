@@ -19,15 +19,15 @@ static const scant_option flags[] = {
     OPT_SWITCH("resume", NULL, AT(resume), NET_OUTPUT,
                "continue the experiment in DIR; without a file and --set it is that of "
                "DIR/experiment.ini"),
-    OPT_COUNT("jobs", "J", NULL, AT(jobs), 1, 256, NET_MEANS,
+    OPT_COUNT("jobs", "J", NULL, AT(jobs), 1, 256, NET_COMMON,
               "runs at the same time (default 1)"),
-    OPT_COUNT("threads", "T", NULL, AT(run_threads), 0, 1024, NET_MEANS,
+    OPT_COUNT("threads", "T", NULL, AT(run_threads), 0, 1024, NET_COMMON,
               "of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by "
               "--jobs; with --resume: as before)"),
-    OPT_BYTES("memory", "SIZE", AT(means.memory), NET_MEANS,
+    OPT_BYTES("memory", "SIZE", AT(common.memory), NET_COMMON,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
               "machine's)"),
-    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_MEANS,
+    OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_COMMON,
                "errors only: no warnings, no progress"),
 };
 
@@ -54,14 +54,15 @@ static void run_experiment(run_job *job) {
                            .threads = (unsigned)a->run_threads,
                            .skip_bad = a->skip_bad,
                            .user = job,
-                           .report = run_hear};
-    if (!a->means.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
+                           .report = run_on_event};
+    if (!a->common.quiet)
+        cli_signals_set_message(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_experiment_run(job->experiment, &opts);
-    cli_signals_say(NULL);
+    cli_signals_set_message(NULL);
     if (status != SCANT_OK) job->lines = 0; /* the last state stays on the screen */
     run_show_clear(job);
     if (status == SCANT_ECANCELLED) end_interrupted(a);
-    if (status == SCANT_OK || run_all_over(job)) run_print_table(job);
+    if (status == SCANT_OK || run_all_ended(job)) run_print_table(job);
     net_try(&job->net, status);
 }
 
@@ -75,7 +76,7 @@ static void run(const cli_call *call) {
     const char *path = call->operand;
     if (!a->out && (!a->print || a->resume))
         cli_usage(call->command, "--out is missing: a folder for the results");
-    net_begin(&job->net, call->command, &a->means, NULL);
+    net_begin(&job->net, call->command, &a->common, NULL);
     job->net.ui.clear = clear;
     if (!path && a->resume && !a->settings.count)
         path = cli_format("%s/experiment.ini", a->out);

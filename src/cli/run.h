@@ -12,7 +12,7 @@ typedef struct run_args {
     cli_settings settings;
     const char *out, *format;
     size_t jobs, run_threads;
-    net_means means;
+    net_common common;
     bool resume, print, skip_bad;
 } run_args;
 
@@ -21,19 +21,19 @@ typedef struct run_point {
 } run_point;
 
 /* The reports about a run so far. */
-typedef struct run_seen {
+typedef struct run_progress {
     scant_run_event last; /* last event; strategy NULL: none yet */
     double accuracy, loss;
     bool active, over; /* over: finished or failed */
     run_point *points;
     size_t n_points;
-} run_seen;
+} run_progress;
 
 typedef struct run_job {
     net_job net; /* first member: the callbacks get a pointer to it */
     const run_args *args;
     scant_experiment *experiment;
-    run_seen *runs;
+    run_progress *runs;
     size_t n_runs;
     size_t lines; /* number of live lines on the terminal */
     double drawn; /* time of the last drawing */
@@ -41,10 +41,10 @@ typedef struct run_job {
     bool interrupted;
 } run_job;
 
-void run_hear(void *user, const scant_run_event *event);
+void run_on_event(void *user, const scant_run_event *event);
 void run_show_clear(run_job *job); /* removes live lines from the screen */
 /* Whether every run has ended, and some have finished rounds. */
-bool run_all_over(const run_job *job);
+bool run_all_ended(const run_job *job);
 /* Prints the table at the end of an experiment. */
 void run_print_table(const run_job *job);
 

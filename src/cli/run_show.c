@@ -14,7 +14,7 @@ static const double redraw = 0.1;
 
 /* ---- lines ------------------------------------------------------------------------- */
 
-static void add_result(scant__text *line, const run_seen *run, bool narrow) {
+static void add_result(scant__text *line, const run_progress *run, bool narrow) {
     if (!run->n_points) return;
     if (run->accuracy >= 0)
         scant__text_addf(line, "  %s %.4f", narrow ? "acc" : "accuracy", run->accuracy);
@@ -31,7 +31,7 @@ static void add_training(scant__text *line, const scant_run_event *e) {
 }
 
 /* Adds the part of the line that is shown at any width. */
-static void add_numbers(scant__text *line, const run_seen *run, bool narrow) {
+static void add_numbers(scant__text *line, const run_progress *run, bool narrow) {
     const scant_run_event *e = &run->last;
     char clock[32];
     scant__text_addf(line, "  round %zu/%zu  labels %zu", e->round, e->rounds, e->labels);
@@ -54,7 +54,7 @@ static void add_bar(scant__text *line, double fraction, size_t room) {
 
 /* Prints a run's line. Numbers have priority, then the bar, then the training, as far as
  * there is room. Called often, so it frees its memory. */
-static void put_line(const run_seen *run) {
+static void put_line(const run_progress *run) {
     AUTO(scant__text_end) scant__text line = {0}, numbers = {0}, training = {0};
     size_t room = cli_ui_room();
     add_numbers(&numbers, run, room < NARROW);
@@ -91,7 +91,7 @@ static void draw(run_job *job) {
     job->drawn = cli_now();
 }
 
-static void say_round(const run_seen *run) {
+static void print_round(const run_progress *run) {
     const scant_run_event *e = &run->last;
     scant__text line = CLI_TEXT;
     char clock[32];
@@ -105,7 +105,7 @@ static void say_round(const run_seen *run) {
 }
 
 /* Prints a run's error, also with --quiet; with one run, run.c prints it. */
-static void say_failed(run_job *job, const scant_run_event *event) {
+static void print_failed(run_job *job, const scant_run_event *event) {
     run_show_clear(job);
     if (event->runs > 1)
         cli_error("%s, seed %llu, round %zu: %s; the run ends there", event->strategy,
@@ -113,7 +113,7 @@ static void say_failed(run_job *job, const scant_run_event *event) {
     if (job->net.ui.terminal && !job->net.ui.quiet) draw(job);
 }
 
-bool run_all_over(const run_job *job) {
+bool run_all_ended(const run_job *job) {
     bool over = true, points = false;
     for (size_t i = 0; i < job->n_runs; i++) {
         over = over && job->runs[i].over;
@@ -124,12 +124,12 @@ bool run_all_over(const run_job *job) {
 
 /* ---- events ------------------------------------------------------------------------ */
 
-static run_seen *keep(run_job *job, const scant_run_event *event) {
+static run_progress *update(run_job *job, const scant_run_event *event) {
     if (!job->runs) {
         job->runs = cli_calloc(event->runs, sizeof *job->runs);
         job->n_runs = event->runs;
     }
-    run_seen *run = &job->runs[event->run];
+    run_progress *run = &job->runs[event->run];
     run->last = *event;
     if (event->accuracy >= 0) run->accuracy = event->accuracy;
     if (event->loss >= 0) run->loss = event->loss;
@@ -145,16 +145,16 @@ static run_seen *keep(run_job *job, const scant_run_event *event) {
     return run;
 }
 
-void run_hear(void *user, const scant_run_event *event) {
+void run_on_event(void *user, const scant_run_event *event) {
     run_job *job = user;
-    const run_seen *run = keep(job, event);
+    const run_progress *run = update(job, event);
     if (event->kind == SCANT_RUN_FAILED) {
-        say_failed(job, event);
+        print_failed(job, event);
         return;
     }
     if (job->net.ui.quiet || event->before) return;
     if (!job->net.ui.terminal) {
-        if (event->kind == SCANT_RUN_ROUND) say_round(run);
+        if (event->kind == SCANT_RUN_ROUND) print_round(run);
         return;
     }
     if (run->over) {
@@ -167,7 +167,7 @@ void run_hear(void *user, const scant_run_event *event) {
 /* ---- the table --------------------------------------------------------------------- */
 
 /* Returns the area under the curve (trapezium rule), divided by the span of labels. */
-static double area(const run_seen *run) {
+static double area(const run_progress *run) {
     const run_point *p = run->points, *end = p + run->n_points - 1;
     double sum = 0, span = end->labels - p->labels;
     for (; p < end; p++) sum += (p[1].labels - p->labels) * (p->value + p[1].value) / 2;
@@ -200,7 +200,7 @@ static void table_row(scant__text *text, const run_job *job, size_t first) {
     const char *strategy = job->runs[first].last.strategy;
     spread areas = {0}, lasts = {0};
     for (size_t i = first; i < job->n_runs; i++) {
-        const run_seen *run = &job->runs[i];
+        const run_progress *run = &job->runs[i];
         if (!run->n_points || strcmp(run->last.strategy, strategy) != 0) continue;
         spread_add(&areas, area(run) * (job->errors ? 1 : 100));
         spread_add(&lasts, run->points[run->n_points - 1].value);

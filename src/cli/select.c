@@ -55,7 +55,7 @@ static const scant_option flags[] = {
              "then has them too"),
     OPT_COUNT("batch", "B", NULL, AT(batch), 1, INFINITY, options_group,
               "how many rows to pick (required)"),
-    OPT_SEED("seed", "S", AT(means.seed), options_group,
+    OPT_SEED("seed", "S", AT(common.seed), options_group,
              "seed of every random choice (default 0): same inputs, seed and options, "
              "same output"),
     OPT_TEXT("kernel", "ntk:depth=K", NULL, AT(kernel), options_group,
@@ -64,10 +64,10 @@ static const scant_option flags[] = {
              "products"),
     OPT_SETTINGS("opt", "KEY=VALUE", AT(settings), options_group,
                  "an option of the strategy, see 'scant strategies NAME'; repeatable"),
-    OPT_COUNT("threads", "T", NULL, AT(means.threads), 0, MOST_THREADS, options_group,
+    OPT_COUNT("threads", "T", NULL, AT(common.threads), 0, MOST_THREADS, options_group,
               "threads; default and 0: all cores, or OMP_NUM_THREADS; the picks do not "
               "depend on it"),
-    OPT_BYTES("memory", "SIZE", AT(means.memory), options_group,
+    OPT_BYTES("memory", "SIZE", AT(common.memory), options_group,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
               "machine's)"),
     OPT_SWITCH("dry-run", NULL, AT(dry_run), options_group,
@@ -79,11 +79,11 @@ static const scant_option flags[] = {
     OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), output_group,
                "the format, whatever --out ends in"),
     OPT_FILE("plot", "FILE.svg", AT(plot), output_group,
-             "a picture of the pool, the labelled rows and the picks: --features, or "
+             "a chart of the pool, the labelled rows and the picks: --features, or "
              "their first two principal components"),
-    OPT_SWITCH("quiet", NULL, AT(means.quiet), output_group,
+    OPT_SWITCH("quiet", NULL, AT(common.quiet), output_group,
                "errors only: no warnings, no progress"),
-    OPT_SWITCH("progress", NULL, AT(means.progress), output_group,
+    OPT_SWITCH("progress", NULL, AT(common.progress), output_group,
                "show progress even if standard error is not a terminal"),
 };
 
@@ -113,12 +113,12 @@ static void run(const cli_call *call) {
         cli_usage(call->command, "--batch is missing: how many rows to pick");
     cli_check_options(call->command, job->strategy, &args->settings);
     job->opts = (scant_select_opts){
-        .seed = args->means.seed,
+        .seed = args->common.seed,
         .settings = args->settings.items,
         .n_settings = args->settings.count,
         .kernel = args->kernel,
     };
-    net_begin(&job->net, call->command, &args->means, NULL);
+    net_begin(&job->net, call->command, &args->common, NULL);
     select_check_plot(job);
     select_check_overwrites(job);
     select_check_inputs(job);
@@ -155,7 +155,7 @@ const cli_command cli_cmd_select = {
             {"A diverse batch from logits and embeddings in one archive, into a file:",
              "scant select badge --batch 100 --logits m.npz:z --features m.npz:h --out "
              "picks.csv"},
-            {"The same, and a picture of what was picked:",
+            {"The same, and a chart of what was picked:",
              "scant select badge --batch 20 --logits z.npy --features h.npy --plot "
              "picks.svg"},
             {"What would it take on a pool that is larger than memory?",

@@ -28,7 +28,7 @@ typedef struct select_args {
     const char *state;            /* NULL: likewise */
     const char *ids, *kernel;
     size_t batch;
-    net_means means;
+    net_common common;
     cli_settings settings;
     const char *out, *format, *plot;
     bool dry_run;
@@ -48,8 +48,8 @@ typedef struct select_job {
     scant_selection *selection;
     scant_plan plan;
     scant_picks *picks;
-    void *picture; /* file content for --plot */
-    size_t picture_size;
+    void *plot; /* file content for --plot */
+    size_t plot_size;
     double seconds; /* duration of the selection */
 } select_job;
 

@@ -92,7 +92,7 @@ void select_print_plan(const select_job *job) {
     add_line(&text, "kernel", job->args->kernel);
     add_line(&text, "options", options_text(job));
     add_line(&text, "seed",
-             cli_format("%llu", (unsigned long long)job->args->means.seed));
+             cli_format("%llu", (unsigned long long)job->args->common.seed));
     add_line(&text, "rows", cli_format("%zu", plan->rows));
     add_line(&text, "batch", cli_format("%zu", plan->batch));
     add_inputs(&text, job);

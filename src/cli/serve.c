@@ -14,7 +14,7 @@ typedef struct serve_args {
     size_t port;
     const char *host, *token;
     bool no_training;
-    net_means means;
+    net_common common;
 } serve_args;
 
 #define AT(field) offsetof(serve_args, field)
@@ -31,15 +31,15 @@ static const scant_option flags[] = {
     OPT_TEXT("token", "T", NULL, AT(token), who_group,
              "the password of the page, 16 characters or more (default: the environment "
              "variable SCANT_TOKEN, which is safer: other users can see command lines)"),
-    OPT_SWITCH("no-training", NULL, AT(no_training), NET_MEANS,
+    OPT_SWITCH("no-training", NULL, AT(no_training), NET_COMMON,
                "train and pick only when the page asks for it"),
     OPT_COUNT(
-        "threads", "T", NULL, AT(means.threads), 0, 1024, NET_MEANS,
+        "threads", "T", NULL, AT(common.threads), 0, 1024, NET_COMMON,
         "threads for training (default and 0: all cores but one, which serves the page)"),
-    OPT_BYTES("memory", "SIZE", AT(means.memory), NET_MEANS,
+    OPT_BYTES("memory", "SIZE", AT(common.memory), NET_COMMON,
               "limit on the memory that training allocates, such as 512M or 4G (default: "
               "half of the machine's)"),
-    OPT_SWITCH("quiet", NULL, AT(means.quiet), NET_MEANS,
+    OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_COMMON,
                "errors only: no warnings, no notes"),
 };
 
@@ -54,14 +54,14 @@ static void ready(void *user, const char *address) {
     const serve_job *job = user;
     printf("%s\n", address);
     fflush(stdout); /* stdout may be a pipe */
-    if (job->args->means.quiet) return;
+    if (job->args->common.quiet) return;
     cli_note("serving %s at %s; Ctrl-C ends it", job->dir, address);
     if (job->token) cli_note("open it and enter your name and the token");
 }
 
 static void log_message(void *user, scant_log_level level, const char *text) {
     const serve_job *job = user;
-    if (job->args->means.quiet) return;
+    if (job->args->common.quiet) return;
     (level == SCANT_LOG_WARNING ? cli_warning : cli_note)("%s", text);
 }
 
@@ -81,8 +81,8 @@ static void serve(const serve_args *args, const char *dir) {
                        .host = args->host,
                        .port = (unsigned)args->port,
                        .token = job.token,
-                       .threads = (unsigned)args->means.threads,
-                       .memory = args->means.memory,
+                       .threads = (unsigned)args->common.threads,
+                       .memory = args->common.memory,
                        .no_training = args->no_training,
                        .user = &job,
                        .ready = ready,
@@ -90,9 +90,9 @@ static void serve(const serve_args *args, const char *dir) {
                        .stop = stop};
     char message[1000];
     cli_signals_begin();
-    if (!args->means.quiet) cli_signals_say(ending);
+    if (!args->common.quiet) cli_signals_set_message(ending);
     scant_status status = serve_run(&opts, message, sizeof message);
-    cli_signals_say(NULL);
+    cli_signals_set_message(NULL);
     if (status != SCANT_OK) cli_die(cli_exit_of(status), "%s", message);
 }
 

@@ -8,13 +8,14 @@
 
 typedef struct set_args {
     const char *format;
-    net_means means;
+    net_common common;
 } set_args;
 
 static const scant_option flags[] = {
     OPT_CHOICE("format", "text|json", NULL, offsetof(set_args, format), NET_OUTPUT,
                "of the list: for people (default) or for programs"),
-    OPT_SWITCH("quiet", NULL, offsetof(set_args, means.quiet), NET_OUTPUT, "errors only"),
+    OPT_SWITCH("quiet", NULL, offsetof(set_args, common.quiet), NET_OUTPUT,
+               "errors only"),
 };
 
 static void text_key(scant__text *text, const scant_option *key, const char *value) {
@@ -70,7 +71,7 @@ static void run(const cli_call *call) {
         cli_usage(call->command, "--format cannot be combined with KEY=VALUE");
     for (size_t i = 0; i < n; i++)
         settings[i] = read_setting(call->command, call->operands[i + 1]);
-    project_job *job = project_open(call, &args->means);
+    project_job *job = project_open(call, &args->common);
     if (n)
         project_try(job, scant_project_set_all(job->project, settings, n));
     else

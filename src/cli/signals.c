@@ -11,8 +11,8 @@
 #include "cli/cli.h"
 #include "cli/ui.h"
 
-static volatile sig_atomic_t interrupted, spoken;
-static const char *volatile said; /* message for the first signal */
+static volatile sig_atomic_t interrupted, has_written;
+static const char *volatile first_message;
 
 /* Sets the flag before printing, because the next signal may come at once, on another
  * thread. Only a second SIGINT quits: closing terminals and timeout(1) send signals
@@ -22,9 +22,9 @@ static void on_interrupt(int number) {
     int kept = errno;
     bool before = interrupted != 0, quit = before && number == SIGINT;
     interrupted = 1;
-    const char *text = quit ? spoken ? last : NULL : before ? NULL : said;
+    const char *text = quit ? has_written ? last : NULL : before ? NULL : first_message;
     if (text) {
-        spoken = 1;
+        has_written = 1;
         ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
         (void)ignored;
     }
@@ -55,6 +55,6 @@ void cli_signals_begin(void) {
     sigaction(SIGBUS, &action, NULL);
 }
 
-void cli_signals_say(const char *text) { said = text; }
+void cli_signals_set_message(const char *text) { first_message = text; }
 
 bool cli_interrupted(void) { return interrupted != 0; }

@@ -10,13 +10,13 @@
 
 typedef struct status_args {
     const char *format;
-    net_means means;
+    net_common common;
 } status_args;
 
 static const scant_option flags[] = {
     OPT_CHOICE("format", "text|json", NULL, offsetof(status_args, format), NET_OUTPUT,
                "for people (default) or for programs"),
-    OPT_SWITCH("quiet", NULL, offsetof(status_args, means.quiet), NET_OUTPUT,
+    OPT_SWITCH("quiet", NULL, offsetof(status_args, common.quiet), NET_OUTPUT,
                "errors only"),
 };
 
@@ -179,7 +179,7 @@ static void text_people(status_job *job) {
     scant__text_add(text, "\n");
 }
 
-static scant_status text_pair(void *user, const scant_agreement_of *pair) {
+static scant_status text_pair(void *user, const scant_person_agreement *pair) {
     scant__text *text = &((status_job *)user)->text;
     scant__text_addf(text, "%s and %s agree on %.0f%% of %zu items", pair->a, pair->b,
                      100 * pair->agreed, pair->items);
@@ -278,7 +278,7 @@ static void write_json(status_job *job) {
 
 static void run(const cli_call *call) {
     const status_args *args = call->args;
-    status_job job = {.project = project_open(call, &args->means), .text = CLI_TEXT};
+    status_job job = {.project = project_open(call, &args->common), .text = CLI_TEXT};
     count(&job);
     (project_is_json(args->format) ? write_json : write_text)(&job);
     scant_bytes_free(job.project->net.ctx, job.advice);

@@ -152,15 +152,16 @@ static const char ending[] =
 
 static scant_status train(train_job *job) {
     scant_train_opts *o = &job->args.train;
-    o->seed = job->args.net.means.seed;
+    o->seed = job->args.net.common.seed;
     o->checkpoint = train_path(job, "state.safetensors");
     o->user = job;
     o->report = report;
     job->training = true;
-    if (!job->net.ui.quiet) cli_signals_say(job->net.ui.terminal ? ending : ending + 1);
+    if (!job->net.ui.quiet)
+        cli_signals_set_message(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_net_train(job->network, job->data, o, &job->state);
     job->training = false;
-    cli_signals_say(NULL);
+    cli_signals_set_message(NULL);
     cli_ui_clear(&job->net.ui);
     return status;
 }
@@ -226,7 +227,7 @@ static void run(const cli_call *call) {
     train_job *job = cli_calloc(1, sizeof *job);
     job->net.command = call->command;
     job->old_log = CLI_TEXT;
-    job->seen = call->seen;
+    job->given = call->given;
     job->args = *(const train_args *)call->args;
     if (call->operand) {
         train_project(call);
@@ -240,7 +241,7 @@ static void run(const cli_call *call) {
     check_options(job);
     train_check_method(job);
     net_check_args(call->command, &job->args.net);
-    net_begin(&job->net, call->command, &job->args.net.means, progress);
+    net_begin(&job->net, call->command, &job->args.net.common, progress);
     train_open_samples(job);
     make_network(job);
     train_begin_dir(job);
@@ -274,7 +275,7 @@ const cli_command cli_cmd_train = {
     .tables = {NET_DATA_FLAGS(train_args, net), CLI_FLAGS(flags),
                NET_MODEL_FLAGS(train_args, net),
                CLI_SHARED(scant_train_options, AT(train)),
-               NET_MEANS_FLAGS(train_args, net.means)},
+               NET_COMMON_FLAGS(train_args, net.common)},
     .examples =
         {
             {"Two half circles of points, in a second:",

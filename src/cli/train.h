@@ -26,9 +26,9 @@ typedef struct train_args {
 typedef struct train_job {
     net_job net; /* first member: the callbacks get a pointer to it */
     train_args args;
-    const bool *seen; /* which flags were given */
-    size_t *rows;     /* args.train.rows, not const */
-    float *weights;   /* args.train.weights, not const */
+    const bool *given; /* which flags were given */
+    size_t *rows;      /* args.train.rows, not const */
+    float *weights;    /* args.train.weights, not const */
     scant_data *data;
     scant_net *network;
     bool training;           /* scant_net_train() runs: no progress bar of the library */

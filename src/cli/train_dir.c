@@ -37,7 +37,7 @@ static bool holds(const train_job *job, const char *name) {
 static const char passing[] = "out resume overwrite format quiet progress help";
 /* Flags that may change when a training is resumed. */
 static const char lengths[] = "epochs steps until patience";
-static const char means[] = "threads memory";
+static const char limits[] = "threads memory";
 
 /* Returns a stored value as typed on the command line; NULL: none. */
 static const char *typed(const json_t *value) {
@@ -58,7 +58,7 @@ static void compare(train_job *job, const cli_flag *flag, const train_args *befo
     if (strcmp(was.text.data, is.text.data) == 0) return;
     if (scant__has_word(lengths, flag->name))
         job->extended = true;
-    else if (!scant__has_word(means, flag->name))
+    else if (!scant__has_word(limits, flag->name))
         cli_usage(job->net.command,
                   "--%s is %s, but the training in %s was begun with %s", flag->name,
                   is.text.data, job->args.out, was.text.data);
@@ -73,7 +73,7 @@ static void recall_flags(train_job *job, const json_t *options) {
         if (scant__has_word(passing, flag.name)) continue;
         const char *value = typed(json_object_get(options, flag.name));
         if (value) cli_store(job->net.command, &flag, value, &before);
-        if (job->seen[i])
+        if (job->given[i])
             compare(job, &flag, &before);
         else if (value && !(length && scant__has_word("epochs steps", flag.name)))
             cli_store(job->net.command, &flag, value, &job->args);
@@ -126,7 +126,7 @@ static void json_options(scant__json *json, const train_job *job) {
     train_args args = job->args;
     cli_flag flag;
     if (!args.train.loss) args.train.loss = train_has_accuracy(job) ? "ce" : "mse";
-    args.net.means.threads = scant_ctx_threads(job->net.ctx);
+    args.net.common.threads = scant_ctx_threads(job->net.ctx);
     scant__json_open(json, "options", '{');
     for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
         if (!scant__has_word(passing, flag.name))

@@ -11,7 +11,7 @@ bool train_by_method(const train_job *job) {
 
 bool train_given(const train_job *job, const char *name) {
     size_t i = cli_flag_find(job->net.command, name);
-    return i < cli_flag_find(job->net.command, "") && job->seen[i];
+    return i < cli_flag_find(job->net.command, "") && job->given[i];
 }
 
 /* ---- flags ------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ void train_check_method(const train_job *job) {
     const train_args *a = &job->args;
     cli_flag flag;
     for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
-        if (job->seen[i]) check_flag(job, &flag);
+        if (job->given[i]) check_flag(job, &flag);
     if (!train_by_method(job)) return;
     if (!train_has_accuracy(job))
         cli_usage(job->net.command, "--method %s needs classes: no --regression",
@@ -65,7 +65,7 @@ void train_set_defaults(train_job *job) {
     scant_train_defaults(o->method, train_given(job, "optimizer") ? o->optimizer : NULL,
                          &defaults);
     for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
-        if (!job->seen[i] && flag.row >= rows && flag.row < rows + n)
+        if (!job->given[i] && flag.row >= rows && flag.row < rows + n)
             scant__option_copy(flag.row, &defaults, o);
     if (o->momentum == 0 && !train_given(job, "nesterov")) o->nesterov = false;
 }

@@ -9,7 +9,7 @@
 static void check_flags(const cli_call *call, const char *dir) {
     cli_flag flag;
     for (size_t i = 0; cli_flag_at(call->command, i, &flag); i++)
-        if (call->seen[i] &&
+        if (call->given[i] &&
             !scant__has_word("seed threads memory quiet progress format", flag.name))
             cli_usage(call->command,
                       "--%s is for a training without a project: '%s' has its own items, "
@@ -47,9 +47,9 @@ static void print_text(const scant_meter *meter) {
 void train_project(const cli_call *call) {
     const train_args *args = call->args;
     check_flags(call, call->operand);
-    project_job *job = project_open(call, &args->net.means);
+    project_job *job = project_open(call, &args->net.common);
     const scant_project_train_opts opts = {
-        .seed = args->net.means.seed, .user = &job->net.ui, .report = report};
+        .seed = args->net.common.seed, .user = &job->net.ui, .report = report};
     scant_meter meter;
     project_try_long(job, scant_project_train(job->project, &opts, NULL),
                      "no new model was stored; the previous one is still used");

@@ -72,7 +72,7 @@ static void result_json(scant__json *json, const train_job *job, const char *wei
     scant__json_string(json, "model", net->model);
     scant__json_size(json, "parameters", scant_net_parameters(job->network));
     scant__json_string(json, "seed",
-                       cli_format("%llu", (unsigned long long)net->means.seed));
+                       cli_format("%llu", (unsigned long long)net->common.seed));
     scant__json_size(json, "samples", o->n_rows);
     scant__json_size(json, "epochs", known ? s->epoch : s->epochs);
     scant__json_size(json, "steps", s->step);

@@ -41,7 +41,8 @@ static void hold_out(train_job *job) {
                 "--validation %zu leaves nothing of %zu samples to train on", wanted, n);
     net_try(&job->net,
             scant_select(job->net.ctx, "random", &(scant_evidence){.rows = n}, wanted,
-                         &(scant_select_opts){.seed = job->args.net.means.seed}, &picks));
+                         &(scant_select_opts){.seed = job->args.net.common.seed},
+                         &picks));
     bool *out = cli_calloc(n, sizeof *out);
     size_t *valid = cli_calloc(wanted, sizeof *valid);
     for (size_t i = 0; i < picks->count; i++) out[picks->items[i].index] = true;

@@ -45,6 +45,6 @@ int cli_ui_cancel(void *user);
 void cli_signals_begin(void);
 bool cli_interrupted(void);
 /* Sets the message for the first Ctrl-C: static text with a newline, or NULL. */
-void cli_signals_say(const char *text);
+void cli_signals_set_message(const char *text);
 
 #endif

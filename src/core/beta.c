@@ -35,7 +35,7 @@ static double log_gamma(double x) {
     return lgamma_r(x, &sign);
 }
 
-double scant__beta_share(double a, double b, double x, double y) {
+double scant__beta_cdf(double a, double b, double x, double y) {
     if (x <= 0) return 0;
     if (y <= 0) return 1;
     double front =
@@ -48,7 +48,7 @@ double scant__beta_quantile(double a, double b, double share) {
     double low = 0, high = 1;
     for (int i = 0; i < 200 && high - low > 1e-15 * high; i++) {
         double middle = low + (high - low) / 2;
-        if (scant__beta_share(a, b, middle, 1 - middle) < share)
+        if (scant__beta_cdf(a, b, middle, 1 - middle) < share)
             low = middle;
         else
             high = middle;
@@ -59,7 +59,7 @@ double scant__beta_quantile(double a, double b, double share) {
 /* The bounds are the probabilities for which k or more, and k or fewer, successes have
  * probability (1 - level) / 2. Binomial sums are beta probabilities, so both are beta
  * quantiles. */
-scant__interval scant__share_interval(size_t k, size_t n, double level) {
+scant__interval scant__binomial_interval(size_t k, size_t n, double level) {
     double tail = (1 - level) / 2, hits = (double)k, misses = (double)(n - k);
     scant__interval i = {0, 1};
     if (k > 0) i.low = scant__beta_quantile(hits, misses + 1, tail);

@@ -13,7 +13,7 @@
 
 /* I_x(a, b) for a, b > 0: the beta distribution's probability below x. The caller also
  * passes y = 1 - x, which keeps precision if x is close to 1. */
-double scant__beta_share(double a, double b, double x, double y);
+double scant__beta_cdf(double a, double b, double x, double y);
 /* The x with I_x(a, b) = share, 0 < share < 1. */
 double scant__beta_quantile(double a, double b, double share);
 
@@ -22,6 +22,6 @@ typedef struct scant__interval {
 } scant__interval;
 
 /* The interval for k <= n successes; [0, 1] if n = 0. level: for example 0.95. */
-scant__interval scant__share_interval(size_t k, size_t n, double level);
+scant__interval scant__binomial_interval(size_t k, size_t n, double level);
 
 #endif

@@ -25,7 +25,7 @@ struct scant_ctx {
     size_t cap;               /* bytes */
     atomic_size_t used, peak; /* written under the lock, read by any thread */
     atomic_flag lock;         /* also held during the caller's allocator */
-    scant_ctx *payer;         /* context whose memory this one uses; NULL: none */
+    scant_ctx *parent;        /* context whose memory this one uses; NULL: none */
     char err[SCANT__ERR_SIZE];
 };
 

@@ -76,7 +76,7 @@ static void *get(scant_ctx *ctx, size_t count, size_t size, char *err);
 
 static void *get_raw(scant_ctx *ctx, size_t cost, char *err) {
     void *raw;
-    if (ctx->payer) return get(ctx->payer, cost, 1, err);
+    if (ctx->parent) return get(ctx->parent, cost, 1, err);
     if (ctx->opts.allocate) {
         lock(ctx);
         raw = ctx->opts.allocate(ctx->opts.user, cost);
@@ -120,7 +120,7 @@ void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size,
 
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault) {
     if (!charge(ctx, bytes, fault->text)) return false;
-    if (ctx->payer && !scant__charge(ctx->payer, bytes, fault)) {
+    if (ctx->parent && !scant__charge(ctx->parent, bytes, fault)) {
         give_back(ctx, bytes);
         return false;
     }
@@ -130,7 +130,7 @@ bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault) {
 
 void scant__uncharge(scant_ctx *ctx, size_t bytes) {
     give_back(ctx, bytes);
-    if (ctx->payer) scant__uncharge(ctx->payer, bytes);
+    if (ctx->parent) scant__uncharge(ctx->parent, bytes);
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {
@@ -148,7 +148,7 @@ void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size) {
     return bigger;
 }
 
-void *scant__more(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size) {
+void *scant__grow(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size) {
     if (n < *room) return items;
     size_t more = size_max(16, size_add(*room, *room / 2));
     void *grown = scant__realloc(ctx, items, n * size, size_mul(more, size));
@@ -163,11 +163,11 @@ void scant__free(scant_ctx *ctx, void *block) {
     memcpy(&h, (unsigned char *)block - sizeof h, sizeof h);
     lock(ctx);
     ctx->used -= h.cost;
-    bool released = ctx->opts.release && !ctx->payer;
+    bool released = ctx->opts.release && !ctx->parent;
     if (released) ctx->opts.release(ctx->opts.user, h.raw);
     unlock(ctx);
-    if (ctx->payer)
-        scant__free(ctx->payer, h.raw);
+    if (ctx->parent)
+        scant__free(ctx->parent, h.raw);
     else if (!released)
         free(h.raw);
 }

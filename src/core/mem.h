@@ -67,14 +67,14 @@ void scant__arena_end(scant__arena *arena); /* frees all; the arena can be used 
  * SCANT_ENOMEM; the array is then unchanged. */
 #define TRY_PUSH(ctx, items, n, room, ...)                                               \
     do {                                                                                 \
-        void *try_push_ = scant__more(ctx, items, n, &(room), sizeof *(items));          \
+        void *try_push_ = scant__grow(ctx, items, n, &(room), sizeof *(items));          \
         if (!try_push_) return SCANT_ENOMEM;                                             \
         (items) = try_push_;                                                             \
         (items)[n] = __VA_ARGS__;                                                        \
         (n)++;                                                                           \
     } while (0)
 /* For TRY_PUSH(): returns the array, reallocated if it was full. */
-void *scant__more(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size);
+void *scant__grow(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t size);
 
 /* Calls fn(&variable) when the variable goes out of scope, so that TRY() can be used with
  * things that must be freed:

@@ -59,7 +59,7 @@ static const char *read_digits(const char *text, uint64_t *out) {
     return at == text ? NULL : at;
 }
 
-bool scant__whole_read(const char *text, uint64_t *out) {
+bool scant__uint_read(const char *text, uint64_t *out) {
     const char *end = read_digits(text, out);
     return end && !*end;
 }
@@ -129,7 +129,7 @@ static bool read_number(const scant_option *o, const char *text, scant__value *o
 }
 
 static bool read_count(const scant_option *o, const char *text, scant__value *out) {
-    if (!scant__whole_read(text, &out->whole)) return false;
+    if (!scant__uint_read(text, &out->whole)) return false;
     out->number = (double)out->whole;
     bool word = o->choices && out->whole == SIZE_MAX; /* SIZE_MAX stands for a word */
     return within(o, out->number) && out->whole <= SIZE_MAX && !word;
@@ -164,7 +164,7 @@ bool scant__option_read(const scant_option *o, const char *text, scant__value *o
     case SCANT_OPTION_NAME:
         return read_name(o, text);
     case SCANT_OPTION_SEED:
-        return scant__whole_read(text, &out->whole);
+        return scant__uint_read(text, &out->whole);
     case SCANT_OPTION_BYTES:
         return read_bytes(text, &out->whole);
     default:

@@ -92,6 +92,6 @@ bool scant__is_choice(const char *choices, const char *word);
 /* Reads yes, no, true, false, on, off, 1 or 0. */
 bool scant__switch_read(const char *text, bool *out);
 /* Reads a whole number in decimal digits. */
-bool scant__whole_read(const char *text, uint64_t *out);
+bool scant__uint_read(const char *text, uint64_t *out);
 
 #endif

@@ -37,8 +37,8 @@ typedef enum scant__purpose {
     SCANT__RNG_FOLD,        /* the fold of a labelled sample */
     SCANT__RNG_WEAK,        /* weak augmentation of unlabelled samples */
     SCANT__RNG_STRONG,      /* strong augmentation of unlabelled samples */
-    SCANT__RNG_OTHERS,      /* the order of unlabelled samples */
-    SCANT__RNG_ASIDE,       /* dropout in a pass without gradient */
+    SCANT__RNG_UNLABELLED,  /* the order of unlabelled samples */
+    SCANT__RNG_NOGRAD,      /* dropout in a pass without gradient */
     SCANT__RNG_NOISE,       /* noise of a variational layer in training */
     SCANT__RNG_POSTERIOR,   /* weights drawn from a posterior */
     SCANT__RNG_MEMBER,      /* seeds of an ensemble's members */

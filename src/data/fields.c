@@ -190,18 +190,18 @@ static scant_status next_cells(scant__fields *f, bool *there) {
 
 /* ---- rows of JSON ------------------------------------------------------------------ */
 
-static const char mark[] = "\xef\xbb\xbf";
+static const char bom[] = "\xef\xbb\xbf";
 
-static bool has_mark(const char *bytes, size_t size) {
-    return size >= 3 && memcmp(bytes, mark, 3) == 0;
+static bool has_bom(const char *bytes, size_t size) {
+    return size >= 3 && memcmp(bytes, bom, 3) == 0;
 }
 
 /* Whether c is white space in JSON. */
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-static bool looks_like_objects(const void *bytes, size_t size) {
+static bool is_json(const void *bytes, size_t size) {
     const char *at = bytes, *end = at + size;
-    if (has_mark(at, size)) at += 3;
+    if (has_bom(at, size)) at += 3;
     while (at < end && is_blank(*at)) at++;
     return at < end && (*at == '{' || *at == '[');
 }
@@ -213,7 +213,7 @@ static void pass_blanks(scant__objects *o) {
 static void begin_objects(scant__objects *o, const void *bytes, size_t size) {
     *o = (scant__objects){.at = bytes, .line = 1};
     o->end = o->at + size;
-    if (has_mark(bytes, size)) o->at += 3;
+    if (has_bom(bytes, size)) o->at += 3;
     pass_blanks(o);
     o->list = o->at < o->end && *o->at == '[';
     if (o->list) o->at++;
@@ -320,7 +320,7 @@ scant_status scant__fields_open(scant__fields *f, scant_ctx *ctx, const char *pa
     *f = (scant__fields){.ctx = ctx, .name = path, .names = names, .n = n};
     TRY(scant__source_map(ctx, path, &f->source));
     TRY(scant__unpack_source(ctx, path, &f->source));
-    f->json = looks_like_objects(f->source.bytes, f->source.size);
+    f->json = is_json(f->source.bytes, f->source.size);
     if (f->json) {
         begin_objects(&f->objects, f->source.bytes, f->source.size);
         return SCANT_OK;

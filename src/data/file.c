@@ -209,12 +209,12 @@ static void sync_dir(const char *target) {
 }
 
 /* Opens a pipe or device. */
-static scant_status open_straight(scant__outfile *out) {
+static scant_status open_direct(scant__outfile *out) {
     do out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     while (out->fd < 0 && errno == EINTR); /* a pipe waits for its reader */
     if (out->fd < 0)
         return cannot(out->ctx, out->path, "cannot be opened for writing", errno);
-    out->straight = true;
+    out->direct = true;
     return SCANT_OK;
 }
 
@@ -228,7 +228,7 @@ static int find_target(scant__outfile *out) {
     int number = follow_links(out->target);
     if (number) return number;
     if (out->target[strlen(out->target) - 1] == '/') return EISDIR;
-    if (!out->there) return 0;
+    if (!out->replaces) return 0;
     if (faccessat(AT_FDCWD, out->path, W_OK, AT_EACCESS) != 0) return errno;
     /* /proc/self/fd/N of a deleted file has no name to replace */
     if (stat(out->target, &same) != 0 || same.st_ino != out->old.st_ino ||
@@ -241,18 +241,18 @@ scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfil
     out->ctx = ctx;
     out->path = path;
     out->fd = -1;
-    out->straight = out->passing = false;
-    out->there = stat(path, &out->old) == 0;
-    if (!out->there && errno != ENOENT)
+    out->direct = out->unsynced = false;
+    out->replaces = stat(path, &out->old) == 0;
+    if (!out->replaces && errno != ENOENT)
         return cannot(ctx, path, "cannot be written", errno);
-    if (out->there && S_ISDIR(out->old.st_mode))
+    if (out->replaces && S_ISDIR(out->old.st_mode))
         return cannot(ctx, path, "cannot be written", EISDIR);
-    if (out->there && !S_ISREG(out->old.st_mode)) return open_straight(out);
+    if (out->replaces && !S_ISREG(out->old.st_mode)) return open_direct(out);
     int number = find_target(out);
     if (number) return cannot(ctx, path, "cannot be written", number);
     /* a new file gets the umask's mode; a replaced file's mode is copied before the
      * rename */
-    out->fd = open_temp(out->target, out->there ? 0600 : 0666, out->temp);
+    out->fd = open_temp(out->target, out->replaces ? 0600 : 0666, out->temp);
     if (out->fd < 0)
         return cannot(ctx, path, "cannot create a temporary file beside it", errno);
     return SCANT_OK;
@@ -264,7 +264,7 @@ scant_status scant__outfile_write(scant__outfile *out, const void *bytes, size_t
 
 scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void *bytes,
                                      size_t size) {
-    if (out->straight && at != SIZE_MAX)
+    if (out->direct && at != SIZE_MAX)
         return scant__fail(out->ctx, SCANT_EIO,
                            "%s: only a regular file can be written out of order",
                            out->path);
@@ -275,20 +275,20 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
 /* Copies owner and mode of the old file; returns 0 or errno. Owner first, because chown
  * clears mode bits; its failure is ignored, because only root may change the owner. */
 static int keep_mode(const scant__outfile *out) {
-    if (!out->there) return 0;
+    if (!out->replaces) return 0;
     if (fchown(out->fd, out->old.st_uid, out->old.st_gid) != 0) errno = 0;
     return fchmod(out->fd, out->old.st_mode & 07777) != 0 ? errno : 0;
 }
 
 scant_status scant__outfile_commit(scant__outfile *out) {
-    int number = out->straight ? 0 : keep_mode(out);
-    bool lasts = !out->straight && !out->passing;
+    int number = out->direct ? 0 : keep_mode(out);
+    bool lasts = !out->direct && !out->unsynced;
     if (!number && lasts) number = sync_fd(out->fd);
     if (close(out->fd) != 0 && !number && errno != EINTR) number = errno;
     out->fd = -1;
-    if (!number && !out->straight && rename(out->temp, out->target) != 0) number = errno;
+    if (!number && !out->direct && rename(out->temp, out->target) != 0) number = errno;
     if (number) {
-        if (!out->straight) unlink(out->temp);
+        if (!out->direct) unlink(out->temp);
         return cannot(out->ctx, out->path, "cannot be written", number);
     }
     if (lasts) sync_dir(out->target);
@@ -299,7 +299,7 @@ void scant__outfile_abandon(scant__outfile *out) {
     if (out->fd < 0) return;
     close(out->fd);
     out->fd = -1;
-    if (!out->straight) unlink(out->temp);
+    if (!out->direct) unlink(out->temp);
 }
 
 scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,

@@ -45,9 +45,9 @@ typedef struct scant__outfile {
     scant_ctx *ctx;
     const char *path; /* borrowed, for messages */
     int fd;
-    bool straight; /* pipe or device: written directly */
-    bool passing;  /* temporary file: not synced to disk */
-    bool there;    /* a file is replaced; old describes it */
+    bool direct;   /* pipe or device: written directly */
+    bool unsynced; /* temporary file: not synced to disk */
+    bool replaces; /* a file is replaced; old describes it */
     struct stat old;
     char target[PATH_MAX], temp[PATH_MAX];
 } scant__outfile;

@@ -74,12 +74,13 @@ static const char no_time[] =
     "is not a time: expected ISO 8601 (2026-11-17T20:05:09Z) or milliseconds since 1970";
 
 /* An answer as written in the file; missing strings are NULL. */
-typedef struct said {
+typedef struct answer_text {
     const char *label, *answer, *person;
     int64_t at;
-} said;
+} answer_text;
 
-static scant_status answer_kind(const reader *r, const said *s, scant_answer_kind *out) {
+static scant_status answer_kind(const reader *r, const answer_text *s,
+                                scant_answer_kind *out) {
     *out = SCANT_ANSWER_LABEL;
     if (!s->answer || strcmp(s->answer, "label") == 0) return SCANT_OK;
     if (strcmp(s->answer, "skip") == 0)
@@ -93,7 +94,7 @@ static scant_status answer_kind(const reader *r, const said *s, scant_answer_kin
                  "is the answer, but there is also a label: expected only one of them");
 }
 
-static scant_status give(reader *r, const char *id, const said *s) {
+static scant_status give(reader *r, const char *id, const answer_text *s) {
     const char *word;
     scant__label_line line = {.line = where(r, &word),
                               .id = id,
@@ -112,7 +113,7 @@ static scant_status give(reader *r, const char *id, const said *s) {
 static scant_status read_cells(reader *r) {
     const char *values[FIELDS];
     for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
-    said s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
+    answer_text s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
     bool counts = s.label || s.answer;
     if (counts && values[TIME] && !scant__timestamp_parse(values[TIME], &s.at))
         return wrong(r, values[TIME], no_time);
@@ -176,7 +177,7 @@ static scant_status get_label(reader *r, const json_t *value, const char **out) 
 static scant_status give_object(reader *r, const char *id, const json_t *label,
                                 const json_t *answer, const json_t *person,
                                 const json_t *time) {
-    said s = {0};
+    answer_text s = {0};
     TRY(get_label(r, label, &s.label));
     if (!is_nothing(answer) && !json_is_string(answer))
         return wrong(r, "answer", "is not a string: expected label, skip or unsure");

@@ -26,7 +26,7 @@ static scant_status read_row(scant__fields *f, scant__manifest_row *row) {
                                  .label = values[LABEL],
                                  .group = values[GROUP],
                                  .has_row = values[ROW] != NULL};
-    if (values[ROW] && (!scant__whole_read(values[ROW], &number) || number > SIZE_MAX))
+    if (values[ROW] && (!scant__uint_read(values[ROW], &number) || number > SIZE_MAX))
         return scant__fields_wrong(f, values[ROW],
                                    "is not a row: expected a whole number from 0 on");
     row->row = (size_t)number;

@@ -41,7 +41,7 @@ scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dty
     return SCANT_OK;
 }
 
-void scant__writer_temporary(scant_writer *w) { w->file.passing = true; }
+void scant__writer_temporary(scant_writer *w) { w->file.unsynced = true; }
 
 /* Writes a piece at offset `at`; SIZE_MAX: after the last piece. */
 static scant_status write_piece(scant_writer *w, size_t at, const void *data,

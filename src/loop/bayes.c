@@ -44,7 +44,7 @@ void loop_bayes_fill(scant_experiment *e) {
 }
 
 static void warn_of(scant_experiment *e, const char *key, const char *of) {
-    scant__warn(e->ctx, "model.%s is ignored: it is for model.bayes = %s, and that is %s",
+    scant__warn(e->ctx, "model.%s is ignored: it needs model.bayes = %s, but that is %s",
                 key, of, e->set.bayes);
 }
 
@@ -63,17 +63,17 @@ scant_status loop_bayes_check(scant_experiment *e) {
     if (s->samples > MANY)
         scant__warn(
             e->ctx,
-            "model.samples is %zu, and of model.bayes = ensemble those are members: "
-            "so many networks are trained each round",
+            "model.samples is %zu: with model.bayes = ensemble, so many members are "
+            "trained each round",
             s->samples);
     if (s->initial_models * s->samples > LOOP_PARTS)
-        return loop_refuse(e, "train.initial_models",
-                           "is %zu: of ensembles of %zu, %zu at most", s->initial_models,
-                           s->samples, (size_t)LOOP_PARTS / s->samples);
+        return loop_refuse(
+            e, "train.initial_models",
+            "is %zu, but with ensembles of %zu members it can be %zu at most",
+            s->initial_models, s->samples, (size_t)LOOP_PARTS / s->samples);
     if (*s->query_seed)
         return loop_refuse(e, "loop.query_seed",
-                           "is for one network that picks, and model.bayes = ensemble "
-                           "has several");
+                           "cannot be combined with model.bayes = ensemble");
     return SCANT_OK;
 }
 

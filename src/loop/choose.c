@@ -23,58 +23,59 @@ enum { SHORT = 4, SHORT_EPOCHS = 10 }; /* 1/4 of the epochs, at least 10 */
 /* ---- evidence needed --------------------------------------------------------------- */
 
 /* The evidence for layers = all: slopes or lengths; 0: features (tangent kernel). */
-static unsigned gradient_bits(const loop_arm *arm) {
-    if (strcmp(arm->info->name, "dynamic") == 0) return SCANT_SLOPES;
-    return strcmp(arm->info->name, "egl") == 0 ? SCANT_LENGTHS : 0;
+static unsigned gradient_bits(const loop_strategy *strategy) {
+    if (strcmp(strategy->info->name, "dynamic") == 0) return SCANT_SLOPES;
+    return strcmp(strategy->info->name, "egl") == 0 ? SCANT_LENGTHS : 0;
 }
 
-static bool is_kernel(const loop_arm *arm) { return arm->whole && !gradient_bits(arm); }
+static bool is_kernel(const loop_strategy *strategy) {
+    return strategy->all_layers && !gradient_bits(strategy);
+}
 
 /* Fails with a message: probabilities or posterior draws are missing. */
-static scant_status fail_missing(scant_ctx *ctx, const loop_arm *arm,
+static scant_status fail_missing(scant_ctx *ctx, const loop_strategy *strategy,
                                  const loop_settings *set, unsigned missing) {
-    const char *why = "asks where several networks disagree, and one says one thing of a "
-                      "sample: model.bayes = variational, dropout or ensemble gives "
-                      "several";
+    const char *why = "needs several posterior draws: set model.bayes = variational, "
+                      "dropout or ensemble";
     if (strcmp(set->bayes, "none") != 0)
-        why =
-            "asks where draws of a network disagree, and with model.samples = 1 nothing "
-            "can";
+        why = "needs several posterior draws, but model.samples is 1";
     if (!(missing & SCANT_SAMPLES) || strcmp(set->task, "regression") == 0)
-        why = "needs class probabilities, and data.task = regression has none";
-    return scant__fail(ctx, SCANT_EUSAGE, "%s %s", arm->info->name, why);
+        why = "needs class probabilities, but data.task is regression";
+    return scant__fail(ctx, SCANT_EUSAGE, "%s %s", strategy->info->name, why);
 }
 
 /* Fails if `projections` exceeds the number of draws. */
-static scant_status check_projections(scant_ctx *ctx, const loop_arm *arm,
+static scant_status check_projections(scant_ctx *ctx, const loop_strategy *strategy,
                                       const loop_settings *set) {
     double wanted;
-    for (size_t i = 0; i < arm->n_settings; i++)
-        if (strcmp(arm->settings[i].key, "projections") == 0 &&
-            scant__number_parse(arm->settings[i].value, &wanted) &&
+    for (size_t i = 0; i < strategy->n_settings; i++)
+        if (strcmp(strategy->settings[i].key, "projections") == 0 &&
+            scant__number_parse(strategy->settings[i].value, &wanted) &&
             wanted > (double)set->samples)
-            return scant__fail(ctx, SCANT_EUSAGE,
-                               "%s.projections is %s, and model.samples gives it %zu",
-                               arm->info->name, arm->settings[i].value, set->samples);
+            return scant__fail(
+                ctx, SCANT_EUSAGE,
+                "%s.projections is %s, expected at most model.samples, %zu",
+                strategy->info->name, strategy->settings[i].value, set->samples);
     return SCANT_OK;
 }
 
-scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
+scant_status loop_evidence_bits(scant_ctx *ctx, const loop_strategy *strategy,
                                 const loop_settings *set, unsigned *used) {
     bool regression = strcmp(set->task, "regression") == 0;
-    const char *name = arm->info->name;
-    const scant_select_opts opts = {
-        .settings = arm->settings, .n_settings = arm->n_settings, .kernel = arm->kernel};
+    const char *name = strategy->info->name;
+    const scant_select_opts opts = {.settings = strategy->settings,
+                                    .n_settings = strategy->n_settings,
+                                    .kernel = strategy->kernel};
     unsigned given = SCANT_FEATURES | SCANT_LABELS | SCANT_ROWS | SCANT_STATE, missing;
     if (!regression) given |= SCANT_PROBS | SCANT_CALIBRATED;
     if (!regression && loop_is_bayesian(set)) given |= SCANT_SAMPLES;
-    if (arm->whole && !regression) given |= gradient_bits(arm);
+    if (strategy->all_layers && !regression) given |= gradient_bits(strategy);
     TRY(scant_select_inputs(ctx, name, &opts, given, used, &missing));
     if (missing == SCANT_GRADIENTS)
         TRY(scant_select_inputs(ctx, name, &opts, given | SCANT_GRADIENTS, used,
                                 &missing));
-    if (missing) return fail_missing(ctx, arm, set, missing);
-    return *used & SCANT_SAMPLES ? check_projections(ctx, arm, set) : SCANT_OK;
+    if (missing) return fail_missing(ctx, strategy, set, missing);
+    return *used & SCANT_SAMPLES ? check_projections(ctx, strategy, set) : SCANT_OK;
 }
 
 /* ---- temperature ------------------------------------------------------------------- */
@@ -89,7 +90,7 @@ scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out) {
 
 static void on_step(void *user, const scant_train_state *state) {
     (void)state;
-    loop_tell(user, "calibrating", 0);
+    loop_report_progress(user, "calibrating", 0);
 }
 
 /* Makes a network and trains it briefly on part. */
@@ -111,7 +112,7 @@ static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
         jobs[i].opts.user = run;
         jobs[i].opts.report = on_step;
     }
-    return learn_or_free(
+    return learn_free_on_failure(
         learn_train(*out, run->job->samples.train, &run->recipe, jobs, members), out);
 }
 
@@ -168,20 +169,20 @@ static scant_status calibrate(loop_run *run, scant_net *net) {
 /* ---- picks ------------------------------------------------------------------------- */
 
 static scant_status read_evidence(loop_run *run, loop_evidence *evidence) {
-    loop_reading what = {.net = run->query_net ? run->query_net : run->net,
-                         .data = run->job->samples.train,
-                         .rows = run->split.pool,
-                         .n = run->split.n_pool,
-                         .labelled = &run->round.labelled,
-                         .seed = run->seed,
-                         .draws_path = scant__arena_format(&run->round.arena,
-                                                           "%s.samples.npy", run->path)};
-    if (run->arm->kernel)
+    loop_evidence_opts what = {.net = run->query_net ? run->query_net : run->net,
+                               .data = run->job->samples.train,
+                               .rows = run->split.pool,
+                               .n = run->split.n_pool,
+                               .labelled = &run->round.labelled,
+                               .seed = run->seed,
+                               .draws_path = scant__arena_format(
+                                   &run->round.arena, "%s.samples.npy", run->path)};
+    if (run->strategy->kernel)
         what.features = LOOP_INPUTS;
-    else if (is_kernel(run->arm))
+    else if (is_kernel(run->strategy))
         what.features = LOOP_JACOBIANS;
     if (!what.draws_path) return SCANT_ENOMEM;
-    TRY(loop_evidence_bits(run->ctx, run->arm, &run->job->e->set, &what.bits));
+    TRY(loop_evidence_bits(run->ctx, run->strategy, &run->job->e->set, &what.bits));
     if (what.bits & SCANT_CALIBRATED) TRY(calibrate(run, what.net));
     what.temperature = run->round.temperature;
     return loop_evidence_read(evidence, &what);
@@ -189,11 +190,12 @@ static scant_status read_evidence(loop_run *run, loop_evidence *evidence) {
 
 /* The strategy's options; bias is 0 for a tangent kernel, which includes biases. */
 static scant_status settings_of(loop_run *run, const scant_setting **out) {
-    const loop_arm *arm = run->arm;
-    scant_setting *mine = TRY_NEW(&run->round.arena, scant_setting, arm->n_settings + 1);
-    for (size_t i = 0; i < arm->n_settings; i++) {
-        mine[i] = arm->settings[i];
-        if (is_kernel(arm) && strcmp(mine[i].key, "bias") == 0) mine[i].value = "0";
+    const loop_strategy *strategy = run->strategy;
+    scant_setting *mine =
+        TRY_NEW(&run->round.arena, scant_setting, strategy->n_settings + 1);
+    for (size_t i = 0; i < strategy->n_settings; i++) {
+        mine[i] = strategy->settings[i];
+        if (is_kernel(strategy) && strcmp(mine[i].key, "bias") == 0) mine[i].value = "0";
     }
     *out = mine;
     return SCANT_OK;
@@ -203,22 +205,22 @@ static scant_status pick(loop_run *run, const loop_evidence *evidence, size_t ba
                          scant_picks **out) {
     scant_select_opts opts = {
         .seed = loop_seed(run->seed, run->round.number, 0, LOOP_SEED_PICKS),
-        .n_settings = run->arm->n_settings,
-        .kernel = run->arm->kernel,
-        .state = run->state.memory,
-        .state_size = run->state.memory_size};
+        .n_settings = run->strategy->n_settings,
+        .kernel = run->strategy->kernel,
+        .state = run->state.strategy_state,
+        .state_size = run->state.strategy_state_size};
     TRY(settings_of(run, &opts.settings));
-    return scant_select(run->ctx, run->arm->info->name, &evidence->view, batch, &opts,
-                        out);
+    return scant_select(run->ctx, run->strategy->info->name, &evidence->view, batch,
+                        &opts, out);
 }
 
 scant_status loop_choose(loop_run *run, size_t batch, scant_picks **out) {
     AUTO(loop_evidence_end) loop_evidence evidence = {.arena = {.ctx = run->ctx}};
     *out = NULL;
-    loop_clock(run, LOOP_READING);
-    loop_tell(run, "computing predictions", 0);
+    loop_timer_begin(run, LOOP_READING);
+    loop_report_progress(run, "computing predictions", 0);
     TRY(read_evidence(run, &evidence));
-    loop_clock(run, LOOP_PICKING);
-    loop_tell(run, "picking", 0);
+    loop_timer_begin(run, LOOP_PICKING);
+    loop_report_progress(run, "picking", 0);
     return pick(run, &evidence, batch, out);
 }

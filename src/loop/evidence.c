@@ -68,7 +68,7 @@ scant_status loop_evidence_wrap(loop_evidence *e, size_t which, const void *data
 
 /* Arguments and intermediate results of loop_evidence_read(). */
 typedef struct reader {
-    const loop_reading *what;
+    const loop_evidence_opts *what;
     loop_evidence *evidence;
     scant__arena *arena;
     size_t classes;
@@ -91,14 +91,14 @@ size_t loop_place(const size_t *rows, size_t n, size_t row) {
     return at ? (size_t)(at - rows) : n;
 }
 
-static int32_t label_of(const loop_reading *what, size_t i) {
+static int32_t label_of(const loop_evidence_opts *what, size_t i) {
     const int32_t *labels = scant_data_labels(what->data);
     if (what->labelled->labels) return what->labelled->labels[i];
     return labels ? labels[what->labelled->rows[i]] : 0; /* 0 for regression */
 }
 
 static scant_status mark_labels(reader *r) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     r->labels = TRY_NEW(r->arena, int64_t, what->n);
     for (size_t i = 0; i < what->n; i++) r->labels[i] = -1;
     for (size_t i = 0; i < what->labelled->n; i++)
@@ -109,7 +109,7 @@ static scant_status mark_labels(reader *r) {
 
 /* One forward pass. */
 static scant_status predict(reader *r) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     bool probs = what->bits & (SCANT_PROBS | SCANT_CALIBRATED);
     size_t width = scant_net_features(what->net);
     float *features = NULL;
@@ -130,7 +130,7 @@ static scant_status predict(reader *r) {
  * labels is NULL. */
 static scant_status sketch(reader *r, size_t which, const int32_t *labels, size_t numbers,
                            size_t width) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     float *sketches = TRY_NEW(r->arena, float, size_mul(what->n, width));
     scant_gradient_opts opts = {
         .labels = labels, .sketch = numbers, .outputs = !labels, .seed = what->seed};
@@ -176,7 +176,7 @@ static scant_status measure(reader *r, const size_t *rows, size_t n,
 }
 
 static scant_status measure_slopes(reader *r) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     const loop_labelled *known = what->labelled;
     size_t n_rest = 0;
     int32_t *labels = TRY_NEW(r->arena, int32_t, known->n + 1);
@@ -198,7 +198,7 @@ static scant_status measure_slopes(reader *r) {
 }
 
 static scant_status measure_lengths(reader *r) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     double *lengths = TRY_NEW(r->arena, double, what->n);
     TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, NULL,
                             &(scant_gradients){.lengths = lengths}));
@@ -206,14 +206,14 @@ static scant_status measure_lengths(reader *r) {
 }
 
 static scant_status read_inputs(reader *r) {
-    const loop_reading *what = r->what;
+    const loop_evidence_opts *what = r->what;
     size_t width = scant__data_width(what->data);
     float *inputs = TRY_NEW(r->arena, float, size_mul(what->n, width));
     TRY(nn_input_rows(what->net, what->data, what->rows, what->n, inputs));
     return give(r, LOOP_FEATURES, inputs, SCANT_F32, width);
 }
 
-scant_status loop_evidence_draw(loop_evidence *e, const loop_reading *what) {
+scant_status loop_evidence_draw(loop_evidence *e, const loop_evidence_opts *what) {
     scant_array *draws;
     TRY(nn_samples(what->net, what->data, what->rows, what->n, what->draws_path, false));
     scant_status status = scant_array_open(e->arena.ctx, what->draws_path, &draws);
@@ -222,7 +222,7 @@ scant_status loop_evidence_draw(loop_evidence *e, const loop_reading *what) {
     return status;
 }
 
-scant_status loop_evidence_read(loop_evidence *e, const loop_reading *what) {
+scant_status loop_evidence_read(loop_evidence *e, const loop_evidence_opts *what) {
     reader r = {.what = what,
                 .evidence = e,
                 .arena = &e->arena,

@@ -24,7 +24,7 @@ typedef struct loop_labelled {
     size_t n;
 } loop_labelled;
 
-typedef struct loop_reading {
+typedef struct loop_evidence_opts {
     scant_net *net;
     const scant_data *data;
     const size_t *rows; /* n samples of data, ascending: the pool */
@@ -35,7 +35,7 @@ typedef struct loop_reading {
     uint64_t seed;          /* seed of the sketches */
     double temperature;     /* temperature of SCANT_CALIBRATED; 0: use 1 */
     const char *draws_path; /* temporary file for SCANT_SAMPLES */
-} loop_reading;
+} loop_evidence_opts;
 
 enum {
     LOOP_FEATURES,
@@ -64,11 +64,13 @@ int loop_compare(const void *a, const void *b); /* two size_t, for qsort() */
 void loop_evidence_init(loop_evidence *evidence, scant_ctx *ctx);
 void loop_evidence_end(loop_evidence *evidence);
 /* Adds the evidence in reading->bits, and always labels: -1 for rows without one. */
-scant_status loop_evidence_read(loop_evidence *evidence, const loop_reading *reading);
+scant_status loop_evidence_read(loop_evidence *evidence,
+                                const loop_evidence_opts *reading);
 /* Adds or replaces an array; data is borrowed. Shape: n x width, or n if width is 0. */
 scant_status loop_evidence_wrap(loop_evidence *evidence, size_t which, const void *data,
                                 scant_dtype dtype, size_t n, size_t width);
 /* Adds the posterior draws (SCANT_SAMPLES) only. */
-scant_status loop_evidence_draw(loop_evidence *evidence, const loop_reading *reading);
+scant_status loop_evidence_draw(loop_evidence *evidence,
+                                const loop_evidence_opts *reading);
 
 #endif

@@ -107,13 +107,13 @@ static scant_status assign_option(scant_experiment *e, const char *key, char *va
 
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override) {
-    TRY(check_section(e, section, origin, "a key stands before any [section]"));
+    TRY(check_section(e, section, origin, "there is a key before the first [section]"));
     size_t i = loop_key_find(section, key);
     bool option = i == e->n_keys && strcmp(section, "loop") == 0 && strchr(key, '.');
     if (i == e->n_keys && !option) return unknown_key(e, section, key, origin);
     if (!scant__ini_fits(value))
         return loop_wrong(e, origin,
-                          "%s.%s has a value that cannot stand in a file: it has a "
+                          "%s.%s has a value that cannot be written to a file: it has a "
                           "control character, a blank at an end, a blank before ';' or "
                           "'#', or is long and has no place to break a line at",
                           section, key);
@@ -135,7 +135,7 @@ static scant_status assign_setting(scant_experiment *e, const scant_setting *set
     size_t length = dot ? (size_t)(dot - setting->key) : 0;
     if (!dot || !length || length >= sizeof section)
         return loop_wrong(e, loop_origin_set,
-                          "'%s' is no key: settings are section.key=value, as "
+                          "'%s' is not a key: settings are section.key=value, as "
                           "loop.batch=20",
                           setting->key);
     memcpy(section, setting->key, length);
@@ -157,7 +157,7 @@ static scant_status check_whole(scant_experiment *e) {
         const char *key, *why;
     } rules[] = {
         {t->patience && !s->validation, "train.patience",
-         "needs data.validation: samples to watch"},
+         "needs data.validation: samples for early stopping"},
         {regression && t->until > 0, "train.until",
          "is an accuracy, and data.task = regression has none"},
         {regression && strcmp(s->initial_how, "balanced") == 0, "loop.initial_how",

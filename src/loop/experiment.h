@@ -66,14 +66,14 @@ typedef struct loop_option {
 } loop_option;
 
 /* A strategy of the experiment, with its options. */
-typedef struct loop_arm {
+typedef struct loop_strategy {
     const scant_strategy_info *info;
     const scant_setting *settings; /* values of its own options */
     size_t n_settings;
-    bool whole; /* gradients of the whole network instead of the last layer */
+    bool all_layers; /* gradients of the whole network instead of the last layer */
     /* kernel of an infinitely wide network, on the samples; NULL: none */
     const char *kernel;
-} loop_arm;
+} loop_strategy;
 
 struct scant_experiment {
     scant_ctx *ctx;
@@ -84,8 +84,8 @@ struct scant_experiment {
     loop_settings set;
     loop_option *options; /* given ones, then presets and defaults; not in the arena */
     size_t n_options, room_options;
-    loop_arm *arms;
-    size_t n_arms;
+    loop_strategy *strategies;
+    size_t n_strategies;
     uint64_t *seeds;
     size_t n_seeds;
     uint64_t query_seed; /* valid if set.query_seed is not "" */

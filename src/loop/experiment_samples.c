@@ -50,7 +50,7 @@ static scant_status open_part(const scant_experiment *e, const char *spec,
 static scant_status need_labels(scant_ctx *ctx, const scant_data *data, const char *key) {
     if (scant_data_labels(data) || scant_data_targets(data)) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: has no labels: data.%s names a file of them",
+                       "%s: has no labels: set data.%s to a file of labels",
                        scant_data_name(data), key);
 }
 
@@ -58,7 +58,7 @@ static scant_status open_both(const scant_experiment *e, loop_samples *s) {
     const loop_settings *set = &e->set;
     if (!*set->train)
         return scant__fail(e->ctx, SCANT_EUSAGE,
-                           "data.train is missing: what to choose samples from");
+                           "data.train is missing: the samples to choose from");
     TRY(open_part(e, set->train, set->train_labels, false, set->pool, &s->train));
     TRY(need_labels(e->ctx, s->train, "train_labels"));
     if (*set->test)
@@ -130,12 +130,12 @@ static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const check
     const char *more = count > NAMED ? ", ..." : "";
     if (count && !skip)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: %zu of %zu pictures cannot be read: %s%s (%s); "
-                           "--skip-bad leaves such out",
+                           "%s: %zu of %zu images cannot be read: %s%s (%s); "
+                           "--skip-bad leaves them out",
                            scant_data_name(data), count, n, names, more, why);
     if (count)
         scant__warn(
-            ctx, "%s: %zu of %zu pictures cannot be read and %s left out: %s%s (%s)",
+            ctx, "%s: %zu of %zu images cannot be read and %s left out: %s%s (%s)",
             scant_data_name(data), count, n, count == 1 ? "is" : "are", names, more, why);
     return SCANT_OK;
 }
@@ -247,7 +247,7 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
     size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
     if (n != s->classes)
         return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: is no list of %zu numbers, one for each class", path,
+                           "%s: expected a list of %zu numbers, one for each class", path,
                            s->classes);
     float *parts = TRY_NEW(arena, float, n);
     s->darp_target = TRY_NEW(arena, double, n);
@@ -260,27 +260,27 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
 /* ---- hash and entry point ---------------------------------------------------------- */
 
 /* Hashes row numbers and labels, but not pixels, which may be many. */
-static uint64_t mark_part(uint64_t mark, const scant_data *data, const size_t *rows,
+static uint64_t hash_part(uint64_t hash, const scant_data *data, const size_t *rows,
                           size_t n_rows) {
     const int32_t *labels = scant_data_labels(data);
     const float *targets = scant_data_targets(data);
     const uint64_t counts[] = {scant_data_count(data), n_rows};
-    mark = scant__hash(mark, counts, sizeof counts);
+    hash = scant__hash(hash, counts, sizeof counts);
     for (size_t i = 0; i < n_rows; i++) {
         uint64_t row = rows[i];
-        mark = scant__hash(mark, &row, sizeof row);
+        hash = scant__hash(hash, &row, sizeof row);
     }
-    if (labels) mark = scant__hash(mark, labels, counts[0] * sizeof *labels);
-    if (targets) mark = scant__hash(mark, targets, counts[0] * sizeof *targets);
-    return mark;
+    if (labels) hash = scant__hash(hash, labels, counts[0] * sizeof *labels);
+    if (targets) hash = scant__hash(hash, targets, counts[0] * sizeof *targets);
+    return hash;
 }
 
-static uint64_t mark_of(const loop_samples *s) {
-    uint64_t mark = mark_part(SCANT__HASH_FIRST, s->train, s->rows, s->n_rows);
-    mark = mark_part(mark, s->test, s->test_rows, s->n_test);
+static uint64_t hash_of(const loop_samples *s) {
+    uint64_t hash = hash_part(SCANT__HASH_FIRST, s->train, s->rows, s->n_rows);
+    hash = hash_part(hash, s->test, s->test_rows, s->n_test);
     if (s->darp_target)
-        mark = scant__hash(mark, s->darp_target, s->classes * sizeof *s->darp_target);
-    return mark ? mark : 1;
+        hash = scant__hash(hash, s->darp_target, s->classes * sizeof *s->darp_target);
+    return hash ? hash : 1;
 }
 
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
@@ -289,7 +289,7 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
     TRY(open_both(e, s));
     s->classes = s->regression ? 1 : scant_data_classes(s->train);
     if (!s->regression && s->classes < 2)
-        return scant__fail(e->ctx, SCANT_EINPUT, "%s: has one class only",
+        return scant__fail(e->ctx, SCANT_EINPUT, "%s: has only one class",
                            scant_data_name(s->train));
     TRY(match_classes(arena, s));
     TRY(list_rows(e->ctx, arena, s->train, skip_bad, &s->rows, &s->n_rows));
@@ -303,7 +303,7 @@ scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
     TRY(cut_test(e, arena, s));
     TRY(check_test(e, s));
     TRY(read_target(e, arena, s));
-    s->mark = mark_of(s);
+    s->hash = hash_of(s);
     return SCANT_OK;
 }
 

@@ -112,7 +112,7 @@ scant__text loop_log_begin(loop_job *job, const char *event) {
 scant__text loop_log_run(const loop_run *run, const char *event) {
     scant__text line = loop_log_begin(run->job, event);
     scant__text_add(&line, ", \"strategy\": ");
-    scant__text_json(&line, run->arm->info->name);
+    scant__text_json(&line, run->strategy->info->name);
     scant__text_addf(&line, ", \"seed\": \"%llu\"", (unsigned long long)run->seed);
     return line;
 }
@@ -178,7 +178,7 @@ static bool holds(loop_job *job, const char *path, const void *bytes, size_t siz
            source.size == size && memcmp(source.bytes, bytes, size) == 0;
 }
 
-static scant_status keep_experiment(loop_job *job) {
+static scant_status write_experiment(loop_job *job) {
     AUTO(scant__text_end) scant__text text = {.ctx = job->ctx};
     const char *path = loop_path(job, "experiment.ini");
     loop_print(job->e, &text);
@@ -191,7 +191,7 @@ static scant_status keep_experiment(loop_job *job) {
 
 /* Whether a file is a temporary one, ".scant-PID-N.tmp", of this process or one that has
  * ended. A running process may be `scant report`, which takes no lock. */
-static bool is_litter(const char *name) {
+static bool is_temporary(const char *name) {
     static const char prefix[] = ".scant-";
     char *end;
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
@@ -209,16 +209,16 @@ static void sweep(loop_job *job, const char *folder) {
     DIR *list = path ? opendir(path) : NULL;
     if (!list) return;
     for (const struct dirent *one; (one = readdir(list));)
-        if (is_litter(one->d_name)) unlinkat(dirfd(list), one->d_name, 0);
+        if (is_temporary(one->d_name)) unlinkat(dirfd(list), one->d_name, 0);
     closedir(list);
 }
 
-static scant_status recall(loop_job *job, loop_run *run) {
+static scant_status read_state(loop_job *job, loop_run *run) {
     char *path = scant__arena_format(&job->arena, "%s.json", run->path);
     if (!path) return SCANT_ENOMEM;
     if (!exists(path)) return SCANT_OK;
     return loop_state_read(job->ctx, path,
-                           (loop_run_name){run->arm->info->name, run->seed},
+                           (loop_run_name){run->strategy->info->name, run->seed},
                            job->e->set.rounds, scant_data_count(job->samples.train),
                            &job->arena, &run->state);
 }
@@ -248,11 +248,11 @@ scant_status loop_folder_begin(loop_job *job) {
     sweep(job, "");
     sweep(job, "runs");
     sweep(job, "charts");
-    TRY(keep_experiment(job));
+    TRY(write_experiment(job));
     const char *runs = loop_path(job, "runs");
     if (!runs) return SCANT_ENOMEM;
     TRY(scant__folder_make(job->ctx, runs));
-    for (size_t i = 0; old && i < job->n_runs; i++) TRY(recall(job, &job->runs[i]));
+    for (size_t i = 0; old && i < job->n_runs; i++) TRY(read_state(job, &job->runs[i]));
     return SCANT_OK;
 }
 
@@ -261,7 +261,7 @@ scant_status loop_folder_begin(loop_job *job) {
 /* Begins a line of a table: strategy, seed and round. */
 static scant__text *begin_line(loop_run *run, enum loop_table table, size_t round) {
     scant__text *text = &run->tables[table];
-    scant__text_csv(text, run->arm->info->name);
+    scant__text_csv(text, run->strategy->info->name);
     scant__text_addf(text, ",%llu,%zu", (unsigned long long)run->seed, round);
     return text;
 }

@@ -101,7 +101,7 @@ static void list_picks(const loop_job *job, sheet *s) {
     }
 }
 
-static scant_status write_pictures(loop_job *job, const sheet *s) {
+static scant_status write_thumbnails(loop_job *job, const sheet *s) {
     const size_t shape[] = {s->n, s->high, s->wide, s->shown};
     const char *path = loop_path(job, "thumbnails.npy");
     AUTO(scant_array_auto) scant_array *array = NULL;
@@ -132,7 +132,7 @@ static scant_status write_names(loop_job *job, const sheet *s) {
 static scant_status draw_all(loop_job *job, scant__arena *arena, sheet *s) {
     const scant_data *train = job->samples.train;
     size_t pixels = s->high * s->wide * s->shown;
-    s->rows = TRY_NEW(arena, size_t, job->e->n_arms * SHOWN);
+    s->rows = TRY_NEW(arena, size_t, job->e->n_strategies * SHOWN);
     s->planes = TRY_NEW(arena, float, scant__data_width(train));
     list_picks(job, s);
     if (!s->n) return SCANT_OK;
@@ -143,7 +143,7 @@ static scant_status draw_all(loop_job *job, scant__arena *arena, sheet *s) {
         if (status != SCANT_OK) return scant__fail(job->ctx, status, "%s", fault.text);
         draw(s, s->bytes + i * pixels);
     }
-    TRY(write_pictures(job, s));
+    TRY(write_thumbnails(job, s));
     return write_names(job, s);
 }
 

@@ -19,7 +19,7 @@
 
 /* ---- networks ---------------------------------------------------------------------- */
 
-scant_status learn_or_free(scant_status status, scant_net **net) {
+scant_status learn_free_on_failure(scant_status status, scant_net **net) {
     if (status == SCANT_OK) return SCANT_OK;
     scant_net_free(*net);
     *net = NULL;
@@ -48,7 +48,7 @@ static scant_status make_one(scant_ctx *ctx, const scant_data *data,
         TRY(scant_net_start(ctx, r->weights, r->model, &opts, out));
     else
         TRY(scant_net_create(ctx, r->model, &opts, out));
-    return learn_or_free(prepare(*out, r), out);
+    return learn_free_on_failure(prepare(*out, r), out);
 }
 
 /* The seed of member i; member 0 has `seed`. */
@@ -60,7 +60,7 @@ static scant_status add_member(scant_net *net, const scant_data *data,
                                const scant_recipe *r, size_t i) {
     scant_net *member;
     TRY(make_one(net->ctx, data, r, member_seed(r->net.seed, i), &member));
-    return learn_or_free(scant_net_join(net, member), &member);
+    return learn_free_on_failure(scant_net_join(net, member), &member);
 }
 
 scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
@@ -68,7 +68,7 @@ scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
     scant_status status = make_one(ctx, data, r, r->net.seed, out);
     for (size_t i = 1; i < r->members && status == SCANT_OK; i++)
         status = add_member(*out, data, r, i);
-    return learn_or_free(status, out);
+    return learn_free_on_failure(status, out);
 }
 
 /* ---- training one network ---------------------------------------------------------- */
@@ -188,7 +188,7 @@ static scant_status make_context(worker *w) {
                            .log = on_message,
                            .cancel = is_cancelled};
     TRY(scant_ctx_create(&opts, &w->ctx));
-    w->ctx->payer = caller->payer ? caller->payer : caller;
+    w->ctx->parent = caller->parent ? caller->parent : caller;
     return SCANT_OK;
 }
 
@@ -267,5 +267,5 @@ scant_status scant_learn(scant_ctx *ctx, const scant_data *data, const scant_rec
                          scant_net **out, scant_train_state *state) {
     if (state) *state = (scant_train_state){0};
     TRY(scant_recipe_make(ctx, data, r, out));
-    return learn_or_free(train_all(*out, data, r, state), out);
+    return learn_free_on_failure(train_all(*out, data, r, state), out);
 }

@@ -27,7 +27,7 @@ typedef struct learn_job {
 } learn_job;
 
 /* Returns status; on failure frees *net and sets it to NULL. */
-scant_status learn_or_free(scant_status status, scant_net **net);
+scant_status learn_free_on_failure(scant_status status, scant_net **net);
 
 /* A context without messages until the end of the scope:
  *     AUTO(learn_unmute) learn_mute mute = learn_mute_log(ctx); */

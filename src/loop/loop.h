@@ -29,7 +29,7 @@ typedef struct loop_samples {
     size_t classes; /* 1 for regression */
     bool regression;
     double *darp_target; /* class distribution for darp; NULL: not given or not needed */
-    uint64_t mark;       /* hash of row numbers, labels and targets; never 0 */
+    uint64_t hash;       /* of row numbers, labels and targets; never 0 */
 } loop_samples;
 
 scant_status loop_samples_open(const scant_experiment *e, bool skip_bad,
@@ -103,7 +103,7 @@ enum { LOOP_NOT_BEGUN = '.', LOOP_TRAINED = 't', LOOP_SLOT_A = 'a', LOOP_SLOT_B 
 /* A round in progress; it is written to disk when the round is cancelled (nets.c). A part
  * is one network: a model, or a member of an ensemble. */
 typedef struct loop_partial {
-    bool there; /* on disk */
+    bool on_disk;
     size_t round;
     char *parts; /* n_parts training states */
     size_t n_parts;
@@ -127,8 +127,8 @@ typedef struct loop_state {
     bool over;        /* ended early: the pool is used up, or nothing was picked */
     uint64_t samples; /* hash of the samples that the run started with */
     loop_partial partial;
-    char *memory; /* the strategy's state for its next call; NULL: none */
-    size_t memory_size;
+    char *strategy_state; /* for its next call; NULL: none */
+    size_t strategy_state_size;
 } loop_state;
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
@@ -176,7 +176,7 @@ typedef struct loop_times {
 } loop_times;
 
 /* Counts the seconds of a scope in another category:
- *     AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_TESTING); */
+ *     AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_TESTING); */
 typedef struct loop_timer {
     struct loop_run *run;
     enum loop_time before;
@@ -184,7 +184,7 @@ typedef struct loop_timer {
 
 typedef struct loop_progress {
     const char *phase;
-    double begun, told;              /* times: start of the run, last report */
+    double begun, reported;          /* times: start of the run, last report */
     double work_done, work_whole;    /* work of the run's trainings (loop_work()) */
     double fraction, fraction_begun; /* fraction done; done before this call */
 } loop_progress;
@@ -200,7 +200,7 @@ typedef struct loop_round {
     scant_train_state *trained; /* final state of each part; steps 0: unknown */
     scant_train_state training; /* the training in progress, or the last one */
     double temperature;         /* of the calibrated probabilities; 0: none were read */
-    bool recalled;              /* loop_partial_recall() has succeeded */
+    bool loaded;                /* loop_partial_load() has succeeded */
 } loop_round;
 
 enum loop_table { LOOP_CURVE, LOOP_PICKS, LOOP_CALIBRATION, LOOP_THEORIES, LOOP_TABLES };
@@ -208,7 +208,7 @@ enum loop_table { LOOP_CURVE, LOOP_PICKS, LOOP_CALIBRATION, LOOP_THEORIES, LOOP_
 typedef struct loop_run {
     loop_job *job;
     size_t number;
-    const loop_arm *arm;
+    const loop_strategy *strategy;
     uint64_t seed;
     char *path; /* path of the state file, without ".json" */
     loop_state state;
@@ -230,7 +230,7 @@ typedef struct loop_run {
     bool no_network;      /* making a network failed: this ends all runs */
     scant_status written; /* status of writing the tables */
     scant_status status;
-    bool alone; /* failed, but the other runs continue */
+    bool failed; /* the other runs continue */
     char error[SCANT__ERR_SIZE];
 } loop_run;
 
@@ -240,18 +240,18 @@ scant_status loop_run_check(loop_run *run, scant_ctx *ctx);
 void loop_run_work(loop_run *run);
 /* Reports progress when the phase changes, else at most ten times a second. part: work
  * done in addition to work_done. */
-void loop_tell(loop_run *run, const char *phase, double part);
+void loop_report_progress(loop_run *run, const char *phase, double part);
 /* Warns why a run has ended before its last round. */
-void loop_say_over(const loop_run *run, scant_ctx *ctx);
+void loop_warn_ended(const loop_run *run, scant_ctx *ctx);
 /* Runs fn(arg) on the caller's thread and waits. */
-void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg);
+void loop_call_back(loop_run *run, void (*fn)(void *arg), void *arg);
 /* Counts the seconds from now on in another category. */
-loop_timer loop_clock(loop_run *run, enum loop_time what);
-void loop_clock_back(loop_timer *timer);
+loop_timer loop_timer_begin(loop_run *run, enum loop_time what);
+void loop_timer_end(loop_timer *timer);
 /* Reports an event of a run, on the caller's thread. */
 void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool before);
 /* Writes the run's state. */
-scant_status loop_keep(loop_run *run);
+scant_status loop_run_save(loop_run *run);
 
 /* ---- theory.c ---- */
 
@@ -328,15 +328,15 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
 enum { LOOP_QUERY = 1022 };
 
 /* Write, read and delete weights that the next round starts from (train.reinit = no). */
-scant_status loop_nets_keep(loop_run *run);
-scant_status loop_nets_recall(loop_run *run);
-void loop_nets_forget(loop_run *run, size_t round);
+scant_status loop_nets_save(loop_run *run);
+scant_status loop_nets_load(loop_run *run);
+void loop_nets_delete(loop_run *run, size_t round);
 /* Writes the trained networks of a cancelled round, and the state. Returns
  * SCANT_ECANCELLED if that succeeds. */
-scant_status loop_partial_keep(loop_run *run);
+scant_status loop_partial_save(loop_run *run);
 /* Reads the networks that an earlier call left of this round. Networks that cannot be
  * read are trained again, with a warning. */
-scant_status loop_partial_recall(loop_run *run);
+scant_status loop_partial_load(loop_run *run);
 /* Removes files of cancelled rounds except those of `round`; SIZE_MAX: of all rounds. */
 void loop_partial_sweep(loop_run *run, size_t round);
 /* Sets the files of a part's training: those of train.warm, and its checkpoint in the
@@ -348,7 +348,7 @@ void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts 
 
 /* *used: the evidence that the strategy reads (bits). Fails if it needs evidence that a
  * run does not have. */
-scant_status loop_evidence_bits(scant_ctx *ctx, const loop_arm *arm,
+scant_status loop_evidence_bits(scant_ctx *ctx, const loop_strategy *strategy,
                                 const loop_settings *set, unsigned *used);
 /* A network's temperature, fitted on the validation set, which must not be empty. */
 scant_status loop_fit_held_out(loop_run *run, scant_net *net, double *out);
@@ -366,14 +366,14 @@ struct loop_job {
     unsigned threads; /* of each run */
     loop_run *runs;
     size_t n_runs;
-    int log;        /* descriptor; -1: none */
-    bool stale;     /* the report lacks rounds */
-    uint64_t *said; /* hashes of the warnings shown so far */
-    size_t n_said, room_said;
+    int log;            /* descriptor; -1: none */
+    bool stale;         /* the report lacks rounds */
+    uint64_t *messages; /* hashes of the texts shown so far */
+    size_t n_messages, room_messages;
 };
 
 /* True on the first call with this text (run.c). */
-bool loop_say_once(loop_job *job, const char *text);
+bool loop_is_new_message(loop_job *job, const char *text);
 
 scant_status loop_folder_begin(loop_job *job);
 /* Threads per run when this folder was last used; 0: unknown, or not resuming. */

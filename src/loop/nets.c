@@ -27,15 +27,16 @@
 #include "loop/loop.h"
 #include "scant/train.h"
 
-enum { WEIGHTS, QUERY, WARM, WARM_QUERY, LASTING };
-static const char *const lasting[LASTING] = {"weights", "query", "warm", "warm-query"};
+enum { WEIGHTS, QUERY, WARM, WARM_QUERY, START_FILES };
+static const char *const start_files[START_FILES] = {"weights", "query", "warm",
+                                                     "warm-query"};
 
 /* A file that the next round starts from. In the round's arena; NULL: out of memory. */
-static char *lasting_path(loop_run *run, size_t which, size_t round, size_t member) {
+static char *start_path(loop_run *run, size_t which, size_t round, size_t member) {
     char number[24] = "";
     if (member) snprintf(number, sizeof number, "-%zu", member);
     return scant__arena_format(&run->round.arena, "%s.%s-%zu%s.safetensors", run->path,
-                               lasting[which], round, number);
+                               start_files[which], round, number);
 }
 
 /* The path of a part's file in this round; slot 0: without a slot. */
@@ -58,57 +59,57 @@ static scant_status load(scant_net *net, const char *path) {
 
 /* Copies the file instead of linking it: until the state says that the round is finished,
  * it may be cancelled and then needs its own file. */
-static scant_status keep_end(loop_run *run, size_t which, size_t part, size_t member) {
+static scant_status save_warm(loop_run *run, size_t which, size_t part, size_t member) {
     char *from = part_path(run, "left", part, 0);
-    char *to = lasting_path(run, which, run->round.number, member);
+    char *to = start_path(run, which, run->round.number, member);
     AUTO(scant__source_close) scant__source source = {0};
     if (!from || !to) return SCANT_ENOMEM;
     TRY(scant__source_map(run->ctx, from, &source));
     return scant_file_write(run->ctx, to, source.bytes, source.size);
 }
 
-scant_status loop_nets_keep(loop_run *run) {
+scant_status loop_nets_save(loop_run *run) {
     const loop_settings *set = &run->job->e->set;
     size_t round = run->round.number, members = run->recipe.members;
     if (set->reinit) return SCANT_OK;
     bool ends = set->warm && loop_state_labels(&run->state, round) > 0;
     for (size_t i = 0; i < members; i++) {
-        TRY(save(scant_net_member(run->net, i), lasting_path(run, WEIGHTS, round, i)));
-        if (ends) TRY(keep_end(run, WARM, run->round.chosen * members + i, i));
+        TRY(save(scant_net_member(run->net, i), start_path(run, WEIGHTS, round, i)));
+        if (ends) TRY(save_warm(run, WARM, run->round.chosen * members + i, i));
     }
     if (!run->query_net) return SCANT_OK;
-    TRY(save(run->query_net, lasting_path(run, QUERY, round, 0)));
-    return ends ? keep_end(run, WARM_QUERY, LOOP_QUERY, 0) : SCANT_OK;
+    TRY(save(run->query_net, start_path(run, QUERY, round, 0)));
+    return ends ? save_warm(run, WARM_QUERY, LOOP_QUERY, 0) : SCANT_OK;
 }
 
-void loop_nets_forget(loop_run *run, size_t round) {
+void loop_nets_delete(loop_run *run, size_t round) {
     const loop_settings *set = &run->job->e->set;
     if (set->reinit) return;
-    for (size_t k = 0; k < LASTING * loop_members(set); k++) {
-        char *path = lasting_path(run, k % LASTING, round, k / LASTING);
+    for (size_t k = 0; k < START_FILES * loop_members(set); k++) {
+        char *path = start_path(run, k % START_FILES, round, k / START_FILES);
         if (path) unlink(path);
     }
 }
 
 /* A lost file fails this run only; the weights cannot be recomputed. */
-static scant_status recall(loop_run *run, size_t which, scant_net **net) {
+static scant_status load_net(loop_run *run, size_t which, scant_net **net) {
     char why[SCANT__ERR_SIZE];
     scant_status status = SCANT_OK;
     TRY(loop_net_make(run, 0, run->recipe.members, net));
     for (size_t i = 0; i < scant_net_members(*net) && status == SCANT_OK; i++)
         status = load(scant_net_member(*net, i),
-                      lasting_path(run, which, run->state.n_points - 1, i));
+                      start_path(run, which, run->state.n_points - 1, i));
     if (status != SCANT_EINPUT) return status;
     memcpy(why, run->ctx->err, sizeof why);
-    return scant__fail(run->ctx, status, "%s; without %s.json this run begins anew", why,
+    return scant__fail(run->ctx, status, "%s; delete %s.json to start this run over", why,
                        run->path);
 }
 
-scant_status loop_nets_recall(loop_run *run) {
+scant_status loop_nets_load(loop_run *run) {
     const scant_experiment *e = run->job->e;
     if (e->set.reinit || !run->state.n_points) return SCANT_OK;
-    TRY(recall(run, WEIGHTS, &run->net));
-    return *e->set.query_seed ? recall(run, QUERY, &run->query_net) : SCANT_OK;
+    TRY(load_net(run, WEIGHTS, &run->net));
+    return *e->set.query_seed ? load_net(run, QUERY, &run->query_net) : SCANT_OK;
 }
 
 /* ---- files of a training ----------------------------------------------------------- */
@@ -132,11 +133,11 @@ static scant_status set_warm(loop_run *run, size_t part, scant_train_opts *o) {
     bool query = part == LOOP_QUERY;
     if (!run->job->e->set.warm) return SCANT_OK;
     bool before = round && loop_state_labels(&run->state, round - 1);
-    o->leave = part_path(run, "left", part, 0);
+    o->warm_out = part_path(run, "left", part, 0);
     o->warm =
-        before ? lasting_path(run, query ? WARM_QUERY : WARM, round - 1, query ? 0 : part)
+        before ? start_path(run, query ? WARM_QUERY : WARM, round - 1, query ? 0 : part)
                : NULL;
-    return o->leave && (o->warm || !before) ? SCANT_OK : SCANT_ENOMEM;
+    return o->warm_out && (o->warm || !before) ? SCANT_OK : SCANT_ENOMEM;
 }
 
 scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o) {
@@ -166,17 +167,17 @@ static scant_status save_trained(loop_run *run, scant_net *net, size_t part) {
     return net ? save(net, part_path(run, "trained", part, 0)) : SCANT_OK;
 }
 
-static void forget_other_slot(loop_run *run, size_t part) {
+static void delete_other_slot(loop_run *run, size_t part) {
     char state = *part_state(run, part);
     if (!has_checkpoint(state)) return;
     char *old = part_path(run, "training", part, other_slot(state));
     if (old) unlink(old);
 }
 
-scant_status loop_partial_keep(loop_run *run) {
+scant_status loop_partial_save(loop_run *run) {
     loop_partial *p = &run->state.partial;
-    loop_clock(run, LOOP_REST);
-    p->there = true;
+    loop_timer_begin(run, LOOP_REST);
+    p->on_disk = true;
     p->round = run->round.number;
     p->train_seconds = run->times.seconds[LOOP_TRAINING];
     p->test_seconds = run->times.seconds[LOOP_TESTING];
@@ -187,9 +188,9 @@ scant_status loop_partial_keep(loop_run *run) {
         TRY(save_trained(run, scant_net_member(run->net, i),
                          run->round.chosen * members + i));
     if (p->query == LOOP_TRAINED) TRY(save_trained(run, run->query_net, LOOP_QUERY));
-    TRY(loop_keep(run));
-    for (size_t i = 0; i < p->n_parts; i++) forget_other_slot(run, i);
-    forget_other_slot(run, LOOP_QUERY);
+    TRY(loop_run_save(run));
+    for (size_t i = 0; i < p->n_parts; i++) delete_other_slot(run, i);
+    delete_other_slot(run, LOOP_QUERY);
     return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
 }
 
@@ -202,7 +203,7 @@ static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
 }
 
 /* Whether a network is trained again, with a warning: its file is lost or damaged. */
-static bool can_be_done_again(loop_run *run, scant_status status) {
+static bool is_retrained(loop_run *run, scant_status status) {
     if (status != SCANT_EINPUT && status != SCANT_EIO) return false;
     scant__warn(run->ctx, "%s; its network of round %zu is trained again", run->ctx->err,
                 run->round.number);
@@ -231,11 +232,11 @@ static scant_status load_models(loop_run *run) {
 static scant_status unload_models(loop_run *run) {
     loop_drop_models(run);
     if (run->job->e->set.reinit || !run->round.number) return SCANT_OK;
-    return recall(run, WEIGHTS, &run->round.models[0]);
+    return load_net(run, WEIGHTS, &run->round.models[0]);
 }
 
 /* Whether models were trained one after the other, each evaluated before the next. */
-static bool is_whole(const loop_run *run, const loop_partial *p) {
+static bool is_consistent(const loop_run *run, const loop_partial *p) {
     size_t members = run->recipe.members, models = run->round.n_models;
     size_t tested = p->n_tested * members, begun = tested + members;
     bool whole = p->n_tested <= models && p->n_parts == models * members;
@@ -249,13 +250,14 @@ static bool is_whole(const loop_run *run, const loop_partial *p) {
 static scant_status load_query_net(loop_run *run) {
     if (run->query_net) return load_trained(run, LOOP_QUERY, run->query_net);
     TRY(loop_net_make(run, 0, 1, &run->query_net));
-    return learn_or_free(load_trained(run, LOOP_QUERY, run->query_net), &run->query_net);
+    return learn_free_on_failure(load_trained(run, LOOP_QUERY, run->query_net),
+                                 &run->query_net);
 }
 
 /* Resets the round's progress: no part is trained. */
-static scant_status begin_anew(loop_run *run) {
+static scant_status reset_partial(loop_run *run) {
     scant__arena *arena = &run->round.arena;
-    loop_partial p = {.there = run->state.partial.there,
+    loop_partial p = {.on_disk = run->state.partial.on_disk,
                       .round = run->round.number,
                       .n_parts = run->round.n_models * run->recipe.members,
                       .query = LOOP_NOT_BEGUN};
@@ -267,18 +269,18 @@ static scant_status begin_anew(loop_run *run) {
     return SCANT_OK;
 }
 
-scant_status loop_partial_recall(loop_run *run) {
+scant_status loop_partial_load(loop_run *run) {
     loop_partial *p = &run->state.partial;
-    if (!p->there || !is_whole(run, p)) return begin_anew(run);
+    if (!p->on_disk || !is_consistent(run, p)) return reset_partial(run);
     scant_status status = load_models(run);
     if (status != SCANT_OK) {
-        if (!can_be_done_again(run, status)) return status;
-        TRY(begin_anew(run));
+        if (!is_retrained(run, status)) return status;
+        TRY(reset_partial(run));
         return unload_models(run);
     }
     if (p->query == LOOP_TRAINED) status = load_query_net(run);
     if (status != SCANT_OK) {
-        if (!can_be_done_again(run, status)) return status;
+        if (!is_retrained(run, status)) return status;
         p->query = LOOP_NOT_BEGUN;
     }
     run->times.seconds[LOOP_TRAINING] += p->train_seconds;

@@ -6,7 +6,7 @@
  * project_features.c, project_samples.c   features of items; samples for networks
  * project_net.c, project_train.c   trains a network; a training from lock to database
  * project_predict.c   predictions of the last model
- * project_worth.c   the gain over random picks, by cross-validation
+ * project_gain.c   the gain over random picks, by cross-validation
  * project_query.c   picks
  * project_meter.c, project_advice.c   accuracy and the stop rule, as numbers and in words
  * project_near.c   similar items, and why an item was picked
@@ -79,7 +79,7 @@ scant_status project_has_features(scant_project *project, bool *out);
 /* Features of items, without waiting: missing rows of files are read unless another
  * program does so; a backbone or network only has its existing rows. Borrowed, as
  * project_array(); there may be fewer rows than items. */
-scant_status project_features_now(scant_project *project, const scant_array **out);
+scant_status project_features_cached(scant_project *project, const scant_array **out);
 
 /* ---- project_samples.c ---- */
 
@@ -155,16 +155,16 @@ scant_status project_predict_all(scant_project *project, scant_net *net,
 void project_predict_forget(scant_project *project, size_t model);
 /* The last model's probabilities of all items, computed if cache/ does not have them.
  * Borrowed, as project_array(). *model 0 and *out NULL: there is no model. */
-scant_status project_predicted(scant_project *project, const scant_array **out,
-                               size_t *model);
+scant_status project_predictions(scant_project *project, const scant_array **out,
+                                 size_t *model);
 /* The same, only from cache/: *out may be NULL, or have fewer rows or columns. */
-scant_status project_predicted_now(scant_project *project, const scant_array **out,
-                                   size_t *model);
+scant_status project_predictions_cached(scant_project *project, const scant_array **out,
+                                        size_t *model);
 /* Opens the network of a model; SCANT_ENOTREADY if its weights are missing. */
 scant_status project_net_open(scant_project *project, const store_model *model,
                               scant_net **out);
 
-/* ---- project_worth.c ---- */
+/* ---- project_gain.c ---- */
 
 /* The temperature, cross-fitted on the labelled set: each network is trained without a
  * fifth of it. 0: the set is too small. */

@@ -41,7 +41,7 @@ static void add_items(scant__text *t, size_t n) {
 
 /* ---- accuracy ---------------------------------------------------------------------- */
 
-static void say_where_they_are(scant__text *t, size_t every) {
+static void add_audit_share(scant__text *t, size_t every) {
     if (every > 1)
         scant__text_addf(t, "They are mixed in with the others, about one in %zu.",
                          every);
@@ -52,7 +52,7 @@ static void say_where_they_are(scant__text *t, size_t every) {
 }
 
 /* Items that the accuracy leaves out. */
-static void say_without(scant__text *t, const scant_meter *m) {
+static void add_left_out(scant__text *t, const scant_meter *m) {
     const scant_model_point *p = &m->last;
     if (m->left_out) {
         scant__text_addf(
@@ -74,7 +74,7 @@ static void say_without(scant__text *t, const scant_meter *m) {
 }
 
 /* Labels count in the audit order: names the item that later labels wait for. */
-static scant_status say_none_counts(scant_project *project, scant__text *t) {
+static scant_status add_waiting(scant_project *project, scant__text *t) {
     size_t n, before;
     scant_item item;
     TRY(store_audit_waiting(project, &n, &before));
@@ -91,7 +91,7 @@ static scant_status say_none_counts(scant_project *project, scant__text *t) {
     return SCANT_OK;
 }
 
-static scant_status say_how_good(scant_project *project, scant__text *t,
+static scant_status add_accuracy(scant_project *project, scant__text *t,
                                  const scant_meter *m, size_t every) {
     const scant_model_point *p = &m->last;
     if (!p->model) {
@@ -106,8 +106,8 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
     }
     if (!p->audited) {
         scant__text_add(t, "The accuracy is not known yet: ");
-        TRY(say_none_counts(project, t));
-        say_where_they_are(t, every);
+        TRY(add_waiting(project, t));
+        add_audit_share(t, every);
         return SCANT_OK;
     }
     scant__text_add(t, "The model is right on ");
@@ -119,16 +119,16 @@ static scant_status say_how_good(scant_project *project, scant__text *t,
     scant__text_add(t, "), evaluated on ");
     add_items(t, p->audited);
     scant__text_addf(t, " drawn at random that it was never trained on.");
-    say_without(t, m);
+    add_left_out(t, m);
     if (p->audited >= FEW) return SCANT_OK;
     scant__text_add(t, " With so few the interval is wide. ");
-    say_where_they_are(t, every);
+    add_audit_share(t, every);
     return SCANT_OK;
 }
 
 /* ---- the gain over random ---------------------------------------------------------- */
 
-static void say_worth(scant__text *t, const scant_meter *m, bool features) {
+static void add_over_random(scant__text *t, const scant_meter *m, bool features) {
     if (!m->over_random_labels) {
         scant__text_add(t, "The gain over random picks is not known yet: it needs twenty "
                            "audited items, and nearly as many other labels of which a "
@@ -182,7 +182,7 @@ typedef struct limits {
     double width, gain, agreement;
 } limits;
 
-static void say_width(scant__text *t, const scant_meter *m, const limits *l) {
+static void add_width(scant__text *t, const scant_meter *m, const limits *l) {
     if (!m->last.audited) {
         scant__text_add(t, "there is no interval yet");
         return;
@@ -196,7 +196,7 @@ static void say_width(scant__text *t, const scant_meter *m, const limits *l) {
     add_decimals(t, l->width, n);
 }
 
-static void say_gain(scant__text *t, const scant_meter *m, const limits *l) {
+static void add_gain(scant__text *t, const scant_meter *m, const limits *l) {
     if (isnan(m->per_ten)) {
         scant__text_add(t, "the gain per ten labels is not known: it needs two models at "
                            "least ten labels apart");
@@ -212,7 +212,7 @@ static void say_gain(scant__text *t, const scant_meter *m, const limits *l) {
     add_decimals(t, l->gain, n);
 }
 
-static void say_agreement(scant__text *t, const scant_meter *m, const limits *l) {
+static void add_agreement(scant__text *t, const scant_meter *m, const limits *l) {
     if (isnan(m->last.agreement)) {
         scant__text_add(t, "the last two models were not compared");
         return;
@@ -228,7 +228,7 @@ static void say_agreement(scant__text *t, const scant_meter *m, const limits *l)
     add_percent(t, l->agreement);
 }
 
-static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
+static void add_stop_rule(scant__text *t, const scant_meter *m, const limits *l) {
     if (!m->last.model) {
         scant__text_add(t, "Go on labelling.");
         return;
@@ -237,11 +237,11 @@ static void say_whether(scant__text *t, const scant_meter *m, const limits *l) {
                                : "Go on labelling. ");
     scant__text_add(t, "Three conditions must hold at once: ");
     scant__text_add(t, m->narrow ? "(yes) " : "(not yet) ");
-    say_width(t, m, l);
+    add_width(t, m, l);
     scant__text_add(t, m->fading ? "; (yes) " : "; (not yet) ");
-    say_gain(t, m, l);
+    add_gain(t, m, l);
     scant__text_add(t, m->agreeing ? "; (yes) " : "; (not yet) ");
-    say_agreement(t, m, l);
+    add_agreement(t, m, l);
     scant__text_add(t, ".");
     if (m->narrow && m->fading && m->agreeing && m->added)
         scant__text_add(
@@ -263,13 +263,13 @@ scant_status scant_project_advice(scant_project *project, const scant_meter *met
                       store_number(project, "stop_agreement")};
     *text = NULL;
     TRY(project_has_features(project, &features));
-    TRY(say_how_good(project, &t, meter, (size_t)store_number(project, "audit_every")));
+    TRY(add_accuracy(project, &t, meter, (size_t)store_number(project, "audit_every")));
     scant__text_add(&t, "\n\n");
     if (meter->last.model) {
-        say_worth(&t, meter, features);
+        add_over_random(&t, meter, features);
         scant__text_add(&t, "\n\n");
     }
-    say_whether(&t, meter, &l);
+    add_stop_rule(&t, meter, &l);
     scant__text_add(&t, "\n");
     return scant__text_take(&t, text, &size);
 }

@@ -128,7 +128,7 @@ static scant_status open_predictions(exporting *x) {
 
 /* ---- an item ----------------------------------------------------------------------- */
 
-static scant_status judge(exporting *x, const scant_item *item) {
+static scant_status read_prediction(exporting *x, const scant_item *item) {
     x->predicted = NULL;
     if (item->label >= 0 || !x->p || item->item >= scant_array_shape(x->p)[0])
         return SCANT_OK;
@@ -166,7 +166,7 @@ static scant_status write_item(void *user, const scant_item *item) {
     if (x->items++ % TICK == 0) TRY(scant__tick(x->ctx, "exporting", 0, 0));
     TRY(scant__names_add(x->ctx, &x->ids, item->id, strlen(item->id)));
     find_answers(x, item);
-    TRY(judge(x, item));
+    TRY(read_prediction(x, item));
     x->format->item(x, item);
     return x->out.failed ? SCANT_ENOMEM : SCANT_OK;
 }
@@ -223,7 +223,7 @@ static void fill_answer(const exporting *x, int64_t label, scant_answer_kind kin
 
 static void fill_item(const exporting *x, const scant_item *item,
                       char at[SCANT__TIMESTAMP], cell out[OF_JSONL]) {
-    const bool judged = x->predicted != NULL;
+    const bool predicted = x->predicted != NULL;
     const double none = (double)NAN;
     const cell rest[] = {
         {"answers", ANSWERS, .number = (double)x->n_labels, .digits = 15},
@@ -231,8 +231,8 @@ static void fill_item(const exporting *x, const scant_item *item,
         {"audit", SWITCH, .number = item->audit != 0, .digits = 1},
         {"copy_of", .text = original_id(x, item)},
         {"predicted", .text = x->predicted},
-        {"confidence", NUMBER, .number = judged ? x->confidence : none, .digits = 6},
-        {"model", NUMBER, .number = judged ? (double)x->model : none, .digits = 15},
+        {"confidence", NUMBER, .number = predicted ? x->confidence : none, .digits = 6},
+        {"model", NUMBER, .number = predicted ? (double)x->model : none, .digits = 15},
         {"text", .text = item->text},
         {"path", .text = item->path},
         {"group", .text = item->group},

@@ -42,22 +42,22 @@ scant_status project_has_features(scant_project *project, bool *out) {
     return *out ? SCANT_OK : project_has_kind(project, STORE_FEATURES, out);
 }
 
-typedef struct readiness {
+typedef struct feature_state {
     scant__arena arena;
     scant__text inputs;    /* the text of features.txt */
     const char *list_path; /* path of features.txt */
     size_t n;              /* items */
     bool lost;             /* an input is missing */
     bool begun, ready;
-} readiness;
+} feature_state;
 
-static void readiness_end(readiness *r) {
+static void feature_state_end(feature_state *r) {
     scant__text_end(&r->inputs);
     scant__arena_end(&r->arena);
 }
 
 /* Lists a file's name, size and time; for FILE.npz:KEY, those of the archive. */
-static void add_file(readiness *r, const char *path) {
+static void add_file(feature_state *r, const char *path) {
     char file[4096];
     struct stat as;
     const char *colon = strrchr(path, ':');
@@ -73,7 +73,7 @@ static void add_file(readiness *r, const char *path) {
     r->lost = r->lost || !there;
 }
 
-static scant_status list_inputs(scant_project *project, readiness *r) {
+static scant_status list_inputs(scant_project *project, feature_state *r) {
     const char *weights, *backbone = store_backbone(project, &weights);
     store_source *sources;
     size_t n = 0;
@@ -90,7 +90,7 @@ static scant_status list_inputs(scant_project *project, readiness *r) {
 }
 
 /* Whether features.txt is a prefix of the list of inputs; *whole: they are equal. */
-static bool is_begun(const readiness *r, bool *whole) {
+static bool is_begun(const feature_state *r, bool *whole) {
     AUTO(scant__source_close) scant__source file = {0};
     *whole = false;
     if (access(r->list_path, R_OK) != 0 ||
@@ -117,8 +117,8 @@ static scant_status copy_rows(scant_project *project, scant__arena *arena, size_
     return SCANT_OK;
 }
 
-static scant_status append_said(void *arg, const nn_outputs *said) {
-    return scant__rowcache_append(arg, said->features, said->count);
+static scant_status append_features(void *arg, const nn_outputs *outputs) {
+    return scant__rowcache_append(arg, outputs->features, outputs->count);
 }
 
 static scant_status run_backbone(scant_project *project, scant__arena *arena,
@@ -129,10 +129,11 @@ static scant_status run_backbone(scant_project *project, scant__arena *arena,
     TRY(project_images_open(project, STORE_BACKBONE_SIDE, &files, &data));
     size_t *rows = TRY_NEW(arena, size_t, n - have);
     for (size_t i = have; i < n; i++) rows[i - have] = i;
-    scant_status status = nn_infer(
-        net, data, rows, n - have,
-        &(nn_inference){
-            .phase = "reading images", .fn = append_said, .arg = growing, .alone = true});
+    scant_status status = nn_infer(net, data, rows, n - have,
+                                   &(nn_inference){.phase = "reading images",
+                                                   .fn = append_features,
+                                                   .arg = growing,
+                                                   .first_only = true});
     project_images_warn(data);
     return status;
 }
@@ -155,9 +156,9 @@ static scant_status fill(scant_project *project, size_t n) {
                : copy_rows(project, &arena, have, n, width, growing);
 }
 
-/* ---- readiness --------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------- */
 
-static scant_status look(scant_project *project, readiness *r) {
+static scant_status check_state(scant_project *project, feature_state *r) {
     const scant_array *array;
     bool whole;
     r->begun = is_begun(r, &whole);
@@ -170,7 +171,8 @@ static scant_status look(scant_project *project, readiness *r) {
 
 static scant_status prepare(scant_project *project, bool wait) {
     scant_ctx *ctx = store_ctx(project);
-    AUTO(readiness_end) readiness r = {.arena = {.ctx = ctx}, .inputs = {.ctx = ctx}};
+    AUTO(feature_state_end)
+    feature_state r = {.arena = {.ctx = ctx}, .inputs = {.ctx = ctx}};
     AUTO(scant_hold_auto) scant_hold *hold = NULL;
     const char *path;
     bool features;
@@ -179,11 +181,12 @@ static scant_status prepare(scant_project *project, bool wait) {
     TRY(store_items(project, &r.n));
     TRY(list_inputs(project, &r));
     TRY(project_cache_path(project, &r.arena, "features.txt", &r.list_path));
-    TRY(look(project, &r));
+    TRY(check_state(project, &r));
     if (r.ready) return SCANT_OK;
     TRY(project_hold(project, "cache", wait, &hold));
     if (!hold) return SCANT_OK;
-    TRY(look(project, &r)); /* the last holder of the lock may have done the work */
+    TRY(check_state(project,
+                    &r)); /* the last holder of the lock may have done the work */
     if (r.ready) return SCANT_OK;
     if (r.lost) return fill(project, r.n); /* fails, naming the missing file */
     TRY(project_array_path(project, &r.arena, PROJECT_FEATURES, 0, &path));
@@ -198,7 +201,7 @@ scant_status scant_project_prepare(scant_project *project) {
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-scant_status project_features_now(scant_project *project, const scant_array **out) {
+scant_status project_features_cached(scant_project *project, const scant_array **out) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     store_model model = {0}; /* 0: the items' own features */
     bool features;
@@ -215,7 +218,7 @@ scant_status project_features_now(scant_project *project, const scant_array **ou
 scant_status scant_project_features(scant_project *project, scant_array **out) {
     const scant_array *mapped;
     *out = NULL;
-    TRY(project_features_now(project, &mapped));
+    TRY(project_features_cached(project, &mapped));
     return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
                   : SCANT_OK;
 }

@@ -37,7 +37,7 @@ void scant__json_meter(scant__json *json, const scant_meter *meter) {
         MEMBER("agreeing", (bool)meter->agreeing), MEMBER("stop", (bool)meter->stop));
 }
 
-scant_status scant__json_agreement(void *json, const scant_agreement_of *pair) {
+scant_status scant__json_agreement(void *json, const scant_person_agreement *pair) {
     JSON_OBJECT(json, NULL, MEMBER("a", pair->a), MEMBER("b", pair->b),
                 MEMBER("items", pair->items), MEMBER("agreed", pair->agreed),
                 MEMBER("kappa", pair->kappa));

@@ -14,6 +14,6 @@ void scant__json_model(scant__json *json, const scant_model_point *point);
 void scant__json_round(scant__json *json, const scant_round_point *point);
 void scant__json_meter(scant__json *json, const scant_meter *meter);
 /* Adds an object; a callback for scant_project_agreements(). */
-scant_status scant__json_agreement(void *json, const scant_agreement_of *pair);
+scant_status scant__json_agreement(void *json, const scant_person_agreement *pair);
 
 #endif

@@ -37,13 +37,13 @@ typedef struct model_list {
 static scant_status evaluate(scant_project *project, model_list *l, size_t i) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     scant_model_point *p = &l->points[i];
-    store_judged j;
-    TRY(store_verdicts(project, p->model, 0, &arena, &j));
-    for (size_t k = 0; k < j.n; k++) p->right += j.verdicts[k] == j.labels[k];
+    store_predictions j;
+    TRY(store_predictions_read(project, p->model, 0, &arena, &j));
+    for (size_t k = 0; k < j.n; k++) p->right += j.predicted[k] == j.labels[k];
     p->audited = j.n;
     l->left_out = j.left_out;
     if (!p->audited) return SCANT_OK;
-    scant__interval interval = scant__share_interval(p->right, p->audited, 0.95);
+    scant__interval interval = scant__binomial_interval(p->right, p->audited, 0.95);
     p->accuracy = (double)p->right / (double)p->audited;
     p->low = interval.low;
     p->high = interval.high;
@@ -100,16 +100,17 @@ scant_status scant_project_models(scant_project *project,
 static scant_status compare(scant_project *project, const store_model *early,
                             const store_model *late, scant__arena *arena,
                             project_gain *out) {
-    store_judged a, b;
+    store_predictions a, b;
     size_t better = 0, worse = 0, n = 0, j = 0;
-    TRY(store_verdicts(project, early->number, 0, arena, &a));
-    TRY(store_verdicts(project, late->number, early->items, arena, &b));
+    TRY(store_predictions_read(project, early->number, 0, arena, &a));
+    TRY(store_predictions_read(project, late->number, early->items, arena, &b));
     for (size_t i = 0; i < a.n; i++) {
         size_t k = j;
         while (k < b.n && b.items[k] != a.items[i]) k++;
         if (k == b.n) continue;
         j = k + 1;
-        bool before = a.verdicts[i] == a.labels[i], after = b.verdicts[k] == b.labels[k];
+        bool before = a.predicted[i] == a.labels[i],
+             after = b.predicted[k] == b.labels[k];
         better += after && !before;
         worse += before && !after;
         n++;

@@ -45,7 +45,7 @@ static double distance(const metric *s, const float *a, const float *b) {
 static scant_status metric_open(scant_project *project, metric *out) {
     const scant_array *array;
     *out = (metric){0};
-    TRY(project_features_now(project, &array));
+    TRY(project_features_cached(project, &array));
     if (!array) return SCANT_OK;
     out->x = (const float *)array->data;
     out->n = scant_array_shape(array)[0];
@@ -167,7 +167,7 @@ static scant_status entropy_block(void *arg, size_t block, unsigned worker,
 static scant_status ask_model(scant_project *project, size_t item, scant__arena *arena,
                               scant_why *why) {
     const scant_array *probs;
-    TRY(project_predicted_now(project, &probs, &why->model));
+    TRY(project_predictions_cached(project, &probs, &why->model));
     if (!probs || item >= scant_array_shape(probs)[0]) return SCANT_OK;
     size_t n = scant_array_shape(probs)[0], classes = scant_array_shape(probs)[1];
     const float *p = (const float *)probs->data + item * classes;
@@ -187,7 +187,7 @@ static scant_status ask_model(scant_project *project, size_t item, scant__arena 
     s.less = TRY_NEW(arena, size_t, blocks);
     TRY(scant__parfor(arena->ctx, NULL, blocks, entropy_block, &s));
     for (size_t b = 0; b < blocks; b++) less += s.less[b];
-    why->surer = n > 1 ? (double)less / (double)(n - 1) : 0;
+    why->more_certain = n > 1 ? (double)less / (double)(n - 1) : 0;
     return SCANT_OK;
 }
 
@@ -219,7 +219,7 @@ static scant_status farther_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Sets why->newer: the share of sampled unlabelled items with a higher novelty. */
+/* Sets why->more_novel: the share of sampled unlabelled items with a higher novelty. */
 static scant_status compare_novelty(scant_project *project, const metric *by,
                                     const int64_t *labelled, size_t n_labelled,
                                     scant__arena *arena, scant_why *why) {
@@ -242,7 +242,7 @@ static scant_status compare_novelty(scant_project *project, const metric *by,
     TRY(scant__parfor(arena->ctx, NULL, (f.n + FAR_BLOCK - 1) / FAR_BLOCK, farther_block,
                       &f));
     for (size_t i = 0; i < f.n; i++) far += f.out[i];
-    if (f.n) why->newer = (double)far / (double)f.n;
+    if (f.n) why->more_novel = (double)far / (double)f.n;
     return SCANT_OK;
 }
 
@@ -272,8 +272,8 @@ scant_status scant_project_why(scant_project *project, size_t item, scant_why *o
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     metric by;
     *out = (scant_why){.class_1 = -1, .class_2 = -1};
-    out->p_1 = out->p_2 = out->entropy = out->surer = NAN;
-    out->novelty = out->newer = NAN;
+    out->p_1 = out->p_2 = out->entropy = out->more_certain = NAN;
+    out->novelty = out->more_novel = NAN;
     TRY(check_item(project, item));
     TRY(ask_model(project, item, &arena, out));
     TRY(metric_open(project, &by));

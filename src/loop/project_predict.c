@@ -47,13 +47,13 @@ static scant_status write_probs(output *s, const float *from, size_t known, bool
     return SCANT_OK;
 }
 
-static scant_status write_block(void *arg, const nn_outputs *said) {
+static scant_status write_block(void *arg, const nn_outputs *outputs) {
     output *s = arg;
-    TRY(write_probs(s, said->probs ? said->probs : said->logits, s->known, !said->probs,
-                    said->count));
+    TRY(write_probs(s, outputs->probs ? outputs->probs : outputs->logits, s->known,
+                    !outputs->probs, outputs->count));
     if (!s->features) return SCANT_OK;
-    return scant_writer_append(s->features, said->features,
-                               said->count * s->width * sizeof(float));
+    return scant_writer_append(s->features, outputs->features,
+                               outputs->count * s->width * sizeof(float));
 }
 
 /* Existing rows of this model's files. */
@@ -187,8 +187,9 @@ static scant_status recompute(scant_project *project, const store_model *model,
 }
 
 /* *fresh: the file covers all items and classes. */
-static scant_status look(scant_project *project, size_t model, const scant_array **out,
-                         size_t *classes, bool *fresh) {
+static scant_status find_predictions(scant_project *project, size_t model,
+                                     const scant_array **out, size_t *classes,
+                                     bool *fresh) {
     size_t n;
     TRY(store_items(project, &n));
     TRY(store_classes(project, classes));
@@ -198,8 +199,8 @@ static scant_status look(scant_project *project, size_t model, const scant_array
     return SCANT_OK;
 }
 
-static scant_status predicted(scant_project *project, bool now, const scant_array **out,
-                              size_t *model) {
+static scant_status map_predictions(scant_project *project, bool cached_only,
+                                    const scant_array **out, size_t *model) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     AUTO(scant_hold_auto) scant_hold *hold = NULL;
     store_model last;
@@ -209,11 +210,11 @@ static scant_status predicted(scant_project *project, bool now, const scant_arra
     TRY(store_model_last(project, &arena, &last));
     *model = last.number;
     if (!last.number) return SCANT_OK;
-    TRY(look(project, last.number, out, &classes, &fresh));
-    if (fresh || now) return SCANT_OK;
+    TRY(find_predictions(project, last.number, out, &classes, &fresh));
+    if (fresh || cached_only) return SCANT_OK;
     /* Only one program computes; others wait and then find the file. */
     TRY(project_hold(project, "predict", true, &hold));
-    TRY(look(project, last.number, out, &classes, &fresh));
+    TRY(find_predictions(project, last.number, out, &classes, &fresh));
     if (fresh) return SCANT_OK;
     TRY(recompute(project, &last, classes));
     TRY(project_array(project, PROJECT_PROBS, last.number, out));
@@ -223,14 +224,14 @@ static scant_status predicted(scant_project *project, bool now, const scant_arra
                        store_dir(project), last.number);
 }
 
-scant_status project_predicted(scant_project *project, const scant_array **out,
-                               size_t *model) {
-    return predicted(project, false, out, model);
+scant_status project_predictions(scant_project *project, const scant_array **out,
+                                 size_t *model) {
+    return map_predictions(project, false, out, model);
 }
 
-scant_status project_predicted_now(scant_project *project, const scant_array **out,
-                                   size_t *model) {
-    return predicted(project, true, out, model);
+scant_status project_predictions_cached(scant_project *project, const scant_array **out,
+                                        size_t *model) {
+    return map_predictions(project, true, out, model);
 }
 
 scant_status scant_project_predict(scant_project *project, scant_array **out,
@@ -238,7 +239,7 @@ scant_status scant_project_predict(scant_project *project, scant_array **out,
     const scant_array *mapped;
     size_t number;
     *out = NULL;
-    TRY(project_predicted(project, &mapped, &number));
+    TRY(project_predictions(project, &mapped, &number));
     if (!number)
         return scant__fail(store_ctx(project), SCANT_ENOTREADY,
                            "%s: there is no model yet: train one first",
@@ -247,11 +248,11 @@ scant_status scant_project_predict(scant_project *project, scant_array **out,
     return scant_array_open(store_ctx(project), scant_array_name(mapped), out);
 }
 
-scant_status scant_project_predicted(scant_project *project, scant_array **out,
-                                     size_t *model) {
+scant_status scant_project_predict_cached(scant_project *project, scant_array **out,
+                                          size_t *model) {
     const scant_array *mapped;
     *out = NULL;
-    TRY(project_predicted_now(project, &mapped, model));
+    TRY(project_predictions_cached(project, &mapped, model));
     return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
                   : SCANT_OK;
 }

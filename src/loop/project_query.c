@@ -5,7 +5,7 @@
  *
  *  - features: the items' own, or the last network's, from cache/
  *  - probs: from cache/. calibrated: these with a temperature, which is cross-fitted on
- *    the labelled items (project_worth.c)
+ *    the labelled items (project_gain.c)
  *  - samples: the draws of a Bayesian network (the setting bayes)
  *  - labels: those that models are trained on. Items of the audit set are neither
  *    labelled nor candidates here, so that no strategy sees the audit.
@@ -82,7 +82,7 @@ static scant_select_opts select_opts(const query *a) {
                                .state_name = "cache/albl.json"};
 }
 
-static scant_status lacks(const query *a, unsigned missing) {
+static scant_status fail_missing(const query *a, unsigned missing) {
     if (!a->model.number)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s needs a model, and there is none yet: label some items of "
@@ -109,7 +109,7 @@ static scant_status choose_strategy(query *a) {
     o.state = NULL;
     TRY(scant_select_inputs(ctx_of(a), a->strategy, &o, a->given, &a->used, &missing));
     if (!missing) return SCANT_OK;
-    if (named || a->model.number) return lacks(a, missing);
+    if (named || a->model.number) return fail_missing(a, missing);
     scant__note(ctx_of(a),
                 "there is no model yet, and %s needs one: items are picked at random",
                 a->strategy);
@@ -140,7 +140,7 @@ static scant_status read_labels(query *a) {
 static scant_status give_features(query *a) {
     const scant_array *features;
     TRY(scant_project_prepare(a->project));
-    TRY(project_features_now(a->project, &features));
+    TRY(project_features_cached(a->project, &features));
     if (!features || scant_array_shape(features)[0] < a->n)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s needs features, and those of the last model are not in "
@@ -151,7 +151,7 @@ static scant_status give_features(query *a) {
 }
 
 /* softmax(z / T) of z = log p. */
-static void soften(const float *p, size_t n, double temperature, float *out) {
+static void apply_temperature(const float *p, size_t n, double temperature, float *out) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double q = p[i] > 0 ? pow((double)p[i], 1 / temperature) : 0;
@@ -182,8 +182,8 @@ static scant_status give_calibrated(query *a, const scant_array *probs) {
     float *out = TRY_NEW(&a->arena, float, size_mul(a->n, classes));
     TRY(find_temperature(a, &temperature));
     for (size_t i = 0; i < a->n; i++)
-        soften((const float *)probs->data + i * classes, classes,
-               temperature > 0 ? temperature : 1, out + i * classes);
+        apply_temperature((const float *)probs->data + i * classes, classes,
+                          temperature > 0 ? temperature : 1, out + i * classes);
     return loop_evidence_wrap(&a->evidence, LOOP_CALIBRATED, out, SCANT_F32, a->n,
                               classes);
 }
@@ -197,16 +197,16 @@ static scant_status give_samples(query *a) {
     if (!name) return SCANT_ENOMEM;
     TRY(project_cache_path(a->project, &a->arena, name, &path));
     TRY(project_net_open(a->project, &a->model, &net));
-    if (scant_net_draws(net) < 2) return lacks(a, SCANT_SAMPLES);
+    if (scant_net_draws(net) < 2) return fail_missing(a, SCANT_SAMPLES);
     size_t *all = TRY_NEW(&a->arena, size_t, a->n);
     for (size_t i = 0; i < a->n; i++) all[i] = i;
     scant_net_shape(net, shape);
     TRY(project_samples_open(a->project, shape[1], &a->arena, &samples));
-    return loop_evidence_draw(&a->evidence, &(loop_reading){.net = net,
-                                                            .data = samples.data,
-                                                            .rows = all,
-                                                            .n = a->n,
-                                                            .draws_path = path});
+    return loop_evidence_draw(&a->evidence, &(loop_evidence_opts){.net = net,
+                                                                  .data = samples.data,
+                                                                  .rows = all,
+                                                                  .n = a->n,
+                                                                  .draws_path = path});
 }
 
 static scant_status gather(query *a) {
@@ -216,7 +216,7 @@ static scant_status gather(query *a) {
     TRY(read_labels(a));
     if (a->used & SCANT_FEATURES) TRY(give_features(a));
     if (a->used & (SCANT_PROBS | SCANT_CALIBRATED)) {
-        TRY(project_predicted(a->project, &probs, &model));
+        TRY(project_predictions(a->project, &probs, &model));
         if (a->used & SCANT_PROBS)
             TRY(loop_evidence_wrap(&a->evidence, LOOP_PROBS, probs->data, SCANT_F32, a->n,
                                    scant_array_shape(probs)[1]));

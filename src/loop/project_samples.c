@@ -165,7 +165,7 @@ static scant_status open_features(scant_project *project, scant__arena *arena,
                                   project_samples *out) {
     const scant_array *array;
     TRY(scant_project_prepare(project));
-    TRY(project_features_now(project, &array));
+    TRY(project_features_cached(project, &array));
     if (!array)
         return scant__fail(store_ctx(project), SCANT_EIO,
                            "%s/cache/features.npy: was deleted while it was read",

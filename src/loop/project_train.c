@@ -91,7 +91,7 @@ static int32_t class_of(const scant_array *probs, size_t item) {
 static scant_status read_previous(training *t) {
     const scant_array *probs;
     size_t model;
-    scant_status status = project_predicted(t->project, &probs, &model);
+    scant_status status = project_predictions(t->project, &probs, &model);
     if (status == SCANT_ENOTREADY || status == SCANT_EUSAGE || status == SCANT_EINPUT)
         return SCANT_OK;
     if (status != SCANT_OK) return status;
@@ -162,21 +162,21 @@ static scant_status compare_with_random(training *t) {
 }
 
 static scant_status record(training *t, const scant_array *now) {
-    size_t said = 0, n = t->read.n_audit, *audit = t->read.audit;
-    int32_t *verdicts = TRY_NEW(&t->arena, int32_t, n + 1);
+    size_t known = 0, n = t->read.n_audit, *audit = t->read.audit;
+    int32_t *predicted = TRY_NEW(&t->arena, int32_t, n + 1);
     for (size_t i = 0; i < n; i++) {
         if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was added since */
-        audit[said] = audit[i];
-        verdicts[said++] = class_of(now, audit[i]);
+        audit[known] = audit[i];
+        predicted[known++] = class_of(now, audit[i]);
     }
     t->model.classes = t->settings.classes;
     t->model.items = scant_array_shape(now)[0];
     t->model.seconds = scant__now() - t->began;
-    return store_model_add(t->project, &t->model, audit, verdicts, said,
+    return store_model_add(t->project, &t->model, audit, predicted, known,
                            &t->model.number);
 }
 
-static scant_status tell(const training *t) {
+static scant_status add_event(const training *t) {
     AUTO(scant__text_end) scant__text text = {.ctx = store_ctx(t->project)};
     scant__text_addf(&text,
                      "{\"model\": %zu, \"labels\": %zu, \"seconds\": ", t->model.number,
@@ -214,7 +214,7 @@ static scant_status work(training *t) {
     TRY(measure_agreement(t, now));
     TRY(record(t, now));
     project_predict_forget(t->project, t->model.number);
-    return tell(t);
+    return add_event(t);
 }
 
 static void describe(char who[WHO]) {

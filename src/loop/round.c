@@ -30,7 +30,7 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
         .kind = kind,
         .run = run->number,
         .runs = job->n_runs,
-        .strategy = run->arm->info->name,
+        .strategy = run->strategy->info->name,
         .seed = run->seed,
         .round = round,
         .rounds = job->e->set.rounds,
@@ -51,24 +51,24 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
     job->opts.report(job->opts.user, &event);
 }
 
-static void tell(void *arg) {
+static void report_progress(void *arg) {
     loop_run *run = arg;
     loop_report(run, SCANT_RUN_PROGRESS, run->round.number, false);
 }
 
-void loop_tell(loop_run *run, const char *phase, double part) {
+void loop_report_progress(loop_run *run, const char *phase, double part) {
     static const double pause = 0.1;
     loop_progress *p = &run->progress;
     double now = scant__now(), done = (p->work_done + part) / p->work_whole;
     bool begins = !p->phase || strcmp(p->phase, phase) != 0;
     p->phase = phase;
     p->fraction = done < 1 ? done : 1;
-    if ((!begins && now - p->told < pause) || !run->job->opts.report) return;
-    p->told = now;
-    loop_ask(run, tell, run);
+    if ((!begins && now - p->reported < pause) || !run->job->opts.report) return;
+    p->reported = now;
+    loop_call_back(run, report_progress, run);
 }
 
-loop_timer loop_clock(loop_run *run, enum loop_time what) {
+loop_timer loop_timer_begin(loop_run *run, enum loop_time what) {
     loop_timer timer = {run, run->times.now};
     double now = scant__now();
     run->times.seconds[run->times.now] += now - run->times.since;
@@ -77,10 +77,10 @@ loop_timer loop_clock(loop_run *run, enum loop_time what) {
     return timer;
 }
 
-void loop_clock_back(loop_timer *timer) { loop_clock(timer->run, timer->before); }
+void loop_timer_end(loop_timer *timer) { loop_timer_begin(timer->run, timer->before); }
 
-void loop_ask(loop_run *run, void (*fn)(void *arg), void *arg) {
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_WAITING);
+void loop_call_back(loop_run *run, void (*fn)(void *arg), void *arg) {
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_WAITING);
     scant__jobpool_call(run->jobpool, fn, arg);
 }
 
@@ -147,14 +147,14 @@ static void publish(void *arg) {
         memcpy(run->ctx->err, run->job->ctx->err, sizeof run->ctx->err);
 }
 
-void loop_say_over(const loop_run *run, scant_ctx *ctx) {
+void loop_warn_ended(const loop_run *run, scant_ctx *ctx) {
     size_t left = run->split.n_pool - loop_state_picks(&run->state);
     char why[96] = "the pool is used up";
     if (left)
         snprintf(why, sizeof why, "it picked none of the %zu samples that are left",
                  left);
     scant__warn(ctx, "%s, seed %llu: %s after round %zu of %zu; the run ends there",
-                run->arm->info->name, (unsigned long long)run->seed, why,
+                run->strategy->info->name, (unsigned long long)run->seed, why,
                 run->state.n_points - 1, run->job->e->set.rounds);
 }
 
@@ -164,7 +164,7 @@ static void report_so_far(loop_job *job) {
     scant_status status = loop_folder_report(job);
     if (status == SCANT_OK || status == SCANT_ECANCELLED) return;
     memcpy(why, job->ctx->err, sizeof why);
-    if (loop_say_once(job, why))
+    if (loop_is_new_message(job, why))
         scant__warn(job->ctx, "the report cannot be written yet: %s", why);
 }
 
@@ -178,7 +178,7 @@ static void end_run(void *arg) {
         s->n_points ? s->n_points - 1 : 0, s->over && used_up ? "true" : "false",
         s->over && !used_up ? "true" : "false");
     loop_log_end(run->job, &line);
-    if (s->over) loop_say_over(run, run->job->ctx);
+    if (s->over) loop_warn_ended(run, run->job->ctx);
     run->progress.fraction = 1;
     loop_report(run, SCANT_RUN_END, run->state.n_points - 1, false);
     report_so_far(run->job);
@@ -234,11 +234,11 @@ static scant_status take_picks(loop_run *run, const scant_picks *picks) {
         loop_state_add(s, mine, picks->count);
     else
         s->over = true;
-    s->memory = NULL;
+    s->strategy_state = NULL;
     if (!picks->state || s->over) return SCANT_OK;
-    s->memory = scant__arena_strdup(&run->arena, picks->state);
-    s->memory_size = picks->state_size;
-    return s->memory ? SCANT_OK : SCANT_ENOMEM;
+    s->strategy_state = scant__arena_strdup(&run->arena, picks->state);
+    s->strategy_state_size = picks->state_size;
+    return s->strategy_state ? SCANT_OK : SCANT_ENOMEM;
 }
 
 static scant_status choose(loop_run *run) {
@@ -256,47 +256,48 @@ static scant_status choose(loop_run *run) {
     return status;
 }
 
-scant_status loop_keep(loop_run *run) {
+scant_status loop_run_save(loop_run *run) {
     char *path = scant__arena_format(&run->round.arena, "%s.json", run->path);
     if (!path) return SCANT_ENOMEM;
-    return loop_state_write(
-        run->ctx, path, (loop_run_name){run->arm->info->name, run->seed}, &run->state);
+    return loop_state_write(run->ctx, path,
+                            (loop_run_name){run->strategy->info->name, run->seed},
+                            &run->state);
 }
 
 static scant_status finish(loop_run *run) {
     const double *seconds = run->times.seconds;
     loop_state *s = &run->state;
     size_t round = run->round.number;
-    bool swept = s->partial.there || run->job->e->set.warm;
-    s->partial.there = false;
+    bool swept = s->partial.on_disk || run->job->e->set.warm;
+    s->partial.on_disk = false;
     s->points[s->n_points++].select_seconds =
         seconds[LOOP_READING] + seconds[LOOP_PICKING];
-    TRY(loop_nets_keep(run));
-    TRY(loop_keep(run));
-    if (round) loop_nets_forget(run, round - 1);
+    TRY(loop_nets_save(run));
+    TRY(loop_run_save(run));
+    if (round) loop_nets_delete(run, round - 1);
     if (swept) loop_partial_sweep(run, SIZE_MAX);
-    loop_ask(run, publish, run);
+    loop_call_back(run, publish, run);
     return run->written;
 }
 
-static scant_status play_round(loop_run *run) {
-    loop_clock(run, LOOP_REST);
+static scant_status train_and_pick(loop_run *run) {
+    loop_timer_begin(run, LOOP_REST);
     memset(run->times.seconds, 0, sizeof run->times.seconds);
     TRY(list_labelled(run));
     run->cancellable = true;
     scant_status status = loop_learn(run);
     if (status == SCANT_OK) status = choose(run);
     run->cancellable = false;
-    loop_clock(run, LOOP_REST);
-    /* if it is not recalled yet, the files on disk are more complete */
-    if (status == SCANT_ECANCELLED && run->round.recalled) return loop_partial_keep(run);
+    loop_timer_begin(run, LOOP_REST);
+    /* if it is not loaded yet, the files on disk are more complete */
+    if (status == SCANT_ECANCELLED && run->round.loaded) return loop_partial_save(run);
     return status == SCANT_OK ? finish(run) : status;
 }
 
-static scant_status do_round(loop_run *run) {
+static scant_status run_round(loop_run *run) {
     loop_round *r = &run->round;
     *r = (loop_round){.number = r->number, .arena = r->arena};
-    scant_status status = play_round(run);
+    scant_status status = train_and_pick(run);
     loop_drop_models(run);
     run->state.partial = (loop_partial){0}; /* it may point into the round's arena */
     scant__arena_end(&r->arena);
@@ -318,7 +319,7 @@ static void plan_work(loop_run *run) {
 }
 
 /* Whether the picks of a state from disk match this split. */
-static bool could_be_picked(const loop_state *s, const loop_split *split) {
+static bool picks_match(const loop_state *s, const loop_split *split) {
     bool same = s->ends[0] == split->n_initial;
     for (size_t i = 0; same && i < loop_state_picks(s); i++) {
         size_t row = s->picks[i].index;
@@ -336,16 +337,16 @@ scant_status loop_run_check(loop_run *run, scant_ctx *ctx) {
     loop_split split;
     if (!s->n_batches) return SCANT_OK;
     TRY(loop_split_make(&arena, &job->e->set, &job->samples, run->seed, &split));
-    if (s->samples == job->samples.mark && could_be_picked(s, &split)) return SCANT_OK;
+    if (s->samples == job->samples.hash && picks_match(s, &split)) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s.json: the samples, their labels or which of them cannot be "
-                       "read are no longer those that this run was begun with",
+                       "%s.json: the samples, their labels or the set of unreadable ones "
+                       "have changed since this run started",
                        run->path);
 }
 
 static scant_status add_initial(loop_run *run) {
     const loop_split *split = &run->split;
-    run->state.samples = run->job->samples.mark;
+    run->state.samples = run->job->samples.hash;
     if (run->state.n_batches) return SCANT_OK;
     loop_pick *picks = TRY_NEW(&run->round.arena, loop_pick, split->n_initial + 1);
     for (size_t i = 0; i < split->n_initial; i++)
@@ -354,44 +355,44 @@ static scant_status add_initial(loop_run *run) {
     return SCANT_OK;
 }
 
-static scant_status do_rounds(loop_run *run) {
+static scant_status run_rounds(loop_run *run) {
     const scant_experiment *e = run->job->e;
     loop_state *s = &run->state;
     run->recipe = loop_recipe(run->job, run->seed);
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
                         &run->split));
     TRY(add_initial(run));
-    if (s->n_points > 1) loop_nets_forget(run, s->n_points - 2); /* of a killed call */
-    loop_partial_sweep(run, s->partial.there ? s->n_points : SIZE_MAX);
+    if (s->n_points > 1) loop_nets_delete(run, s->n_points - 2); /* of a killed call */
+    loop_partial_sweep(run, s->partial.on_disk ? s->n_points : SIZE_MAX);
     if (s->over || s->n_points > e->set.rounds) {
-        loop_ask(run, end_finished, run);
+        loop_call_back(run, end_finished, run);
         return SCANT_OK;
     }
     run->round.number = s->n_points;
-    TRY(loop_nets_recall(run));
+    TRY(loop_nets_load(run));
     plan_work(run);
-    loop_ask(run, begin_run, run);
+    loop_call_back(run, begin_run, run);
     for (; run->round.number <= e->set.rounds && !s->over; run->round.number++) {
         if (scant__jobpool_stopped(run->jobpool))
             return scant__fail(run->ctx, SCANT_ECANCELLED, "cancelled");
-        TRY(do_round(run));
+        TRY(run_round(run));
     }
-    loop_ask(run, end_run, run);
+    loop_call_back(run, end_run, run);
     return SCANT_OK;
 }
 
 void loop_run_work(loop_run *run) {
     run->arena.ctx = run->round.arena.ctx = run->ctx;
     run->progress.begun = run->times.since = scant__now();
-    run->status = do_rounds(run);
+    run->status = run_rounds(run);
     memcpy(run->error, run->ctx->err, sizeof run->error);
-    run->alone =
+    run->failed =
         !run->no_network && (run->status == SCANT_EINPUT || run->status == SCANT_EUSAGE);
-    if (run->alone) loop_ask(run, end_failed, run);
+    if (run->failed) loop_call_back(run, end_failed, run);
     scant_net_free(run->query_net);
     scant_net_free(run->net);
     run->net = run->query_net = NULL;
-    run->state.memory = NULL; /* it may point into the run's arena */
+    run->state.strategy_state = NULL; /* it may point into the run's arena */
     scant__arena_end(&run->round.arena);
     scant__arena_end(&run->arena);
 }

@@ -83,7 +83,7 @@ scant_status loop_net_make(loop_run *run, uint64_t seed, size_t members,
         scant_recipe_make(run->ctx, run->job->samples.train, &recipe, out);
     if (status == SCANT_OK) status = set_scaling(run, *out);
     run->no_network = status != SCANT_OK;
-    return learn_or_free(status, out);
+    return learn_free_on_failure(status, out);
 }
 
 /* ---- training ---------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static void evaluate(watcher *w) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
     double *best = &w->run->state.partial.best;
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(w->run, LOOP_TESTING);
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(w->run, LOOP_TESTING);
     w->run->cancellable = false;
     w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
     w->run->cancellable = true; /* trainings can be cancelled */
@@ -127,7 +127,7 @@ static void on_step(void *user, const scant_train_state *state) {
     if (w->done) w->done[w->member] = (double)state->step / (double)state->steps;
     for (size_t i = 0; w->done && i < w->run->recipe.members; i++) done += w->done[i];
     w->run->round.training = *state;
-    loop_tell(w->run, w->phase, w->before + w->counts * done);
+    loop_report_progress(w->run, w->phase, w->before + w->counts * done);
     if (!w->net) return;
     if (state->step == 1) w->run->state.partial.best = 0; /* a training starts over */
     if (!w->every) w->every = evaluate_every(w->run, w->samples, state->epochs);
@@ -281,7 +281,7 @@ scant_status loop_calibrate_after(loop_run *run) {
     scant_evaluation e;
     if (s->regression || run->split.n_valid || !(run->round.temperature > 0))
         return SCANT_OK;
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_TESTING);
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_TESTING);
     return scant_net_evaluate_at(
         run->net, s->test, s->test_rows, s->n_test, run->round.temperature, &e,
         &run->state.calibrations[run->round.number].when[LOOP_AFTER]);
@@ -313,9 +313,9 @@ static scant_status test_model(loop_run *run, size_t model) {
     double work = loop_work(&run->job->e->set, run->round.labelled.n);
     double best = run->state.partial.best;
     scant_evaluation e;
-    loop_tell(run, "evaluating",
-              work * (double)(model + 1) / (double)run->round.n_models);
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_TESTING);
+    loop_report_progress(run, "evaluating",
+                         work * (double)(model + 1) / (double)run->round.n_models);
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_TESTING);
     TRY(evaluate_calibrated(run, net, &e, &v->calibration));
     v->accuracy = e.accuracy;
     v->loss = e.loss;
@@ -404,8 +404,8 @@ static scant_status learn(loop_run *run) {
     }
     TRY(loop_theory_rate(run));
     TRY(begin(run));
-    TRY(loop_partial_recall(run));
-    r->recalled = true;
+    TRY(loop_partial_load(run));
+    r->loaded = true;
     for (size_t i = 0; i < r->n_models; i++) TRY(do_model(run, i));
     r->chosen = loop_median(run->state.partial.results, r->n_models);
     run->net = r->models[r->chosen];
@@ -419,9 +419,9 @@ static scant_status learn(loop_run *run) {
 
 scant_status loop_learn(loop_run *run) {
     loop_state *s = &run->state;
-    loop_clock(run, LOOP_TRAINING);
+    loop_timer_begin(run, LOOP_TRAINING);
     TRY(learn(run));
-    loop_clock(run, LOOP_REST);
+    loop_timer_begin(run, LOOP_REST);
     const loop_test_result *v = &s->partial.results[run->round.chosen];
     s->calibrations[s->n_points] = v->calibration;
     s->points[s->n_points] =

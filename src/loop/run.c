@@ -29,21 +29,21 @@ typedef struct message {
     const char *text;
 } message;
 
-static scant_status remember(loop_job *job, uint64_t h) {
-    TRY_PUSH(job->ctx, job->said, job->n_said, job->room_said, h);
+static scant_status add_message(loop_job *job, uint64_t h) {
+    TRY_PUSH(job->ctx, job->messages, job->n_messages, job->room_messages, h);
     return SCANT_OK;
 }
 
-bool loop_say_once(loop_job *job, const char *text) {
+bool loop_is_new_message(loop_job *job, const char *text) {
     uint64_t h = scant__hash(SCANT__HASH_FIRST, text, strlen(text));
-    for (size_t i = 0; i < job->n_said; i++)
-        if (job->said[i] == h) return false;
-    remember(job, h); /* a failure is ignored: then the text is shown again */
+    for (size_t i = 0; i < job->n_messages; i++)
+        if (job->messages[i] == h) return false;
+    add_message(job, h); /* a failure is ignored: then the text is shown again */
     return true;
 }
 
 /* Each text is shown once; the log has all messages. */
-static void pass_on(void *arg) {
+static void show_message(void *arg) {
     const message *m = arg;
     loop_job *job = m->run->job;
     scant__text line =
@@ -51,10 +51,10 @@ static void pass_on(void *arg) {
     scant__text_addf(&line, ", \"round\": %zu, \"text\": ", m->run->round.number);
     scant__text_json(&line, m->text);
     loop_log_end(job, &line);
-    if (job->ctx->opts.log && loop_say_once(job, m->text)) {
+    if (job->ctx->opts.log && loop_is_new_message(job, m->text)) {
         char shown[SCANT__ERR_SIZE];
         snprintf(shown, sizeof shown, "%s, seed %llu, round %zu: %s",
-                 m->run->arm->info->name, (unsigned long long)m->run->seed,
+                 m->run->strategy->info->name, (unsigned long long)m->run->seed,
                  m->run->round.number, m->text);
         job->ctx->opts.log(job->ctx->opts.user, m->level, shown);
     }
@@ -63,7 +63,7 @@ static void pass_on(void *arg) {
 static void log_line(void *user, scant_log_level level, const char *text) {
     loop_run *run = user;
     message m = {run, level, text};
-    loop_ask(run, pass_on, &m);
+    loop_call_back(run, show_message, &m);
 }
 
 static scant_status make_context(loop_run *run) {
@@ -73,7 +73,7 @@ static scant_status make_context(loop_run *run) {
                            .log = log_line,
                            .cancel = cancel};
     TRY(scant_ctx_create(&opts, &run->ctx));
-    run->ctx->payer = run->job->ctx;
+    run->ctx->parent = run->job->ctx;
     return SCANT_OK;
 }
 
@@ -90,7 +90,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned wor
     } else {
         snprintf(run->error, sizeof run->error, "%s", scant_status_text(run->status));
     }
-    if (run->status != SCANT_OK && !run->alone) scant__jobpool_stop(jobpool);
+    if (run->status != SCANT_OK && !run->failed) scant__jobpool_stop(jobpool);
 }
 
 /* ---- all runs ---------------------------------------------------------------------- */
@@ -111,16 +111,16 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     const scant_experiment *e = job->e;
     const loop_settings *set = &e->set;
     size_t most = size_add(set->initial, size_mul(set->rounds, set->query));
-    job->runs = TRY_ZERO(&job->arena, loop_run, e->n_arms * e->n_seeds);
-    for (size_t i = 0; i < e->n_arms * e->n_seeds; i++) {
+    job->runs = TRY_ZERO(&job->arena, loop_run, e->n_strategies * e->n_seeds);
+    for (size_t i = 0; i < e->n_strategies * e->n_seeds; i++) {
         loop_run *run = &job->runs[i];
         run->job = job;
         run->number = i;
-        run->arm = &e->arms[i / e->n_seeds];
+        run->strategy = &e->strategies[i / e->n_seeds];
         run->seed = e->seeds[i % e->n_seeds];
         run->path =
             scant__arena_format(&job->arena, "%s/runs/%s-%llu", job->opts.out,
-                                run->arm->info->name, (unsigned long long)run->seed);
+                                run->strategy->info->name, (unsigned long long)run->seed);
         if (!run->path) return SCANT_ENOMEM;
         for (size_t t = 0; t < LOOP_TABLES; t++) run->tables[t].ctx = job->ctx;
         TRY(loop_state_init(&job->arena, set->rounds, size_min(most, n_pool),
@@ -143,30 +143,30 @@ static scant_status show_finished(loop_job *job) {
 
 /* Priority of a run's failure; the highest is reported: 3 ended all runs, 2 cancelled, 1
  * ended only this run. */
-static int weight_of(const loop_run *run) {
+static int severity(const loop_run *run) {
     if (run->status == SCANT_OK) return 0;
-    if (run->alone) return 1;
+    if (run->failed) return 1;
     return run->status == SCANT_ECANCELLED ? 2 : 3;
 }
 
 /* The status of all runs; calling: the status of scant__jobpool_run(). */
-static scant_status sum_up(loop_job *job, scant_status calling) {
+static scant_status final_status(loop_job *job, scant_status calling) {
     const loop_run *worst = &job->runs[0];
-    size_t alone = 0;
+    size_t failed = 0;
     char count[64] = "";
     for (size_t i = 0; i < job->n_runs; i++) {
         const loop_run *run = &job->runs[i];
-        alone += run->alone;
-        if (weight_of(run) > weight_of(worst)) worst = run;
+        failed += run->failed;
+        if (severity(run) > severity(worst)) worst = run;
     }
     if (worst->status == SCANT_OK) return calling;
     if (worst->status == SCANT_ECANCELLED ||
-        (worst->alone && calling == SCANT_ECANCELLED))
+        (worst->failed && calling == SCANT_ECANCELLED))
         return scant__fail(job->ctx, SCANT_ECANCELLED, "cancelled");
-    if (worst->alone && job->n_runs > 1)
-        snprintf(count, sizeof count, "%zu of %zu runs failed; ", alone, job->n_runs);
+    if (worst->failed && job->n_runs > 1)
+        snprintf(count, sizeof count, "%zu of %zu runs failed; ", failed, job->n_runs);
     return scant__fail(job->ctx, worst->status, "%s%s, seed %llu, round %zu: %s", count,
-                       worst->arm->info->name, (unsigned long long)worst->seed,
+                       worst->strategy->info->name, (unsigned long long)worst->seed,
                        worst->round.number, worst->error);
 }
 
@@ -211,24 +211,23 @@ static void choose_threads(loop_job *job, unsigned workers) {
 }
 
 /* Runs all runs side by side and writes the report. */
-static scant_status play(loop_job *job, unsigned workers) {
+static scant_status run_jobs(loop_job *job, unsigned workers) {
     /* check that states match these samples before any file is written */
     for (size_t i = 0; i < job->n_runs; i++) TRY(loop_run_check(&job->runs[i], job->ctx));
     TRY(show_finished(job));
     scant_status calling = scant__jobpool_run(job->ctx, job->n_runs, workers, work, job);
     if (calling != SCANT_OK && calling != SCANT_ECANCELLED) return calling;
     bool whole = calling == SCANT_OK;
-    for (size_t i = 0; i < job->n_runs; i++)
-        whole = whole && weight_of(&job->runs[i]) < 2;
+    for (size_t i = 0; i < job->n_runs; i++) whole = whole && severity(&job->runs[i]) < 2;
     if (whole && job->stale) TRY(loop_folder_report(job));
-    return sum_up(job, calling);
+    return final_status(job, calling);
 }
 
 static scant_status run_all(loop_job *job) {
     size_t n_pool;
     unsigned used;
-    for (size_t i = 0; i < job->e->n_arms; i++)
-        TRY(loop_evidence_bits(job->ctx, &job->e->arms[i], &job->e->set, &used));
+    for (size_t i = 0; i < job->e->n_strategies; i++)
+        TRY(loop_evidence_bits(job->ctx, &job->e->strategies[i], &job->e->set, &used));
     TRY(loop_samples_open(job->e, job->opts.skip_bad, &job->arena, &job->samples));
     warn_of_test(job);
     if (!job->opts.resume) TRY(loop_net_check(job));
@@ -239,7 +238,7 @@ static scant_status run_all(loop_job *job) {
     unsigned workers = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
     choose_threads(job, workers);
     log_start(job, workers);
-    scant_status status = play(job, workers);
+    scant_status status = run_jobs(job, workers);
     log_stop(job, status);
     return status;
 }
@@ -252,7 +251,7 @@ scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opt
     scant_status status = run_all(&job);
     for (size_t i = 0; i < job.n_runs; i++)
         for (size_t t = 0; t < LOOP_TABLES; t++) scant__text_end(&job.runs[i].tables[t]);
-    scant__free(e->ctx, job.said);
+    scant__free(e->ctx, job.messages);
     if (job.log >= 0) close(job.log);
     loop_samples_close(&job.samples);
     scant__arena_end(&job.arena);

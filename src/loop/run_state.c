@@ -171,10 +171,10 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     scant__text_add(&text, "],\n \"picks\": [");
     add_picks(&text, s);
     scant__text_add(&text, "]");
-    if (s->partial.there) add_partial(&text, &s->partial);
-    if (s->memory) {
+    if (s->partial.on_disk) add_partial(&text, &s->partial);
+    if (s->strategy_state) {
         scant__text_add(&text, ",\n \"memory\": ");
-        scant__text_json(&text, s->memory);
+        scant__text_json(&text, s->strategy_state);
     }
     scant__text_addf(&text, ",\n \"samples\": \"%016llx\",\n \"calibration\": [",
                      (unsigned long long)s->samples);
@@ -210,7 +210,7 @@ typedef struct expected {
 
 static scant_status damaged(const expected *x, const char *what) {
     return scant__fail(x->ctx, SCANT_EINPUT,
-                       "%s: is not what a run of this experiment has left: %s", x->path,
+                       "%s: not a valid state of this experiment's run: %s", x->path,
                        what);
 }
 
@@ -273,14 +273,15 @@ static bool calibration_of(const json_t *value, loop_calibration *out) {
 static scant_status read_points(const expected *x, const json_t *list, loop_state *s) {
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > x->rounds + 1)
-        return damaged(x, "\"rounds\" is no list, or too long a one");
+        return damaged(x,
+                       "\"rounds\" is not a list, or is longer than loop.rounds allows");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
         double v[6];
         size_t labels;
         if (!read_numbers(row, 6, v) ||
             !count_of(json_array_get(row, 0), s->room_picks, &labels))
-            return damaged(x, "a round has not the six numbers of one");
+            return damaged(x, "a round is not a list of six numbers");
         s->points[i] = (loop_point){labels, v[1], v[2], v[3], v[4], v[5]};
     }
     s->n_points = n;
@@ -291,7 +292,7 @@ static scant_status read_points(const expected *x, const json_t *list, loop_stat
 static scant_status read_calibration(const expected *x, const json_t *list, size_t n,
                                      size_t i, loop_calibration *out) {
     if (json_array_size(list) != n || !calibration_of(json_array_get(list, i), out))
-        return damaged(x, "\"calibration\" has not the bins of each round");
+        return damaged(x, "\"calibration\" does not have valid bins for each round");
     return SCANT_OK;
 }
 
@@ -304,23 +305,25 @@ static scant_status read_theory(const expected *x, const json_t *list, loop_stat
             fine = fine && (json_is_number(json_array_get(row, k)) ||
                             json_is_null(json_array_get(row, k)));
     }
-    return fine ? SCANT_OK : damaged(x, "\"theory\" has not the figures of each round");
+    return fine ? SCANT_OK
+                : damaged(x, "\"theory\" does not have the figures of each round");
 }
 
 static scant_status read_batch(const expected *x, const json_t *list, bool *taken,
                                loop_state *s) {
     size_t at = loop_state_picks(s), n = json_array_size(list);
     if (!json_is_array(list) || n > s->room_picks - at)
-        return damaged(x, "a round has more picks than there may be");
+        return damaged(x, "a round has too many picks");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
         double v[3];
         size_t index;
         if (!read_numbers(row, 3, v) || !x->rows ||
             !count_of(json_array_get(row, 0), x->rows - 1, &index))
-            return damaged(x, "a pick is no row with its weight and score");
-        if (taken[index]) return damaged(x, "a row was picked twice");
-        if (!isfinite(v[1])) return damaged(x, "the weight of a pick is no number");
+            return damaged(x, "a pick is not a row number with weight and score");
+        if (taken[index]) return damaged(x, "a row is picked twice");
+        if (!isfinite(v[1]))
+            return damaged(x, "the weight of a pick is not a finite number");
         taken[index] = true;
         s->picks[at + i] = (loop_pick){index, v[1], v[2]};
     }
@@ -331,7 +334,8 @@ static scant_status read_batch(const expected *x, const json_t *list, bool *take
 static scant_status read_picks(const expected *x, const json_t *list, loop_state *s) {
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > x->rounds + 1)
-        return damaged(x, "\"picks\" is no list, or too long a one");
+        return damaged(x,
+                       "\"picks\" is not a list, or is longer than loop.rounds allows");
     AUTO(scant__arena_end) scant__arena arena = {.ctx = x->ctx};
     bool *taken = TRY_ZERO(&arena, bool, x->rows + 1);
     for (size_t i = 0; i < n; i++) TRY(read_batch(x, json_array_get(list, i), taken, s));
@@ -339,12 +343,15 @@ static scant_status read_picks(const expected *x, const json_t *list, loop_state
 }
 
 static scant_status check_whole(const expected *x, const loop_state *s) {
-    if (s->over && !s->n_points) return damaged(x, "it has ended without a round");
+    if (s->over && !s->n_points)
+        return damaged(x, "\"over\" is true, but there are no rounds");
     size_t wanted = s->over ? s->n_points : size_min(s->n_points, x->rounds) + 1;
-    if (s->n_batches != wanted) return damaged(x, "rounds and picks do not go together");
+    if (s->n_batches != wanted)
+        return damaged(x, "\"picks\" does not match \"rounds\" in length");
     for (size_t i = 0; i < s->n_points; i++)
         if (s->points[i].labels != s->ends[i])
-            return damaged(x, "a round has another number of labels than picks");
+            return damaged(
+                x, "the number of labels of a round differs from the number of picks");
     return SCANT_OK;
 }
 
@@ -354,13 +361,13 @@ static scant_status read_results(const expected *x, const json_t *root,
     const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > p->n_parts)
-        return damaged(x, "\"partial\" has other models than are trained");
+        return damaged(x, "\"partial\" has more models than parts");
     p->n_tested = n;
     p->results = TRY_ZERO(arena, loop_test_result, p->n_parts + 1);
     for (size_t i = 0; i < n; i++) {
         double v[4];
         if (!read_numbers(json_array_get(list, i), 4, v))
-            return damaged(x, "a model of \"partial\" has not the four numbers of one");
+            return damaged(x, "a model of \"partial\" is not a list of four numbers");
         p->results[i] = (loop_test_result){
             .accuracy = v[0], .loss = v[1], .best = v[2], .score = v[3]};
         TRY(read_calibration(x, calibration, n, i, &p->results[i].calibration));
@@ -382,7 +389,8 @@ static scant_status read_epochs(const expected *x, const json_t *list,
     bool fine = json_array_size(list) == p->n_parts;
     for (size_t i = 0; fine && i < p->n_parts; i++)
         fine = count_of(json_array_get(list, i), (size_t)1 << 53, &p->epochs[i]);
-    return fine ? SCANT_OK : damaged(x, "\"partial\" has not the epochs of its parts");
+    return fine ? SCANT_OK
+                : damaged(x, "\"partial\" does not have the epochs of each part");
 }
 
 static scant_status read_partial(const expected *x, const json_t *root,
@@ -392,16 +400,16 @@ static scant_status read_partial(const expected *x, const json_t *root,
     const json_t *seconds = json_object_get(root, "seconds");
     loop_partial *p = &s->partial;
     if (!root) return SCANT_OK;
-    p->there = true;
+    p->on_disk = true;
     p->best = number_of(json_object_get(root, "best"));
     p->train_seconds = number_of(json_array_get(seconds, 0));
     p->test_seconds = number_of(json_array_get(seconds, 1));
     if (!count_of(json_object_get(root, "round"), x->rounds, &p->round) ||
         p->round != s->n_points || s->over || !isfinite(p->best) ||
         !isfinite(p->train_seconds) || !isfinite(p->test_seconds))
-        return damaged(x, "\"partial\" does not tell of the round that is next");
+        return damaged(x, "\"partial\" is not valid for the next round");
     if (!parts || strlen(parts) > LOOP_PARTS || !query || strlen(query) != 1)
-        return damaged(x, "\"partial\" does not tell how far its parts are");
+        return damaged(x, "\"partial\" has invalid training states");
     p->n_parts = strlen(parts);
     p->parts = scant__arena_strdup(arena, parts);
     if (!p->parts) return SCANT_ENOMEM;
@@ -410,10 +418,11 @@ static scant_status read_partial(const expected *x, const json_t *root,
     return read_results(x, root, arena, p);
 }
 
-static scant_status read_mark(const expected *x, const json_t *value, loop_state *s) {
+static scant_status read_samples_hash(const expected *x, const json_t *value,
+                                      loop_state *s) {
     const char *text = json_string_value(value);
     if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
-        return damaged(x, "\"samples\" is no mark of any");
+        return damaged(x, "\"samples\" is not a hash of 16 hexadecimal digits");
     s->samples = strtoull(text, NULL, 16);
     return SCANT_OK;
 }
@@ -425,18 +434,18 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     const json_t *seed = json_object_get(root, "seed");
     const json_t *memory = json_object_get(root, "memory");
     uint64_t number;
-    if (!json_is_integer(version)) return damaged(x, "it is no state of a run");
+    if (!json_is_integer(version)) return damaged(x, "\"scant run\" is not an integer");
     if (json_integer_value(version) != VERSION)
         return scant__fail(
             x->ctx, SCANT_EINPUT,
-            "%s: is of another version of scant, expected format %d: start "
-            "the experiment in a new folder",
+            "%s: was written by another version of scant (expected format %d): "
+            "start the experiment in a new folder",
             x->path, VERSION);
     if (!json_is_string(strategy) ||
         strcmp(json_string_value(strategy), x->name.strategy) != 0 ||
-        !json_is_string(seed) || !scant__whole_read(json_string_value(seed), &number) ||
+        !json_is_string(seed) || !scant__uint_read(json_string_value(seed), &number) ||
         number != x->name.seed)
-        return damaged(x, "it is of another strategy or seed");
+        return damaged(x, "it belongs to another strategy or seed");
     s->over = json_is_true(json_object_get(root, "over"));
     TRY(read_points(x, json_object_get(root, "rounds"), s));
     TRY(read_picks(x, json_object_get(root, "picks"), s));
@@ -446,11 +455,11 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
         TRY(read_calibration(x, calibration, s->n_points, i, &s->calibrations[i]));
     TRY(read_theory(x, json_object_get(root, "theory"), s));
     TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
-    TRY(read_mark(x, json_object_get(root, "samples"), s));
+    TRY(read_samples_hash(x, json_object_get(root, "samples"), s));
     if (!json_is_string(memory)) return SCANT_OK;
-    s->memory = scant__arena_strdup(arena, json_string_value(memory));
-    if (!s->memory) return SCANT_ENOMEM;
-    s->memory_size = strlen(s->memory);
+    s->strategy_state = scant__arena_strdup(arena, json_string_value(memory));
+    if (!s->strategy_state) return SCANT_ENOMEM;
+    s->strategy_state_size = strlen(s->strategy_state);
     return SCANT_OK;
 }
 
@@ -465,7 +474,7 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
         json_loadb((const char *)source.bytes, source.size, JSON_REJECT_DUPLICATES, &why);
     scant__source_close(&source);
     if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory reading it", path);
+        return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory while reading", path);
     scant_status status = root ? read_root(&x, root, arena, s) : damaged(&x, why.text);
     json_decref(root);
     return status;

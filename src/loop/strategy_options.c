@@ -183,17 +183,17 @@ static char *next_word(char **list) {
 static scant_status read_strategies(scant_experiment *e) {
     char *list = scant__arena_strdup(&e->arena, e->set.strategies);
     if (!list) return SCANT_ENOMEM;
-    e->arms = TRY_ZERO(&e->arena, loop_arm, strlen(list) + 1);
+    e->strategies = TRY_ZERO(&e->arena, loop_strategy, strlen(list) + 1);
     for (const char *word; (word = next_word(&list));) {
         const scant_strategy_info *info = scant_strategy_find(word);
         if (!info)
             return loop_wrong(e, e->origins[loop_key_find("loop", "strategies")],
-                              "'%s' is no strategy; the nearest is '%s'", word,
+                              "'%s' is not a strategy; the nearest is '%s'", word,
                               nearest_strategy(word));
-        for (size_t i = 0; i < e->n_arms; i++)
-            if (e->arms[i].info == info)
+        for (size_t i = 0; i < e->n_strategies; i++)
+            if (e->strategies[i].info == info)
                 return loop_refuse(e, "loop.strategies", "has '%s' twice", word);
-        e->arms[e->n_arms++].info = info;
+        e->strategies[e->n_strategies++].info = info;
     }
     return SCANT_OK;
 }
@@ -204,7 +204,7 @@ static scant_status read_seeds(scant_experiment *e) {
     e->seeds = TRY_ZERO(&e->arena, uint64_t, strlen(list) + 1);
     for (const char *word; (word = next_word(&list));) {
         uint64_t *seed = &e->seeds[e->n_seeds];
-        if (!scant__whole_read(word, seed))
+        if (!scant__uint_read(word, seed))
             return loop_refuse(e, "loop.seeds",
                                "has '%s', expected whole numbers with commas between",
                                word);
@@ -214,7 +214,7 @@ static scant_status read_seeds(scant_experiment *e) {
         e->n_seeds++;
     }
     const char *query = e->set.query_seed;
-    if (!*query || scant__whole_read(query, &e->query_seed)) return SCANT_OK;
+    if (!*query || scant__uint_read(query, &e->query_seed)) return SCANT_OK;
     return loop_refuse(e, "loop.query_seed", "is '%s', expected a whole number", query);
 }
 
@@ -242,12 +242,13 @@ static scant_status apply_preset(scant_experiment *e) {
     if (known) return SCANT_OK;
     if (!strcmp(name, "cifar10") || !strncmp(name, "cifar10-", 8))
         return loop_refuse(e, "loop.preset",
-                           "is '%s', which is none: those of CIFAR-10 are "
+                           "is '%s', which is not a preset: those of CIFAR-10 are "
                            "cifar10-general and cifar10-bayes, each also with -iht or "
                            "-greedy at its end",
                            name);
-    return loop_refuse(e, "loop.preset", "is '%s', which is none; the nearest is '%s'",
-                       name, scant__nearest(name, presets, PRESETS, preset_name));
+    return loop_refuse(e, "loop.preset",
+                       "is '%s', which is not a preset; the nearest is '%s'", name,
+                       scant__nearest(name, presets, PRESETS, preset_name));
 }
 
 /* Fills in defaults. With posterior draws, the default of `source` is samples. */
@@ -266,30 +267,32 @@ static scant_status fill_options(scant_experiment *e, const scant_strategy_info 
 }
 
 /* Collects a strategy's settings and checks them together: they may conflict. */
-static scant_status settle_arm(scant_experiment *e, loop_arm *arm) {
+static scant_status resolve_strategy(scant_experiment *e, loop_strategy *strategy) {
     scant_setting *settings = TRY_NEW(&e->arena, scant_setting, e->n_options + 1);
     for (size_t i = 0; i < e->n_options; i++) {
         const loop_option *o = &e->options[i];
-        if (strcmp(o->strategy, arm->info->name) != 0) continue;
+        if (strcmp(o->strategy, strategy->info->name) != 0) continue;
         if (!layers_find(o->strategy, o->key)) {
-            settings[arm->n_settings++] = (scant_setting){o->key, o->value};
+            settings[strategy->n_settings++] = (scant_setting){o->key, o->value};
             continue;
         }
-        arm->whole = strcmp(o->value, "all") == 0;
-        arm->kernel = is_kernel(o->value) ? o->value : NULL;
+        strategy->all_layers = strcmp(o->value, "all") == 0;
+        strategy->kernel = is_kernel(o->value) ? o->value : NULL;
     }
-    arm->settings = settings;
-    return try_options(e, arm->info->name,
+    strategy->settings = settings;
+    return try_options(e, strategy->info->name,
                        &(scant_select_opts){.settings = settings,
-                                            .n_settings = arm->n_settings,
-                                            .kernel = arm->kernel});
+                                            .n_settings = strategy->n_settings,
+                                            .kernel = strategy->kernel});
 }
 
 scant_status loop_resolve(scant_experiment *e) {
     TRY(read_strategies(e));
     TRY(read_seeds(e));
     TRY(apply_preset(e));
-    for (size_t i = 0; i < e->n_arms; i++) TRY(fill_options(e, e->arms[i].info));
-    for (size_t i = 0; i < e->n_arms; i++) TRY(settle_arm(e, &e->arms[i]));
+    for (size_t i = 0; i < e->n_strategies; i++)
+        TRY(fill_options(e, e->strategies[i].info));
+    for (size_t i = 0; i < e->n_strategies; i++)
+        TRY(resolve_strategy(e, &e->strategies[i]));
     return SCANT_OK;
 }

@@ -306,7 +306,7 @@ scant_status loop_theory_measure(loop_run *run, const scant_picks *picks) {
     loop_theory *out = &run->state.theories[run->round.number];
     *out = loop_theory_unknown();
     if (!is_wanted(&run->job->e->set) || !labelled->n) return SCANT_OK;
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_THEORY);
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_THEORY);
     AUTO(view_close) view v = {0};
     TRY(view_open(&v, run, net, labelled->rows, labelled->n));
     for (size_t i = 0; picks && i < picks->count; i++)
@@ -388,7 +388,7 @@ scant_status loop_theory_rate(loop_run *run) {
     run->round.lr = set->training.lr;
     run->round.lr_advice = run->round.lr_stable = (double)NAN;
     if (!labelled->n || (!set->lr_auto && !is_wanted(set))) return SCANT_OK;
-    AUTO(loop_clock_back) loop_timer timer = loop_clock(run, LOOP_THEORY);
+    AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(run, LOOP_THEORY);
     TRY(advise(run, labelled));
     if (set->lr_auto && isfinite(run->round.lr_advice))
         run->round.lr = run->round.lr_advice;

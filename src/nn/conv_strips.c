@@ -37,7 +37,7 @@ typedef struct strips {
 
 static size_t taps_of(const nn_node *node) { return node->kernel[0] * node->kernel[1]; }
 
-bool nn_strips_pay(const nn_node *node) {
+bool nn_strips_faster(const nn_node *node) {
     return node->kind == NN_CONV && node->groups == 1 && node->in_shape.c % EIGHT == 0 &&
            node->shape.c % (2 * EIGHT) == 0 && taps_of(node) > 1 &&
            node->shape.h * node->shape.w > FEW_PIXELS &&

@@ -24,14 +24,14 @@ enum {
     COLUMNS = 64        /* bias gradient: channels summed at a time */
 };
 
-bool nn_taps_pay(const nn_node *node) {
+bool nn_taps_faster(const nn_node *node) {
     return node->kind == NN_CONV && node->groups == 1 &&
            node->shape.h * node->shape.w <= FEW_PIXELS &&
            node->in_shape.c >= MANY_CHANNELS && node->shape.c >= MANY_CHANNELS;
 }
 
-bool nn_taps_pay_all(const nn_node *node) {
-    return nn_taps_pay(node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
+bool nn_taps_faster_all(const nn_node *node) {
+    return nn_taps_faster(node) && node->shape.h * node->shape.w <= FEWER_PIXELS &&
            node->kernel[0] > 1 && node->kernel[1] > 1 && node->pad[0] && node->pad[1];
 }
 
@@ -155,7 +155,7 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_node *node, size_t n,
 /* ---- forward pass and data gradient ---- */
 
 /* Lists the input and output pixels of a sample that a tap connects; returns how many. */
-static size_t meeting(const taps *t, size_t tap, size_t *in, size_t *out) {
+static size_t overlap(const taps *t, size_t tap, size_t *in, size_t *out) {
     const nn_node *v = t->node;
     size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], rows = 0;
     size_t y0 = 0, y1 = t->out.h, x0 = 0, x1 = t->out.w;
@@ -177,7 +177,7 @@ static void add_row(float *to, const float *from, size_t n) {
 /* One tap, samples first..last-1: gathers rows, multiplies, and adds to the outputs. */
 static void slice_tap(const taps *t, size_t tap, size_t first, size_t last, float *a,
                       float *b) {
-    size_t in[FEWER_PIXELS], out[FEWER_PIXELS], rows = meeting(t, tap, in, out);
+    size_t in[FEWER_PIXELS], out[FEWER_PIXELS], rows = overlap(t, tap, in, out);
     size_t ic = t->in.c, oc = t->out.c, all = rows * (last - first);
     size_t from_width = t->data ? oc : ic, to_width = t->data ? ic : oc;
     size_t from_plane = t->data ? t->out.h * t->out.w : t->in.h * t->in.w;

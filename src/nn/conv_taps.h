@@ -13,8 +13,8 @@
 #include "nn/net.h"
 
 /* Whether tap by tap is faster for node's weight gradient; for all its passes. */
-bool nn_taps_pay(const nn_node *node);
-bool nn_taps_pay_all(const nn_node *node);
+bool nn_taps_faster(const nn_node *node);
+bool nn_taps_faster_all(const nn_node *node);
 /* Bytes of scratch per call. */
 size_t nn_taps_scratch(const nn_node *node, unsigned threads);
 /* Channels last: x (n, h, w, ic), d (n, oh, ow, oc), dw (kernel, ic, oc). db (oc) may be

@@ -43,11 +43,11 @@ typedef struct draw_job {
     double rate; /* dropout rate */
 } draw_job;
 
-/* The weights of class k in a draw: one per feature, *apart floats apart. */
-static float *column_at(const nn_draws *d, size_t draw, size_t k, size_t *apart) {
+/* The weights of class k in a draw: one per feature, *stride floats apart. */
+static float *column_at(const nn_draws *d, size_t draw, size_t k, size_t *stride) {
     size_t first = draw / d->group * d->group, in = draws_in(d, first);
     size_t column = k * in + (draw - first), panel = column / NN_PANEL * NN_PANEL;
-    *apart = size_min(NN_PANEL, d->classes * in - panel);
+    *stride = size_min(NN_PANEL, d->classes * in - panel);
     return d->w + (first * d->classes + panel) * d->width + (column - panel);
 }
 
@@ -60,10 +60,10 @@ static scant_status draw_block(void *arg, size_t block, unsigned worker,
     scant__rng rng = {scant__rng_u64(&draws, block), SCANT__RNG_POSTERIOR};
     float by = (float)(1 / (1 - j->rate));
     double pair[2] = {0};
-    size_t i = 0, apart;
+    size_t i = 0, stride;
     (void)worker, (void)fault;
     for (size_t k = 0; k < d->classes; k++) {
-        float *column = column_at(d, block, k, &apart);
+        float *column = column_at(d, block, k, &stride);
         for (size_t f = 0; f < d->width; f++, i++) {
             float value = 0;
             if (block < d->m && d->rho) {
@@ -72,7 +72,7 @@ static scant_status draw_block(void *arg, size_t block, unsigned worker,
             } else if (block < d->m && scant__rng_unit(&rng, f) >= j->rate) {
                 value = by * d->mean[i];
             }
-            column[f * apart] = value;
+            column[f * stride] = value;
         }
     }
     return SCANT_OK;
@@ -143,7 +143,7 @@ typedef struct add_job {
     const nn_draws *d;
     const nn_kernels *kernels;
     const float *h;
-    size_t n, apart, room_each;
+    size_t n, stride, room_each;
     double *sums;
     float *samples, *room;
 } add_job;
@@ -175,7 +175,7 @@ static void add_row(const add_job *j, float *z, size_t first, size_t row) {
         j->kernels->draws(z, c, in, live, d->bias, sums);
     if (!j->samples) return;
     for (size_t s = 0; s < live; s++) {
-        float *to = j->samples + (first + s) * j->apart + row * c;
+        float *to = j->samples + (first + s) * j->stride + row * c;
         for (size_t k = 0; k < c; k++) to[k] = z[k * in + s];
     }
 }
@@ -197,12 +197,12 @@ static scant_status add_block(void *arg, size_t block, unsigned worker,
 }
 
 scant_status nn_draws_add(scant_ctx *ctx, const nn_draws *d, const float *h, size_t n,
-                          double *sums, float *samples, size_t apart, float *room) {
+                          double *sums, float *samples, size_t stride, float *room) {
     add_job j = {.d = d,
                  .kernels = nn_kernels_best(),
                  .h = h,
                  .n = n,
-                 .apart = apart,
+                 .stride = stride,
                  .room_each = room_each(d->classes),
                  .sums = sums,
                  .samples = samples,

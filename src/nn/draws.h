@@ -37,9 +37,9 @@ size_t nn_draws_room(const scant_ctx *ctx, size_t classes);
 
 /* Adds the outputs of all draws for n samples with features h to sums (n x classes):
  * probabilities, or with one class the output itself. samples may be NULL; else draw s of
- * sample i goes to samples + s*apart + i*classes. A row depends on its own features only.
- * Results do not depend on the thread count. */
+ * sample i goes to samples + s*stride + i*classes. A row depends on its own features
+ * only. Results do not depend on the thread count. */
 scant_status nn_draws_add(scant_ctx *ctx, const nn_draws *draws, const float *h, size_t n,
-                          double *sums, float *samples, size_t apart, float *room);
+                          double *sums, float *samples, size_t stride, float *room);
 
 #endif

@@ -33,16 +33,16 @@ static scant_status write_out(gather *g) {
     return SCANT_OK;
 }
 
-static scant_status take(void *arg, const nn_outputs *said) {
+static scant_status take(void *arg, const nn_outputs *outputs) {
     gather *g = arg;
-    g->count += said->count;
+    g->count += outputs->count;
     if (g->count + g->batch > g->rows || g->first + g->count == g->n) TRY(write_out(g));
     g->reading.samples = g->block + g->count * g->classes;
     return SCANT_OK;
 }
 
 scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *path, bool lasting) {
+                        size_t n, const char *path, bool sync) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     gather g = {.m = scant_net_draws(net),
                 .n = rows ? n : scant_data_count(data),
@@ -66,10 +66,10 @@ scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *ro
                                .arg = &g,
                                .most = g.batch,
                                .samples = g.block,
-                               .apart = g.rows * g.classes};
+                               .stride = g.rows * g.classes};
     TRY(scant_writer_open(net->ctx, path, SCANT_F32, 3, (size_t[]){g.m, g.n, g.classes},
                           &g.writer));
-    if (!lasting) scant__writer_temporary(g.writer);
+    if (!sync) scant__writer_temporary(g.writer);
     scant_status s = nn_infer(net, data, rows, g.n, &g.reading);
     if (s == SCANT_OK) return scant_writer_finish(g.writer);
     scant_writer_free(g.writer);

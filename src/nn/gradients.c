@@ -51,7 +51,7 @@ enum {
 typedef struct wanted {
     double *norms, *products; /* entry 0: the batch's first sample */
     float *sketches;
-    size_t apart; /* floats between two samples' sketches */
+    size_t stride; /* floats between two samples' sketches */
 } wanted;
 
 typedef struct work {
@@ -117,13 +117,13 @@ static bool needs_gradient(const nn_layer *l, const wanted *want) {
 /* |d P^T|^2 as a sum over pairs of positions. */
 static double position_norm(const work *w, const float *x, const float *d, float *room) {
     const nn_layer *l = w->layer;
-    size_t p = l->places, per = l->rows / l->node->groups, apart;
+    size_t p = l->places, per = l->rows / l->node->groups, stride;
     float *xx = room, *dd = xx + p * p;
     double sum = 0;
     for (size_t g = 0; g < l->node->groups; g++) {
         const float *patches =
-            nn_layer_patches(l, x, g, 0, l->node->shape.h, dd + p * p, &apart);
-        la_stn(p, p, l->width, patches, apart, patches, apart, xx, p);
+            nn_layer_patches(l, x, g, 0, l->node->shape.h, dd + p * p, &stride);
+        la_stn(p, p, l->width, patches, stride, patches, stride, xx, p);
         la_stn(p, p, per, d + g * per * p, p, d + g * per * p, p, dd, p);
         sum += dot(w, xx, dd, p * p);
     }
@@ -134,15 +134,15 @@ static double position_norm(const work *w, const float *x, const float *d, float
 static double conv_product(const work *w, const float *x, const float *d, float *room) {
     const nn_layer *l = w->layer;
     const float *v = direction(w, l->weight_at);
-    size_t per = l->rows / l->node->groups, line = l->node->shape.w, apart;
+    size_t per = l->rows / l->node->groups, line = l->node->shape.w, stride;
     size_t most = l->strip * line;
     double sum = 0;
     for (size_t g = 0; g < l->node->groups; g++)
         for (size_t at = 0; at < l->node->shape.h; at += l->strip) {
             size_t some = size_min(l->strip, l->node->shape.h - at), n = some * line;
             const float *patches =
-                nn_layer_patches(l, x, g, at, some, room + per * most, &apart);
-            la_snn(per, n, l->width, v + g * per * l->width, l->width, patches, apart,
+                nn_layer_patches(l, x, g, at, some, room + per * most, &stride);
+            la_snn(per, n, l->width, v + g * per * l->width, l->width, patches, stride,
                    room, n);
             for (size_t k = 0; k < per; k++)
                 sum += dot(w, room + k * n, d + (g * per + k) * l->places + at * line, n);
@@ -163,7 +163,7 @@ static void planes_sample(const work *w, size_t i, float *room) {
     else if (l->bias)
         nn_layer_bias(l, d, bias);
     if (want->sketches) {
-        float *sketch = want->sketches + i * want->apart;
+        float *sketch = want->sketches + i * want->stride;
         fold(w, l->weight_at, gradient, size, 1, sketch);
         if (l->bias) fold(w, l->bias_at, bias, l->rows, 1, sketch);
     }
@@ -197,7 +197,7 @@ static void dense_samples(const work *w, size_t first, size_t count, float *room
                 want->products[i] += dot(w, d, direction(w, l->bias_at), l->rows);
         }
         if (!want->sketches) continue;
-        float *sketch = want->sketches + i * want->apart;
+        float *sketch = want->sketches + i * want->stride;
         for (size_t k = 0; k < l->rows; k++)
             if (d[k] != 0)
                 fold(w, l->weight_at + k * l->width, x, l->width, d[k], sketch);
@@ -255,7 +255,7 @@ static void fold_lanes(void *arg, const nn_lane_grads *g, unsigned worker) {
         const uint32_t *table = w->table + p->offset + within;
         for (size_t lane = 0; lane < g->samples; lane++) {
             if (g->first + lane >= w->t.count) break;
-            float *sketch = w->want.sketches + (g->first + lane) * w->want.apart;
+            float *sketch = w->want.sketches + (g->first + lane) * w->want.stride;
             const float *from = g->g + done * NN_LANES + lane;
             for (size_t i = 0; i < some; i++) {
                 float value = from[i * NN_LANES];
@@ -337,7 +337,8 @@ static scant_status sketch_outputs(work *w, float *sketches) {
         memset(w->t.d_logits, 0, w->t.count * classes * sizeof *w->t.d_logits);
         for (size_t i = 0; i < w->t.count; i++) w->t.d_logits[i * classes + c] = 1;
         TRY(nn_tracer_backward(&w->t, false));
-        TRY(run_layers(w, &(wanted){.sketches = sketches + c * k, .apart = classes * k}));
+        TRY(run_layers(w,
+                       &(wanted){.sketches = sketches + c * k, .stride = classes * k}));
     }
     return SCANT_OK;
 }
@@ -349,7 +350,7 @@ static void class_gradient(work *w, int32_t c, double *chance) {
     size_t classes = w->t.net->net->classes;
     for (size_t i = 0; i < w->t.count; i++) {
         float *d = w->t.d_logits + i * classes;
-        nn_score s = nn_loss(&(nn_wanted){.labels = &c}, 1, classes,
+        nn_score s = nn_loss(&(nn_targets){.labels = &c}, 1, classes,
                              nn_tracer_logits(&w->t) + i * classes, d);
         chance[i] = exp(-s.loss);
     }
@@ -437,7 +438,7 @@ static void loss_gradient(work *w, const int32_t *labels) {
     for (size_t i = 0; i < w->t.count; i++) {
         const float *z = nn_tracer_logits(&w->t) + i * classes;
         int32_t label = labels ? labels[i] : (int32_t)scant__argmax(z, classes);
-        nn_loss(&(nn_wanted){.labels = &label}, 1, classes, z,
+        nn_loss(&(nn_targets){.labels = &label}, 1, classes, z,
                 w->t.d_logits + i * classes);
     }
 }
@@ -449,7 +450,7 @@ static scant_status run_batch(work *w, size_t first, const scant_gradients *out)
     wanted want = {.norms = out->norms ? out->norms + first : NULL,
                    .products = out->products ? out->products + first : NULL,
                    .sketches = o->outputs ? NULL : sketches,
-                   .apart = o->sketch};
+                   .stride = o->sketch};
     if (want.norms || want.products || want.sketches || out->sum) {
         loss_gradient(w, o->labels ? o->labels + first : NULL);
         TRY(nn_tracer_backward(&w->t, out->sum != NULL));

@@ -114,29 +114,29 @@ static scant_status run_member(scant_net *m, const stream *s, const float *input
 }
 
 static scant_status run_batch(const stream *s, average *c, nn_inference *r,
-                              size_t members, const float *input, nn_outputs *said) {
-    size_t classes = s->net->net->classes, n = said->count, draw = 0;
+                              size_t members, const float *input, nn_outputs *batch) {
+    size_t classes = s->net->net->classes, n = batch->count, draw = 0;
     nn_plan *plan;
     if (c->sums) memset(c->sums, 0, n * classes * sizeof *c->sums);
     for (size_t i = 0; i < members; i++) {
         scant_net *m = scant_net_member(s->net, i);
         TRY(run_member(m, s, input, n, &plan));
-        if (i == 0) said->features = nn_plan_features(plan);
-        if (i == 0) said->logits = nn_plan_logits(plan);
-        float *samples = r->samples ? r->samples + draw * r->apart : NULL;
+        if (i == 0) batch->features = nn_plan_features(plan);
+        if (i == 0) batch->logits = nn_plan_logits(plan);
+        float *samples = r->samples ? r->samples + draw * r->stride : NULL;
         draw += m->net->draws;
         if (!c->sums) continue;
         const nn_draws *draws = m->drawn;
         if (m->net->bayes != NN_BAYES_NONE)
             TRY(nn_draws_add(m->ctx, draws, nn_plan_features(plan), n, c->sums, samples,
-                             r->apart, c->room));
+                             r->stride, c->room));
         else
             add_plain(nn_plan_logits(plan), n, classes, c->sums, samples, c->probs);
     }
     if (!c->many) return SCANT_OK;
     finish_average(c, n, classes);
-    said->logits = c->logits;
-    said->probs = c->probs;
+    batch->logits = c->logits;
+    batch->probs = c->probs;
     return SCANT_OK;
 }
 
@@ -151,11 +151,11 @@ static scant_status run_batches(stream *s, average *c, nn_inference *r, size_t m
     AUTO(scant__prefetch_auto) scant__prefetch *prefetch = NULL;
     TRY(scant__prefetch_start(ctx, &job, &prefetch));
     for (size_t b = 0; b < batches; b++) {
-        nn_outputs said = {.first = b * s->batch};
-        said.count = size_min(s->batch, s->n - said.first);
+        nn_outputs batch = {.first = b * s->batch};
+        batch.count = size_min(s->batch, s->n - batch.first);
         TRY(scant__prefetch_take(prefetch, &slot));
-        TRY(run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &said));
-        TRY(r->fn(r->arg, &said));
+        TRY(run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &batch));
+        TRY(r->fn(r->arg, &batch));
         TRY(scant__tick(ctx, r->phase, b + 1, batches));
     }
     return SCANT_OK;
@@ -166,7 +166,7 @@ scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows
     TRY(nn_input_check(net, data));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
     if (!n) return SCANT_OK;
-    size_t members = r->alone ? 1 : 1 + net->n_members;
+    size_t members = r->first_only ? 1 : 1 + net->n_members;
     stream s = {.net = net,
                 .data = data,
                 .rows = rows,
@@ -196,19 +196,19 @@ typedef struct predict {
     nn_inference reading;
 } predict;
 
-static scant_status predict_batch(void *arg, const nn_outputs *said) {
+static scant_status predict_batch(void *arg, const nn_outputs *batch) {
     predict *p = arg;
     const scant_outputs *out = p->out;
-    size_t d = p->features, c = p->classes, at = said->first * c, n = said->count;
+    size_t d = p->features, c = p->classes, at = batch->first * c, n = batch->count;
     if (out->features)
-        memcpy(out->features + said->first * d, said->features, n * d * sizeof(float));
-    if (out->logits) memcpy(out->logits + at, said->logits, n * c * sizeof(float));
-    if (out->probs && said->probs)
-        memcpy(out->probs + at, said->probs, n * c * sizeof(float));
+        memcpy(out->features + batch->first * d, batch->features, n * d * sizeof(float));
+    if (out->logits) memcpy(out->logits + at, batch->logits, n * c * sizeof(float));
+    if (out->probs && batch->probs)
+        memcpy(out->probs + at, batch->probs, n * c * sizeof(float));
     else if (out->probs)
-        nn_softmax(n, c, said->logits, 1, out->probs + at);
+        nn_softmax(n, c, batch->logits, 1, out->probs + at);
     if (out->calibrated)
-        nn_softmax(n, c, said->logits, out->temperature, out->calibrated + at);
+        nn_softmax(n, c, batch->logits, out->temperature, out->calibrated + at);
     if (out->samples) p->reading.samples += n * c;
     return SCANT_OK;
 }
@@ -227,13 +227,13 @@ scant_status scant_net_predict(scant_net *net, const scant_data *data, const siz
                            "temperature is %g, expected a positive number",
                            outputs->temperature);
     p.reading.arg = &p;
-    p.reading.apart = (rows ? n : scant_data_count(data)) * p.classes;
+    p.reading.stride = (rows ? n : scant_data_count(data)) * p.classes;
     return nn_infer(net, data, rows, n, &p.reading);
 }
 
 /* ---- evaluation ---- */
 
-typedef struct judge {
+typedef struct evaluation {
     scant_ctx *ctx;
     const scant_data *data;
     const int32_t *labels;
@@ -243,91 +243,91 @@ typedef struct judge {
     double loss;
     float *logits;   /* logits of all samples, for calibration and the temperature */
     int32_t *chosen; /* labels in the order of rows */
-} judge;
+} evaluation;
 
-static scant_status not_finite(judge *j, size_t row) {
-    j->loss = (double)NAN;
-    return scant__fail(j->ctx, SCANT_EINPUT,
+static scant_status not_finite(evaluation *e, size_t row) {
+    e->loss = (double)NAN;
+    return scant__fail(e->ctx, SCANT_EINPUT,
                        "the network's output for sample %zu of %s is not finite", row,
-                       scant_data_name(j->data));
+                       scant_data_name(e->data));
 }
 
-static scant_status judge_batch(void *arg, const nn_outputs *said) {
-    judge *j = arg;
-    size_t c = j->classes, first = said->first;
-    for (size_t i = 0; i < said->count; i++) {
-        size_t row = j->rows ? j->rows[first + i] : first + i;
-        const float *z = said->logits + i * c;
-        if (j->targets) {
+static scant_status evaluate_batch(void *arg, const nn_outputs *batch) {
+    evaluation *e = arg;
+    size_t c = e->classes, first = batch->first;
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t row = e->rows ? e->rows[first + i] : first + i;
+        const float *z = batch->logits + i * c;
+        if (e->targets) {
             nn_score s =
-                nn_loss(&(nn_wanted){.targets = j->targets + row}, 1, c, z, NULL);
-            if (!s.finite) return not_finite(j, row);
-            j->loss += s.loss;
+                nn_loss(&(nn_targets){.targets = e->targets + row}, 1, c, z, NULL);
+            if (!s.finite) return not_finite(e, row);
+            e->loss += s.loss;
             continue;
         }
-        int32_t label = j->labels[row];
+        int32_t label = e->labels[row];
         if (label < 0 || (size_t)label >= c)
             return scant__fail(
-                j->ctx, SCANT_EINPUT,
+                e->ctx, SCANT_EINPUT,
                 "%s: sample %zu has label %d, but the network has %zu classes",
-                scant_data_name(j->data), row, (int)label, c);
-        nn_score s = nn_loss(&(nn_wanted){.labels = &label}, 1, c, z, NULL);
-        j->loss += s.loss;
-        j->correct += s.correct;
-        if (!s.finite) return not_finite(j, row);
-        j->chosen[first + i] = label;
-        memcpy(j->logits + (first + i) * c, z, c * sizeof *z);
+                scant_data_name(e->data), row, (int)label, c);
+        nn_score s = nn_loss(&(nn_targets){.labels = &label}, 1, c, z, NULL);
+        e->loss += s.loss;
+        e->correct += s.correct;
+        if (!s.finite) return not_finite(e, row);
+        e->chosen[first + i] = label;
+        memcpy(e->logits + (first + i) * c, z, c * sizeof *z);
     }
-    j->samples += said->count;
+    e->samples += batch->count;
     return SCANT_OK;
 }
 
-static void judge_confidence(const judge *j, scant_evaluation *out,
-                             scant_calibration *scaled) {
-    const size_t n = j->samples, c = j->classes;
-    out->calibration = nn_calibration(j->logits, j->chosen, n, c, 1, out->bins);
-    out->temperature = nn_temperature(j->logits, j->chosen, n, c);
+static void evaluate_calibration(const evaluation *e, scant_evaluation *out,
+                                 scant_calibration *scaled) {
+    const size_t n = e->samples, c = e->classes;
+    out->calibration = nn_calibration(e->logits, e->chosen, n, c, 1, out->bins);
+    out->temperature = nn_temperature(e->logits, e->chosen, n, c);
     if (scaled)
         scaled->error =
-            nn_calibration(j->logits, j->chosen, n, c, scaled->temperature, scaled->bins);
+            nn_calibration(e->logits, e->chosen, n, c, scaled->temperature, scaled->bins);
 }
 
 scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
-                         size_t n, bool alone, scant_evaluation *out,
+                         size_t n, bool first_only, scant_evaluation *out,
                          scant_calibration *scaled) {
     memset(out, 0, sizeof *out);
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
-    judge j = {.ctx = net->ctx,
-               .data = data,
-               .labels = scant_data_labels(data),
-               .targets = scant_data_targets(data),
-               .rows = rows,
-               .classes = scant_net_classes(net)};
-    if (!j.labels && !j.targets)
+    evaluation e = {.ctx = net->ctx,
+                    .data = data,
+                    .labels = scant_data_labels(data),
+                    .targets = scant_data_targets(data),
+                    .rows = rows,
+                    .classes = scant_net_classes(net)};
+    if (!e.labels && !e.targets)
         return scant__fail(net->ctx, SCANT_EINPUT, "%s has no labels to evaluate with",
                            scant_data_name(data));
-    if (j.targets && j.classes != 1)
+    if (e.targets && e.classes != 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
             "%s has one target per sample, but the network has %zu outputs",
-            scant_data_name(data), j.classes);
+            scant_data_name(data), e.classes);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
-    if (j.labels) {
-        j.targets = NULL;
-        j.logits = TRY_NEW(&arena, float, size_mul(size_max(n, 1), j.classes));
-        j.chosen = TRY_NEW(&arena, int32_t, size_max(n, 1));
+    if (e.labels) {
+        e.targets = NULL;
+        e.logits = TRY_NEW(&arena, float, size_mul(size_max(n, 1), e.classes));
+        e.chosen = TRY_NEW(&arena, int32_t, size_max(n, 1));
     }
     nn_inference r = {
-        .phase = "evaluating", .fn = judge_batch, .arg = &j, .alone = alone};
+        .phase = "evaluating", .fn = evaluate_batch, .arg = &e, .first_only = first_only};
     scant_status s = nn_infer(net, data, rows, n, &r);
-    if (s != SCANT_OK && isnan(j.loss))
-        out->loss = j.loss; /* tells the caller the cause */
+    if (s != SCANT_OK && isnan(e.loss))
+        out->loss = e.loss; /* tells the caller the cause */
     TRY(s);
-    if (!j.samples) return SCANT_OK;
-    out->samples = j.samples;
-    out->loss = j.loss / (double)j.samples;
-    out->accuracy = (double)j.correct / (double)j.samples;
-    if (j.labels) judge_confidence(&j, out, scaled);
+    if (!e.samples) return SCANT_OK;
+    out->samples = e.samples;
+    out->loss = e.loss / (double)e.samples;
+    out->accuracy = (double)e.correct / (double)e.samples;
+    if (e.labels) evaluate_calibration(&e, out, scaled);
     return SCANT_OK;
 }
 

@@ -16,32 +16,32 @@ typedef struct nn_outputs {
     const float *probs;             /* NULL: softmax of logits */
 } nn_outputs;
 
-typedef scant_status (*nn_infer_fn)(void *arg, const nn_outputs *said);
+typedef scant_status (*nn_infer_fn)(void *arg, const nn_outputs *outputs);
 
 typedef struct nn_inference {
     const char *phase;
     nn_infer_fn fn;
     void *arg;
-    bool alone;  /* run only the first member of an ensemble */
-    size_t most; /* maximum samples per batch; 0: automatic */
+    bool first_only; /* run only the first member of an ensemble */
+    size_t most;     /* maximum samples per batch; 0: automatic */
     /* Receives each draw's probabilities; NULL: not wanted. Those of draw s for a batch's
-     * sample i go to samples + s*apart + i*classes; fn advances samples. */
+     * sample i go to samples + s*stride + i*classes; fn advances samples. */
     float *samples;
-    size_t apart;
+    size_t stride;
 } nn_inference;
 
 /* Calls fn for every batch of the given rows; rows NULL: all samples. */
 scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows,
                       size_t n, nn_inference *reading);
-/* scant_net_evaluate(), with `alone` for the first member only; scaled, if not NULL, gets
- * the calibration error and bins at scaled->temperature. */
+/* scant_net_evaluate(), with `first_only` for the first member only; scaled, if not NULL,
+ * gets the calibration error and bins at scaled->temperature. */
 scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *rows,
-                         size_t n, bool alone, scant_evaluation *out,
+                         size_t n, bool first_only, scant_evaluation *out,
                          scant_calibration *scaled);
 size_t nn_infer_batch(const scant_net *net, size_t n);
 
-/* scant_net_samples(); without `lasting` the file is temporary and not fsynced. */
+/* scant_net_samples(); without `sync` the file is temporary and not fsynced. */
 scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                        size_t n, const char *path, bool lasting);
+                        size_t n, const char *path, bool sync);
 
 #endif

@@ -20,7 +20,7 @@ static double exp_sum(const float *z, size_t c, double top, double temperature) 
     return sum;
 }
 
-static double cross_entropy(const nn_wanted *w, size_t i, size_t c, const float *z,
+static double cross_entropy(const nn_targets *w, size_t i, size_t c, const float *z,
                             double scale, float *d, size_t *best) {
     *best = scant__argmax(z, c);
     double top = (double)z[*best], norm = top + log(exp_sum(z, c, top, 1)), loss = 0;
@@ -48,7 +48,7 @@ static double squared_error(const float *target, size_t c, const float *z, doubl
     return loss;
 }
 
-nn_score nn_loss(const nn_wanted *w, size_t n, size_t c, const float *logits, float *d) {
+nn_score nn_loss(const nn_targets *w, size_t n, size_t c, const float *logits, float *d) {
     nn_score score = {.finite = 1};
     double divide = w->divide > 0 ? w->divide : (double)n;
     for (size_t i = 0; i < n; i++) {

@@ -12,13 +12,13 @@
 
 /* The targets of a batch. Exactly one of labels, soft (n x c, rows sum to 1) and targets
  * (n x c numbers, squared error) is set. */
-typedef struct nn_wanted {
+typedef struct nn_targets {
     const int32_t *labels;
     const float *soft;
     const float *targets;
     const float *weights; /* per sample; NULL: 1 each */
     double divide;        /* divisor of the sum; 0: n (the mean) */
-} nn_wanted;
+} nn_targets;
 
 typedef struct nn_score {
     double loss;    /* weighted sum over samples, divided by `divide` */
@@ -28,7 +28,7 @@ typedef struct nn_score {
 
 /* Loss of n samples; d (n x c, may be NULL) gets its gradient by the logits. Rows are
  * summed in order, in double. */
-nn_score nn_loss(const nn_wanted *wanted, size_t n, size_t c, const float *logits,
+nn_score nn_loss(const nn_targets *wanted, size_t n, size_t c, const float *logits,
                  float *d);
 
 /* Sets each row of probs to softmax(z / temperature); may be in place. */

@@ -5,12 +5,12 @@
  * method.
  *
  * A step takes `batch` unlabelled samples of `rows` besides its labelled ones. Both are
- * reshuffled after every pass, and a batch may span two passes. `view` makes graded +
- * aside inputs of each sample, before the step and on several threads. The aside inputs,
- * if any, first go through a pass without gradient: with dropout and batch statistics as
- * in training, but without updating anything. Then the labelled samples and all graded
- * inputs go through the network in one batch, and `evaluate` computes the loss of the
- * graded inputs. An epoch is one pass over rows.
+ * reshuffled after every pass, and a batch may span two passes. `view` makes grad_views +
+ * nograd_views inputs of each sample, before the step and on several threads. The nograd
+ * views, if any, first go through a pass without gradient: with dropout and batch
+ * statistics as in training, but without updating anything. Then the labelled samples and
+ * all grad views go through the network in one batch, and `evaluate` computes the loss of
+ * the grad views. An epoch is one pass over rows.
  *
  * A step may be interrupted and repeated, perhaps by another process that has loaded the
  * checkpoint: choose and evaluate must be deterministic and idempotent.
@@ -23,58 +23,59 @@
 #include "scant/train.h"
 
 /* The unlabelled samples of a step and the network's outputs for them. */
-typedef struct nn_seen {
-    size_t step, steps;  /* step number, from 0; total steps */
-    size_t n, classes;   /* numbers of samples and classes */
-    const size_t *items; /* the samples' positions in rows */
-    const float *aside;  /* logits without gradient, n x classes; NULL: none */
-    /* the samples (0..n-1) whose graded views were evaluated, in order; NULL: all */
+typedef struct nn_unlabelled {
+    size_t step, steps;         /* step number, from 0; total steps */
+    size_t n, classes;          /* numbers of samples and classes */
+    const size_t *items;        /* the samples' positions in rows */
+    const float *nograd_logits; /* logits without gradient, n x classes; NULL: none */
+    /* the samples (0..n-1) whose grad views were evaluated, in order; NULL: all */
     const size_t *chosen;
     size_t n_chosen;
-    /* graded views: a block of n_block rows per view; the first n_chosen are valid */
+    /* grad views: a block of n_block rows per view; the first n_chosen are valid */
     size_t n_block;
     const float *logits;
     float *d; /* gradient by the logits; initially 0 */
-} nn_seen;
+} nn_unlabelled;
 
-typedef struct nn_found {
+typedef struct nn_method_result {
     double loss;   /* loss of the unlabelled samples, before weighting */
     size_t kept;   /* number of unlabelled samples that counted */
     float *counts; /* per class: number of pseudo-labels used; initially 0 */
-} nn_found;
+} nn_method_result;
 
 /* A vector of the method's state that a checkpoint stores. */
-typedef struct nn_kept {
+typedef struct nn_method_vector {
     const char *name;
     float *numbers;
     size_t count;
-} nn_kept;
+} nn_method_vector;
 
-enum { NN_KEPT = 4, NN_VIEWS = 3 };
+enum { NN_VECTORS = 4, NN_VIEWS = 3 };
 
 typedef struct nn_method {
     const char *name;
     void *arg; /* passed to the functions below */
     const size_t *rows;
-    size_t n, batch;        /* number of rows; unlabelled samples per step */
-    unsigned graded, aside; /* number of views; at most NN_VIEWS together, aside 0 or 1 */
-    bool teacher;           /* the pass over the aside view uses the averaged weights */
-    bool grows;             /* the average warms up: its decay is smaller at first */
+    size_t n, batch;           /* number of rows; unlabelled samples per step */
+    unsigned grad_views;       /* views in the pass with gradient */
+    unsigned nograd_views;     /* 0 or 1; at most NN_VIEWS together */
+    bool teacher;              /* the pass without gradient uses the averaged weights */
+    bool grows;                /* the average warms up: its decay is smaller at first */
     const scant__views *views; /* weak augmentation of labelled samples; NULL: none */
     size_t scratch;            /* bytes of scratch for view */
     uint64_t hash;             /* hash of what must match on resuming, besides options */
-    nn_kept kept[NN_KEPT];
-    size_t n_kept;
-    /* Makes graded + aside inputs of one sample, before the network's scaling.
+    nn_method_vector vectors[NN_VECTORS];
+    size_t n_vectors;
+    /* Makes grad_views + nograd_views inputs of one sample, before the network's scaling.
      * Thread-safe. draw: a different number for each sample and step. */
     void (*view)(void *arg, uint64_t draw, const float *in, float *const *out,
                  void *scratch);
-    /* Chooses, after the pass without gradient, the samples whose graded view is
+    /* Chooses, after the pass without gradient, the samples whose grad view is
      * evaluated: the first k entries of chosen, a permutation of 0..n-1. Returns k.
-     * NULL: all. Only with one graded view. */
-    size_t (*choose)(void *arg, const nn_seen *seen, size_t *chosen);
-    void (*evaluate)(void *arg, const nn_seen *seen, nn_found *found);
-    /* Checks the vectors in kept after they were read from a file. NULL: always valid. */
+     * NULL: all. Only if grad_views is 1. */
+    size_t (*choose)(void *arg, const nn_unlabelled *u, size_t *chosen);
+    void (*evaluate)(void *arg, const nn_unlabelled *u, nn_method_result *result);
+    /* Checks vectors after they were read from a file. NULL: always valid. */
     bool (*check)(void *arg);
 } nn_method;
 

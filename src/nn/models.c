@@ -89,41 +89,41 @@ static nn_bayes bayes_of(const scant_net_opts *o) {
 }
 
 /* A model under construction. */
-typedef struct sketch {
+typedef struct model_builder {
     nn_builder b;
     const scant_net_opts *opts;
     nn_shape input;
     nn_act act;         /* opts.activation, or the model's own */
     bool folded, plain; /* norm = folded, none */
     int features;
-} sketch;
+} model_builder;
 
 typedef struct model {
     scant_model_info info;
-    void (*build)(sketch *s, size_t variant);
+    void (*build)(model_builder *s, size_t variant);
     size_t variant; /* argument of build: depth, width, ... */
     nn_act act;
 } model;
 
-static scant_ctx *ctx_of(const sketch *s) { return s->b.net->ctx; }
+static scant_ctx *ctx_of(const model_builder *s) { return s->b.net->ctx; }
 
-static bool going(const sketch *s) { return s->b.status == SCANT_OK; }
+static bool is_ok(const model_builder *s) { return s->b.status == SCANT_OK; }
 
-static int act(sketch *s, int in) { return nn_add_act(&s->b, in, s->act); }
+static int act(model_builder *s, int in) { return nn_add_act(&s->b, in, s->act); }
 
-static bool draws_by_dropout(const sketch *s) {
+static bool draws_by_dropout(const model_builder *s) {
     return s->b.net->bayes == NN_BAYES_DROPOUT;
 }
 
 /* The dropout rate before the last layer. */
-static float last_rate(const sketch *s) {
+static float last_rate(const model_builder *s) {
     float otherwise = draws_by_dropout(s) ? 0.5f : 0;
     return s->opts->dropout > 0 ? (float)s->opts->dropout : otherwise;
 }
 
 /* The width of the hidden layer before the last; 0: none. A variational layer is linear
  * in its features, so by default it gets one if the features come from planes. */
-static size_t hidden_width(const sketch *s, int in) {
+static size_t hidden_width(const model_builder *s, int in) {
     const nn_net *net = s->b.net;
     if (s->opts->hidden || s->opts->no_hidden) return s->opts->hidden;
     while (net->nodes[in].kind == NN_ACT || net->nodes[in].kind == NN_DROPOUT)
@@ -135,9 +135,9 @@ static size_t hidden_width(const sketch *s, int in) {
 
 /* Adds the last dense layer, one row per class, with its hidden, dropout and noise
  * layers. */
-static void finish_with(sketch *s, int in, const char *name, float rate) {
+static void finish_with(model_builder *s, int in, const char *name, float rate) {
     nn_net *net = s->b.net;
-    if (!going(s)) return;
+    if (!is_ok(s)) return;
     net->hidden = hidden_width(s, in);
     if (net->hidden) {
         in = nn_add_dense(&s->b, in, "hidden", net->hidden, true);
@@ -148,7 +148,7 @@ static void finish_with(sketch *s, int in, const char *name, float rate) {
     if (net->bayes == NN_BAYES_VARIATIONAL) nn_add_noise(&s->b, in);
 }
 
-static void finish(sketch *s, int in, const char *name) {
+static void finish(model_builder *s, int in, const char *name) {
     finish_with(s, in, name, last_rate(s));
 }
 
@@ -159,24 +159,24 @@ static const char *numbered(char out[NN_NAME], const char *format, size_t a, siz
 
 /* ---- small models ---- */
 
-static void build_linear(sketch *s, size_t variant) {
+static void build_linear(model_builder *s, size_t variant) {
     (void)variant;
     finish(s, 0, "fc");
 }
 
-static void build_mlp(sketch *s, size_t usual) {
+static void build_mlp(model_builder *s, size_t usual) {
     size_t width = s->opts->width ? s->opts->width : usual;
     size_t depth = s->opts->depth ? s->opts->depth : 1;
     char name[NN_NAME];
     int at = 0;
-    for (size_t i = 1; i <= depth && going(s); i++)
+    for (size_t i = 1; i <= depth && is_ok(s); i++)
         at = act(s, nn_add_dense(&s->b, at, numbered(name, "fc%zu", i, 0), width, true));
     finish(s, at, numbered(name, "fc%zu", depth + 1, 0));
 }
 
 /* f(x) = A act(W x) / sqrt(m), where A has fixed random signs and W is initially standard
  * normal: the network of the importance sampling theory. */
-static void build_onehidden(sketch *s, size_t usual) {
+static void build_onehidden(model_builder *s, size_t usual) {
     size_t width = s->opts->width ? s->opts->width : usual;
     if (s->b.net->bayes == NN_BAYES_VARIATIONAL || s->opts->hidden) {
         s->b.status = scant__fail(
@@ -189,14 +189,14 @@ static void build_onehidden(sketch *s, size_t usual) {
     if (draws_by_dropout(s)) at = nn_add_dropout(&s->b, at, last_rate(s));
     s->features = at;
     at = nn_add_dense(&s->b, at, "out", s->opts->classes, false);
-    if (!going(s)) return;
+    if (!is_ok(s)) return;
     nn_node *out = &s->b.net->nodes[at];
     s->b.net->nodes[hidden].deviation = 1;
     out->frozen = true;
     out->scale = (float)(1 / sqrt((double)width));
 }
 
-static void build_lenet(sketch *s, size_t first_pad) {
+static void build_lenet(model_builder *s, size_t first_pad) {
     nn_window window = {5, 1, first_pad}, half = {2, 2, 0};
     int at = act(s, nn_add_conv(&s->b, 0, "conv1", 6, window, 1, true));
     at = nn_add_maxpool(&s->b, at, half);
@@ -208,7 +208,7 @@ static void build_lenet(sketch *s, size_t first_pad) {
     finish(s, at, "fc3");
 }
 
-static void build_gapcnn(sketch *s, size_t usual) {
+static void build_gapcnn(model_builder *s, size_t usual) {
     size_t width = s->opts->width ? s->opts->width : usual;
     nn_window window = {3, 1, 1}, half = {2, 2, 0};
     int at = act(s, nn_add_conv(&s->b, 0, "conv1", width, window, 1, true));
@@ -221,9 +221,9 @@ static void build_gapcnn(sketch *s, size_t usual) {
 
 /* ---- vgg ---- */
 
-static void vgg_full_head(sketch *s, int at) {
+static void vgg_full_head(model_builder *s, int at) {
     nn_shape shape = s->b.net->nodes[at].shape;
-    if (going(s) && (shape.h != 7 || shape.w != 7)) {
+    if (is_ok(s) && (shape.h != 7 || shape.w != 7)) {
         s->b.status = scant__fail(ctx_of(s), SCANT_EINPUT,
                                   "%s with head=full takes images of 224x224 pixels, "
                                   "not %zux%zu: use head=small",
@@ -239,7 +239,7 @@ static void vgg_full_head(sketch *s, int at) {
 
 /* widths: channels of each convolution, 0 for pooling. The numbers in names count every
  * layer of torchvision's list, including normalisation and rectifiers. */
-static void build_vgg(sketch *s, size_t depth) {
+static void build_vgg(model_builder *s, size_t depth) {
     static const size_t vgg11[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
     static const size_t vgg16[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                    0,  512, 512, 512, 0,   512, 512, 512, 0};
@@ -247,7 +247,7 @@ static void build_vgg(sketch *s, size_t depth) {
     size_t n = depth == 11 ? sizeof vgg11 / sizeof *vgg11 : sizeof vgg16 / sizeof *vgg16;
     char name[NN_NAME];
     int at = 0;
-    for (size_t i = 0, number = 0; i < n && going(s); i++, number++) {
+    for (size_t i = 0, number = 0; i < n && is_ok(s); i++, number++) {
         if (widths[i] == 0) {
             at = nn_add_maxpool(&s->b, at, (nn_window){2, 2, 0});
             continue;
@@ -269,33 +269,34 @@ static void build_vgg(sketch *s, size_t depth) {
 /* ---- residual networks ---- */
 
 /* The convolution base.part. */
-static int conv(sketch *s, int in, const char *base, const char *part, size_t channels,
-                nn_window w, size_t groups, bool bias) {
+static int conv(model_builder *s, int in, const char *base, const char *part,
+                size_t channels, nn_window w, size_t groups, bool bias) {
     char name[2 * NN_NAME];
     snprintf(name, sizeof name, "%s%s", base, part);
     return nn_add_conv(&s->b, in, name, channels, w, groups, bias);
 }
 
-static int norm(sketch *s, int in, const char *base, const char *part) {
+static int norm(model_builder *s, int in, const char *base, const char *part) {
     char name[2 * NN_NAME];
     snprintf(name, sizeof name, "%s%s", base, part);
     return nn_add_norm(&s->b, in, name);
 }
 
 /* Convolution and, if the model has it, normalisation. */
-static int conv_norm(sketch *s, int in, const char *base, const char *first,
+static int conv_norm(model_builder *s, int in, const char *base, const char *first,
                      const char *second, size_t channels, nn_window w, size_t groups) {
     bool bare = s->folded || s->plain;
     int at = conv(s, in, base, first, channels, w, groups, bare);
     return bare ? at : norm(s, at, base, second);
 }
 
-static bool changes_shape(const sketch *s, int in, size_t channels, size_t stride) {
+static bool changes_shape(const model_builder *s, int in, size_t channels,
+                          size_t stride) {
     return stride != 1 || s->b.net->nodes[in].shape.c != channels;
 }
 
-static int resnet_block(sketch *s, int in, size_t layer, size_t block, size_t channels,
-                        size_t stride) {
+static int resnet_block(model_builder *s, int in, size_t layer, size_t block,
+                        size_t channels, size_t stride) {
     char base[NN_NAME];
     nn_window wide = {3, stride, 1}, same = {3, 1, 1}, skip = {1, stride, 0};
     numbered(base, "layer%zu.%zu.", layer, block);
@@ -306,7 +307,7 @@ static int resnet_block(sketch *s, int in, size_t layer, size_t block, size_t ch
     return act(s, nn_add_sum(&s->b, at, in));
 }
 
-static void build_resnet18(sketch *s, size_t variant) {
+static void build_resnet18(model_builder *s, size_t variant) {
     bool small = s->opts->stem ? strcmp(s->opts->stem, "small") == 0
                                : size_max(s->input.h, s->input.w) <= 64;
     nn_window first = small ? (nn_window){3, 1, 1} : (nn_window){7, 2, 3};
@@ -314,13 +315,13 @@ static void build_resnet18(sketch *s, size_t variant) {
     int at = act(s, conv_norm(s, 0, "", "conv1", "bn1", 64, first, 1));
     if (!small) at = nn_add_maxpool(&s->b, at, (nn_window){3, 2, 1});
     for (size_t layer = 1; layer <= 4; layer++)
-        for (size_t block = 0; block < 2 && going(s); block++)
+        for (size_t block = 0; block < 2 && is_ok(s); block++)
             at = resnet_block(s, at, layer, block, (size_t)32 << layer,
                               layer > 1 && block == 0 ? 2 : 1);
     finish(s, nn_add_mean(&s->b, at), "fc");
 }
 
-static int wrn_block(sketch *s, int in, const char *base, size_t channels,
+static int wrn_block(model_builder *s, int in, const char *base, size_t channels,
                      size_t stride) {
     nn_window wide = {3, stride, 1}, same = {3, 1, 1}, skip = {1, stride, 0};
     float rate = draws_by_dropout(s) ? 0 : (float)s->opts->dropout;
@@ -333,11 +334,11 @@ static int wrn_block(sketch *s, int in, const char *base, size_t channels,
     return nn_add_sum(&s->b, at, in);
 }
 
-static void build_wrn(sketch *s, size_t widen) {
+static void build_wrn(model_builder *s, size_t widen) {
     char base[NN_NAME];
     int at = nn_add_conv(&s->b, 0, "conv1", 16, (nn_window){3, 1, 1}, 1, false);
     for (size_t group = 1; group <= 3; group++)
-        for (size_t i = 0; i < 4 && going(s); i++)
+        for (size_t i = 0; i < 4 && is_ok(s); i++)
             at = wrn_block(s, at, numbered(base, "block%zu.%zu.", group, i),
                            (size_t)8 * widen << group, group > 1 && i == 0 ? 2 : 1);
     at = nn_add_mean(&s->b, act(s, nn_add_norm(&s->b, at, "bn1")));
@@ -346,7 +347,7 @@ static void build_wrn(sketch *s, size_t widen) {
 
 /* ---- mobilenetv2 ---- */
 
-static int inverted_residual(sketch *s, int in, size_t number, size_t expand,
+static int inverted_residual(model_builder *s, int in, size_t number, size_t expand,
                              size_t channels, size_t stride) {
     static const char *const parts[] = {"0.0", "0.1", "1.0", "1.1", "1", "2", "3"};
     char base[NN_NAME];
@@ -365,7 +366,7 @@ static int inverted_residual(sketch *s, int in, size_t number, size_t expand,
     return changes_shape(s, in, channels, stride) ? at : nn_add_sum(&s->b, at, in);
 }
 
-static void build_mobilenetv2(sketch *s, size_t variant) {
+static void build_mobilenetv2(model_builder *s, size_t variant) {
     static const size_t rows[][4] = {/* expand, channels, repeats, first stride */
                                      {1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2},
                                      {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2},
@@ -375,7 +376,7 @@ static void build_mobilenetv2(sketch *s, size_t variant) {
     (void)variant;
     int at = act(s, conv_norm(s, 0, "features.0.", "0", "1", 32, first, 1));
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        for (size_t i = 0; i < rows[r][2] && going(s); i++)
+        for (size_t i = 0; i < rows[r][2] && is_ok(s); i++)
             at = inverted_residual(s, at, number++, rows[r][0], rows[r][1],
                                    i == 0 ? rows[r][3] : 1);
     at = act(s, conv_norm(s, at, "features.18.", "0", "1", 1280, last, 1));
@@ -496,11 +497,11 @@ static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *
                           nn_net **out) {
     int word = choice(o, "activation");
     nn_bayes bayes = bayes_of(o);
-    sketch s = {.opts = o,
-                .input = {o->shape[0], o->shape[1], o->shape[2]},
-                .act = word < 0 ? m->act : activations[word],
-                .folded = choice(o, "norm") == 1,
-                .plain = choice(o, "norm") == 2};
+    model_builder s = {.opts = o,
+                       .input = {o->shape[0], o->shape[1], o->shape[2]},
+                       .act = word < 0 ? m->act : activations[word],
+                       .folded = choice(o, "norm") == 1,
+                       .plain = choice(o, "norm") == 2};
     AUTO(nn_net_auto) nn_net *net = NULL;
     TRY(nn_net_create(ctx, m->info.name, s.input, &net));
     net->bayes = bayes;

@@ -22,20 +22,21 @@ typedef struct meta {
 } meta;
 
 /* Adds an entry. value NULL: the caller's allocation failed. */
-static scant_status say(meta *m, const char *key, const char *value) {
+static scant_status add_meta(meta *m, const char *key, const char *value) {
     if (!value) return SCANT_ENOMEM;
     m->items[m->n++] = (scant_setting){key, value};
     return SCANT_OK;
 }
 
-static scant_status say_number(meta *m, const char *key, double value) {
+static scant_status add_meta_number(meta *m, const char *key, double value) {
     if (value == 0) return SCANT_OK;
     char *text = TRY_NEW(&m->arena, char, SCANT__NUMBER);
-    return say(m, key, scant__number_format(value, text));
+    return add_meta(m, key, scant__number_format(value, text));
 }
 
 /* Adds a list of numbers. The writer refuses lists too long for the file's header. */
-static scant_status say_numbers(meta *m, const char *key, const float *values, size_t n) {
+static scant_status add_meta_numbers(meta *m, const char *key, const float *values,
+                                     size_t n) {
     char number[SCANT__NUMBER];
     char *text = TRY_NEW(&m->arena, char, size_mul(n, SCANT__NUMBER)), *at = text;
     for (size_t i = 0; i < n; i++) {
@@ -44,43 +45,46 @@ static scant_status say_numbers(meta *m, const char *key, const float *values, s
         memcpy(at, number, length + 1); /* the next comma replaces the final 0 */
         at += length;
     }
-    return say(m, key, text);
+    return add_meta(m, key, text);
 }
 
 /* Writes every value explicitly: defaults may change in later versions. */
 static scant_status describe_posterior(const nn_net *net, meta *m) {
     static const char *const words[] = {"none", "dropout", "variational"};
     if (net->hidden || net->bayes == NN_BAYES_VARIATIONAL)
-        TRY(say(m, "scant.hidden", scant__arena_format(&m->arena, "%zu", net->hidden)));
+        TRY(add_meta(m, "scant.hidden",
+                     scant__arena_format(&m->arena, "%zu", net->hidden)));
     if (net->bayes == NN_BAYES_NONE) return SCANT_OK;
-    TRY(say(m, "scant.bayes", words[net->bayes]));
-    TRY(say_number(m, "scant.samples", (double)net->draws));
-    TRY(say(m, "scant.draw_seed",
-            scant__arena_format(&m->arena, "%llu", (unsigned long long)net->draw_seed)));
-    return net->bayes == NN_BAYES_VARIATIONAL ? say_number(m, "scant.prior", net->prior)
-                                              : SCANT_OK;
+    TRY(add_meta(m, "scant.bayes", words[net->bayes]));
+    TRY(add_meta_number(m, "scant.samples", (double)net->draws));
+    TRY(add_meta(
+        m, "scant.draw_seed",
+        scant__arena_format(&m->arena, "%llu", (unsigned long long)net->draw_seed)));
+    return net->bayes == NN_BAYES_VARIATIONAL
+               ? add_meta_number(m, "scant.prior", net->prior)
+               : SCANT_OK;
 }
 
 static scant_status describe(const scant_net *n, meta *m) {
     nn_shape s = nn_net_input(n->net);
-    TRY(say(m, "scant.model", n->net->model));
-    TRY(say(m, "scant.shape",
-            scant__arena_format(&m->arena, "%zu,%zu,%zu", s.c, s.h, s.w)));
-    TRY(say_number(m, "scant.classes", (double)n->net->classes));
-    TRY(say_number(m, "scant.width", (double)n->opts.width));
-    TRY(say_number(m, "scant.depth", (double)n->opts.depth));
+    TRY(add_meta(m, "scant.model", n->net->model));
+    TRY(add_meta(m, "scant.shape",
+                 scant__arena_format(&m->arena, "%zu,%zu,%zu", s.c, s.h, s.w)));
+    TRY(add_meta_number(m, "scant.classes", (double)n->net->classes));
+    TRY(add_meta_number(m, "scant.width", (double)n->opts.width));
+    TRY(add_meta_number(m, "scant.depth", (double)n->opts.depth));
     double rate = n->opts.dropout;
     if (rate == 0 && n->net->bayes == NN_BAYES_DROPOUT)
         rate = (double)n->net->nodes[n->net->features].rate;
-    TRY(say_number(m, "scant.dropout", rate));
-    if (n->opts.activation) TRY(say(m, "scant.activation", n->opts.activation));
+    TRY(add_meta_number(m, "scant.dropout", rate));
+    if (n->opts.activation) TRY(add_meta(m, "scant.activation", n->opts.activation));
     TRY(describe_posterior(n->net, m));
     const char *names;
     TRY(nn_class_names_text(n, &m->arena, &names));
-    if (names) TRY(say(m, "scant.class_names", names));
+    if (names) TRY(add_meta(m, "scant.class_names", names));
     if (!n->scaled) return SCANT_OK;
-    TRY(say_numbers(m, "scant.mean", n->mean, s.c));
-    return say_numbers(m, "scant.deviation", n->deviation, s.c);
+    TRY(add_meta_numbers(m, "scant.mean", n->mean, s.c));
+    return add_meta_numbers(m, "scant.deviation", n->deviation, s.c);
 }
 
 static void end_meta(meta *m) { scant__arena_end(&m->arena); }
@@ -147,14 +151,14 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 /* Whether a tensor's name belongs to a node. */
-static bool is_of(const char *name, const nn_node *node) {
+static bool is_param_of(const char *name, const nn_node *node) {
     size_t length = strlen(node->name);
     return strncmp(name, node->name, length) == 0 && name[length] == '.';
 }
 
 /* Whether a tensor belongs to the last layer or the one that opts.hidden adds. */
-static bool of_head(const char *name, const nn_net *net) {
-    return is_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
+static bool is_in_head(const char *name, const nn_net *net) {
+    return is_param_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
 }
 
 /* Lists tensors that are missing, surplus or of another type or shape. any_head: except
@@ -164,7 +168,7 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
     char has[64], wants[64], shown[61];
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
-        if (any_head && of_head(p->name, net)) continue;
+        if (any_head && is_in_head(p->name, net)) continue;
         const scant__tensor *t = scant__tensors_find(file, p->name);
         if (!t) {
             differ(d, "; %s is missing", p->name);
@@ -180,7 +184,7 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
     for (size_t i = 0; i < scant__tensors_count(file); i++) {
         const char *name = scant__tensors_get(file, i)->name;
         bool counter = ends_with(name, "num_batches_tracked"); /* torch counts batches */
-        bool free = any_head && of_head(name, net);
+        bool free = any_head && is_in_head(name, net);
         if (!counter && !free && !nn_net_find(net, name))
             differ(d, "; %s is not in the network",
                    scant__printable((const unsigned char *)name, strlen(name), shown,
@@ -200,7 +204,7 @@ static scant_status refuse(scant_ctx *ctx, const char *path, const char *model,
 /* ---- reading ---- */
 
 /* The file's tensor for a parameter; NULL: none, or it does not fit. */
-static const scant__tensor *fitting(const scant__tensors *file, const nn_param *p) {
+static const scant__tensor *find_fitting(const scant__tensors *file, const nn_param *p) {
     const scant__tensor *t = scant__tensors_find(file, p->name);
     return t && holds_floats(t) && same_shape(p, t) ? t : NULL;
 }
@@ -209,7 +213,7 @@ static const scant__tensor *fitting(const scant__tensors *file, const nn_param *
 static bool last_fits(const nn_net *net, const scant__tensors *file) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
-        if (p->node == net->head && !fitting(file, p)) return false;
+        if (p->node == net->head && !find_fitting(file, p)) return false;
     }
     return true;
 }
@@ -219,7 +223,7 @@ static scant_status take(scant_net *n, const char *path, const scant__tensors *f
     bool last = last_fits(n->net, file);
     for (size_t i = 0; i < n->net->n_params; i++) {
         const nn_param *p = &n->net->params[i];
-        const scant__tensor *t = fitting(file, p);
+        const scant__tensor *t = find_fitting(file, p);
         if (!t || (!last && p->node >= n->net->head))
             continue; /* an allowed difference of the head */
         float *w = plain + p->offset;
@@ -303,7 +307,7 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
 }
 
 /* Turns SCANT_EUSAGE and SCANT_EINPUT into SCANT_EINPUT with the path in the message. */
-static scant_status blame_file(scant_ctx *ctx, const char *path, scant_status s) {
+static scant_status prefix_path(scant_ctx *ctx, const char *path, scant_status s) {
     char text[SCANT__ERR_SIZE];
     bool fault = s == SCANT_EUSAGE || s == SCANT_EINPUT;
     snprintf(text, sizeof text, "%s", scant_ctx_errmsg(ctx));
@@ -314,7 +318,7 @@ static scant_status blame_file(scant_ctx *ctx, const char *path, scant_status s)
 scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
     AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     TRY(scant__tensors_open(n->ctx, path, &file));
-    return blame_file(n->ctx, path, load(n, path, file, any_head != 0));
+    return prefix_path(n->ctx, path, load(n, path, file, any_head != 0));
 }
 
 /* ---- finding the network of a file ---- */
@@ -362,7 +366,7 @@ static scant_status complete_posterior(scant_ctx *ctx, const char *path,
     if (strcmp(o->bayes, bayes) != 0) return SCANT_OK;
     TRY(complete(ctx, path, file, o, "samples"));
     TRY(complete(ctx, path, file, o, "prior"));
-    if (!o->draw_seed && seed && !scant__whole_read(seed, &o->draw_seed))
+    if (!o->draw_seed && seed && !scant__uint_read(seed, &o->draw_seed))
         return refuse_meta(ctx, path, "scant.draw_seed", seed, "a whole number");
     return SCANT_OK;
 }
@@ -458,7 +462,7 @@ static scant_status check_call(scant_ctx *ctx, const char *path, const char *mod
             "%s does not name its model: choose one (`scant models` lists them)", path);
     if (!model) {
         AUTO(nn_net_auto) nn_net *usual = NULL;
-        TRY(blame_file(ctx, path, nn_model_build(ctx, written, NULL, &usual)));
+        TRY(prefix_path(ctx, path, nn_model_build(ctx, written, NULL, &usual)));
         model = written;
     }
     scant_net_opts o = opts ? *opts : (scant_net_opts){0};
@@ -509,7 +513,7 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
         o.dropout = opts ? opts->dropout : 0;
     TRY(check_call(ctx, path, model, written, opts));
     if (!model) model = written;
-    TRY(blame_file(ctx, path, open_fitting(ctx, path, model, file, any_head, &o, &net)));
+    TRY(prefix_path(ctx, path, open_fitting(ctx, path, model, file, any_head, &o, &net)));
     if (!any_head) warn_dropout(net, path, file, &o);
     if (!written && !scant__tensors_meta(file, "scant.mean"))
         warn_scaling(net, path, any_head);

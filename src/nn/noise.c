@@ -138,28 +138,28 @@ scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *of, const float *d, f
 
 /* ---- divergence from the prior ---- */
 
-typedef struct law {
+typedef struct gaussian {
     const float *mean, *rho;
     size_t n_mean, n_rho; /* n_mean includes the packed layout's padding, which is 0 */
     float *d_mean, *d_rho;
-} law;
+} gaussian;
 
-static bool law_of(nn_weights *w, law *out) {
+static bool gaussian_of(nn_weights *w, gaussian *out) {
     const nn_net *net = w->net;
     if (!nn_is_variational(net)) return false;
     int mean = net->nodes[net->head].weight, rho = net->nodes[net->n_nodes - 1].rho;
-    *out = (law){.mean = nn_weights_at(w, mean),
-                 .rho = nn_weights_at(w, rho),
-                 .n_mean = w->slices[mean].room,
-                 .n_rho = net->params[rho].count,
-                 .d_mean = nn_grads_at(w, mean),
-                 .d_rho = nn_grads_at(w, rho)};
+    *out = (gaussian){.mean = nn_weights_at(w, mean),
+                      .rho = nn_weights_at(w, rho),
+                      .n_mean = w->slices[mean].room,
+                      .n_rho = net->params[rho].count,
+                      .d_mean = nn_grads_at(w, mean),
+                      .d_rho = nn_grads_at(w, rho)};
     return true;
 }
 
 double nn_kl(nn_weights *w) {
-    law l;
-    if (!law_of(w, &l)) return 0;
+    gaussian l;
+    if (!gaussian_of(w, &l)) return 0;
     double sum = 0, prior = w->net->prior;
     for (size_t i = 0; i < l.n_mean; i++)
         sum += (double)l.mean[i] * (double)l.mean[i] / prior;
@@ -171,8 +171,8 @@ double nn_kl(nn_weights *w) {
 }
 
 void nn_kl_add(nn_weights *w, double by) {
-    law l;
-    if (!law_of(w, &l)) return;
+    gaussian l;
+    if (!gaussian_of(w, &l)) return;
     double prior = w->net->prior;
     for (size_t i = 0; i < l.n_mean; i++)
         l.d_mean[i] += (float)(by * (double)l.mean[i] / prior);

@@ -66,19 +66,19 @@ static void patch_row(const nn_layer *l, const float *plane, size_t down, size_t
 }
 
 const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
-                              size_t first, size_t count, float *room, size_t *apart) {
+                              size_t first, size_t count, float *room, size_t *stride) {
     const nn_node *node = l->node;
     size_t plane = l->in.h * l->in.w, channels = l->in.c / node->groups;
     const float *planes = x + group * channels * plane;
     if (single_pixels(l)) {
-        *apart = plane;
+        *stride = plane;
         return planes + first * l->in.w;
     }
-    *apart = count * node->shape.w;
+    *stride = count * node->shape.w;
     float *out = room;
     for (size_t c = 0; c < channels; c++)
         for (size_t down = 0; down < node->kernel[0]; down++)
-            for (size_t across = 0; across < node->kernel[1]; across++, out += *apart)
+            for (size_t across = 0; across < node->kernel[1]; across++, out += *stride)
                 patch_row(l, planes + c * plane, down, across, first, count, out);
     return room;
 }
@@ -93,21 +93,21 @@ static void plane_sums(const nn_layer *l, const float *d, size_t count, float *o
 
 static void conv_gradient(const nn_layer *l, const float *x, const float *d,
                           const nn_part *part, float *room) {
-    size_t per = l->rows / l->node->groups, lines = l->node->shape.h, apart;
+    size_t per = l->rows / l->node->groups, lines = l->node->shape.h, stride;
     size_t first = part->first, end = first + part->count, line = l->node->shape.w;
     for (size_t k = 0; k < part->copies; k++)
-        memset(part->out + k * part->apart, 0,
+        memset(part->out + k * part->stride, 0,
                part->count * l->width * sizeof *part->out);
     for (size_t group = first / per; group * per < end; group++) {
         size_t from = size_max(first, group * per), to = size_min(end, (group + 1) * per);
         for (size_t at = 0; at < lines; at += l->strip) {
             size_t some = size_min(l->strip, lines - at);
-            const float *patches = nn_layer_patches(l, x, group, at, some, room, &apart);
+            const float *patches = nn_layer_patches(l, x, group, at, some, room, &stride);
             for (size_t k = 0; k < part->copies; k++)
                 la_snt_add(to - from, l->width, some * line,
                            d + k * l->d + from * l->places + at * line, l->places,
-                           patches, apart,
-                           part->out + k * part->apart + (from - first) * l->width,
+                           patches, stride,
+                           part->out + k * part->stride + (from - first) * l->width,
                            l->width);
         }
     }
@@ -135,7 +135,7 @@ void nn_layer_gradient(const nn_layer *l, const float *x, const float *d,
                        const nn_part *part, float *room) {
     if (l->node->kind == NN_CONV) conv_gradient(l, x, d, part, room);
     for (size_t k = 0; k < part->copies; k++, d += l->d) {
-        float *out = part->out + k * part->apart;
+        float *out = part->out + k * part->stride;
         if (l->node->kind == NN_NORM)
             norm_gradient(l, x, d, part->first, part->count, out);
         else if (l->node->kind == NN_DENSE)

@@ -39,7 +39,7 @@ typedef struct nn_part {
                             has a bias, by count bias entries */
     size_t copies; /* gradients per sample, one for each of `copies` consecutive d */
     float *out;
-    size_t apart; /* floats between gradients */
+    size_t stride; /* floats between gradients */
 } nn_part;
 
 /* Computes one sample's gradients. room: nn_layer_room() floats. */
@@ -50,10 +50,10 @@ size_t nn_layer_room(const nn_layer *l);
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias);
 
 /* A convolution's patches of one group for output lines first..first+count-1: width x
- * (count * line), with row stride *apart. For 1x1 windows they point into x, else into
+ * (count * line), with row stride *stride. For 1x1 windows they point into x, else into
  * room. */
 const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
-                              size_t first, size_t count, float *room, size_t *apart);
+                              size_t first, size_t count, float *room, size_t *stride);
 
 /* ---- batches ---- */
 

@@ -220,7 +220,7 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     const nn_layout *w = nn_op_layout(place->op, NN_FORWARD, NN_W);
     TRY(nn_weights_request(p->weights, node->weight, w));
     int in = value_of(p, node->in[0]), weight = nn_ref_value(node->weight);
-    if (nn_taps_pay_all(node)) {
+    if (nn_taps_faster_all(node)) {
         place->src = in;
         return forward_taps(p, i, dst);
     }
@@ -369,7 +369,7 @@ static void keep_forward(nn_plan *p) {
 
 enum { ALIGN = 64 };
 
-static bool meet(const nn_tensor *a, const nn_tensor *b) {
+static bool overlap(const nn_tensor *a, const nn_tensor *b) {
     return a->first <= b->last && b->first <= a->last;
 }
 
@@ -379,7 +379,7 @@ static size_t place_for(const nn_plan *plan, const int *placed, size_t n,
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         const nn_tensor *other = &plan->tensors[placed[i]];
-        if (!meet(t, other)) continue;
+        if (!overlap(t, other)) continue;
         if (at + t->bytes <= other->at) break;
         if (other->at + other->bytes > at) at = other->at + other->bytes;
     }

@@ -93,7 +93,7 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
 /* Whether conv_strips.h computes the weight gradient: faster, and layouts in blocks. */
 static bool by_strips(const nn_plan *p, int i) {
     const nn_op *op = p->places[i].op;
-    return nn_strips_pay(node_at(p, i)) &&
+    return nn_strips_faster(node_at(p, i)) &&
            nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_SRC)) &&
            nn_layout_planes_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_DST)) &&
            nn_layout_weights_by_8(nn_op_layout(op, NN_BACK_WEIGHTS, NN_D_W));
@@ -104,7 +104,7 @@ static scant_status back_weights(nn_plan *p, int i, int g) {
     nn_place *place = &p->places[i];
     bool rows = node->kind == NN_DENSE, strips = !rows && by_strips(p, i);
     if (node->frozen) return SCANT_OK;
-    if (!strips && nn_taps_pay(node)) return back_taps(p, i, g);
+    if (!strips && nn_taps_faster(node)) return back_taps(p, i, g);
     int src = place->src;
     if (!rows) {
         TRY(nn_plan_reordered(p, i, nn_op_layout(place->op, NN_BACK_WEIGHTS, NN_SRC),
@@ -145,7 +145,7 @@ static scant_status back_weighted(nn_plan *p, int i) {
     TRY(back_weights(p, i, g));
     for (size_t k = before; k < p->n_steps; k++) p->steps[k].of_weights = true;
     if (!nn_op_has(place->op, NN_BACK_DATA)) return SCANT_OK;
-    if (nn_taps_pay_all(node)) return back_taps_data(p, i, g);
+    if (nn_taps_faster_all(node)) return back_taps_data(p, i, g);
     const nn_layout *w = nn_op_layout(place->op, NN_BACK_DATA, NN_W);
     if (rows)
         TRY(nn_plan_plain(p, node->in[0], &layout));

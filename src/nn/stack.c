@@ -18,16 +18,16 @@ typedef struct room { /* before, after: padding, vertical and horizontal */
     size_t c, h, w, before[2], after[2];
 } room;
 
-/* Allocates planes in one of the two areas; items are `apart` from each other. */
-static stack_place place(nn_stack *t, bool kept, const room *r, const size_t apart[2]) {
+/* Allocates planes in one of the two areas; items are `stride` from each other. */
+static stack_place place(nn_stack *t, bool kept, const room *r, const size_t stride[2]) {
     size_t *size = kept ? &t->kept_size : &t->scratch_size;
-    size_t rows = size_add(size_add(r->before[0], size_mul(r->h - 1, apart[0])),
+    size_t rows = size_add(size_add(r->before[0], size_mul(r->h - 1, stride[0])),
                            size_add(r->after[0], 1));
-    size_t cols = size_add(size_add(r->before[1], size_mul(r->w - 1, apart[1])),
+    size_t cols = size_add(size_add(r->before[1], size_mul(r->w - 1, stride[1])),
                            size_add(r->after[1], 1));
     size_t row = size_mul(cols, NN_LANES), plane = size_mul(rows, row);
-    stack_place p = {.kept = kept, .col = apart[1] * NN_LANES, .plane = plane};
-    p.row = size_mul(row, apart[0]);
+    stack_place p = {.kept = kept, .col = stride[1] * NN_LANES, .plane = plane};
+    p.row = size_mul(row, stride[0]);
     p.at =
         size_add(*size, size_add(size_mul(row, r->before[0]), NN_LANES * r->before[1]));
     /* rounded up to a cache line: two items */

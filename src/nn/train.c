@@ -28,17 +28,17 @@ static scant_status settle_views(nn_trainer *t) {
     nn_shape s = nn_net_input(t->net->net);
     if (!o->augment || strcmp(o->augment, "auto") == 0) o->augment = "none";
     if (t->method) {
-        t->changed = t->method->views != NULL;
-        if (t->changed) t->views = *t->method->views;
+        t->augmented = t->method->views != NULL;
+        if (t->augmented) t->views = *t->method->views;
         return SCANT_OK;
     }
     bool flip = strcmp(o->augment, "flip-crop") == 0;
-    t->changed = flip || strcmp(o->augment, "crop") == 0;
+    t->augmented = flip || strcmp(o->augment, "crop") == 0;
     t->views = (scant__views){.c = s.c, .h = s.h, .w = s.w, .images = true, .flip = flip};
-    if (!t->changed && strcmp(o->augment, "none") != 0)
+    if (!t->augmented && strcmp(o->augment, "none") != 0)
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment is none, flip-crop or crop, not '%s'", o->augment);
-    if (t->changed && !scant__data_is_image(t->data))
+    if (t->augmented && !scant__data_is_image(t->data))
         return scant__fail(t->ctx, SCANT_EUSAGE,
                            "augment=%s changes images, and %s has none", o->augment,
                            scant_data_name(t->data));
@@ -109,7 +109,7 @@ static scant_status make_vectors(nn_trainer *t) {
     if (t->average) memcpy(t->average, w->values, w->n_trained * sizeof *t->average);
     if (!t->method) return SCANT_OK;
     t->counts = TRY_ZERO(arena, float, nn_trainer_classes(t));
-    t->found.counts = TRY_ZERO(arena, float, nn_trainer_classes(t));
+    t->result.counts = TRY_ZERO(arena, float, nn_trainer_classes(t));
     return SCANT_OK;
 }
 
@@ -120,12 +120,12 @@ static scant_status set_up(nn_trainer *t) {
     if (!t->opts.labels) TRY(nn_class_names_take(t->net, t->data));
     TRY(nn_train_samples(t));
     const nn_method *m = t->method;
-    size_t others = m ? m->graded * m->batch : 0;
+    size_t others = m ? m->grad_views * m->batch : 0;
     TRY(nn_network_plan(t->net, t->batch + others, NN_TRAIN, &plan));
     size_t last = t->n % t->batch; /* size of an epoch's smaller last batch */
     if (!m && last && t->per_epoch * t->batch > t->n)
         TRY(nn_network_plan(t->net, last, NN_TRAIN, &plan));
-    TRY(nn_train_aside(t));
+    TRY(nn_train_nograd(t));
     TRY(make_vectors(t));
     t->best_score = -INFINITY;
     t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
@@ -187,10 +187,10 @@ static double balance(const float *counts, size_t classes) {
     return entropy / log((double)classes);
 }
 
-static void measure_others(nn_trainer *t) {
-    double seen = (double)t->sum_seen;
-    if (!t->sum_seen) return;
-    t->state.unlabelled_loss = t->sum_other / seen;
+static void measure_unlabelled(nn_trainer *t) {
+    double seen = (double)t->sum_unlabelled;
+    if (!t->sum_unlabelled) return;
+    t->state.unlabelled_loss = t->sum_unlabelled_loss / seen;
     t->state.kept = (double)t->sum_kept / seen;
     t->state.balance = balance(t->counts, nn_trainer_classes(t));
 }
@@ -200,7 +200,7 @@ static void measure(nn_trainer *t, double began, size_t first) {
     size_t samples = t->sum_samples ? t->sum_samples : 1;
     s->loss = t->sum_loss / (double)samples;
     s->accuracy = (double)t->sum_correct / (double)samples;
-    if (t->method) measure_others(t);
+    if (t->method) measure_unlabelled(t);
     s->seconds = scant__now() - began;
     double a_step = t->method ? (double)(t->batch + t->method->batch)
                               : (double)t->n / (double)t->per_epoch;
@@ -227,8 +227,8 @@ static scant_status end_epoch(nn_trainer *t) {
     check_end(t);
     t->sum_loss = 0;
     t->sum_correct = t->sum_samples = 0;
-    t->sum_other = 0;
-    t->sum_kept = t->sum_seen = 0;
+    t->sum_unlabelled_loss = 0;
+    t->sum_kept = t->sum_unlabelled = 0;
     if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: a crash in between repeats a report instead of losing it */
@@ -281,7 +281,7 @@ static scant_status finish(nn_trainer *t, scant_status status) {
                            t->state.step, t->state.steps);
     }
     TRY(status);
-    TRY(nn_train_save(t, t->opts.leave));
+    TRY(nn_train_save(t, t->opts.warm_out));
     if (t->best)
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
     else if (t->average)

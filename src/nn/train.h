@@ -21,10 +21,10 @@ typedef struct nn_batch {
     int32_t *labels;
     float *targets, *weights;
     float *row; /* one sample, before augmentation */
-    /* with a method: unlabelled samples, as positions in the method's rows. Their graded
+    /* with a method: unlabelled samples, as positions in the method's rows. Their grad
      * views follow the labelled samples in input, view after view. */
     size_t *items;
-    float *aside;
+    float *nograd_input;
     void *scratch;
 } nn_batch;
 
@@ -47,23 +47,23 @@ typedef struct nn_trainer {
     scant__arena arena;
     nn_optim_opts optim;
     bool squared;
-    bool changed; /* samples are augmented by views */
+    bool augmented; /* by views */
     scant__views views;
     /* samples: */
     size_t n, batch, per_epoch; /* steps per epoch */
     const size_t *rows;
     const int32_t *labels; /* in the order of rows; NULL for regression */
     const float *targets;  /* regression: by row of the data */
-    double *running;       /* cumulative weights, if samples are drawn by weight */
-    nn_cycle cycle, others;
+    double *cumulative;    /* cumulative weights, if samples are drawn by weight */
+    nn_cycle cycle, unlabelled_cycle;
     nn_batch batches[NN_BATCHES];
     /* unlabelled samples of a step: */
-    nn_seen seen;
-    nn_mode aside_mode;
-    uint64_t aside_seed;
-    float *aside_logits;
+    nn_unlabelled unlabelled;
+    nn_mode nograd_mode;
+    uint64_t nograd_seed;
+    float *nograd_logits;
     size_t *chosen;
-    nn_found found; /* results of the current step, added up when it is complete */
+    nn_method_result result; /* of the current step, added up when it is complete */
     /* vectors like weights->values; NULL: not needed */
     float *first, *second; /* the optimiser's moments, for trained parameters only */
     float *average;        /* average of the weights */
@@ -79,8 +79,8 @@ typedef struct nn_trainer {
     /* progress: */
     double sum_loss;
     size_t sum_correct, sum_samples;
-    double sum_other; /* loss of unlabelled samples */
-    size_t sum_kept, sum_seen;
+    double sum_unlabelled_loss;
+    size_t sum_kept, sum_unlabelled;
     float *counts; /* pseudo-labels per class */
     scant_train_state state;
 } nn_trainer;
@@ -95,7 +95,7 @@ scant_status nn_train_samples(nn_trainer *t);
 scant_status nn_train_prefetch(nn_trainer *t, size_t first, scant__prefetch **out);
 
 /* Prepares the method's pass without gradient, if it has one. */
-scant_status nn_train_aside(nn_trainer *t);
+scant_status nn_train_nograd(nn_trainer *t);
 /* Runs forward, loss, backward, update. A loss that is not finite ends the training. */
 scant_status nn_train_step(nn_trainer *t, const nn_batch *b);
 /* Tests that the weights give a finite loss on the batch of the last step. */

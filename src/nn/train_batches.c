@@ -99,14 +99,14 @@ static scant_status check_weights(nn_trainer *t) {
     const float *w = t->opts.weights;
     double sum = 0;
     if (!w) return SCANT_OK;
-    if (t->opts.draw) t->running = TRY_NEW(&t->arena, double, t->n);
+    if (t->opts.draw) t->cumulative = TRY_NEW(&t->arena, double, t->n);
     for (size_t i = 0; i < t->n; i++) {
         if (!(w[i] >= 0) || !isfinite(w[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
                                "sample %zu has weight %g, expected 0 or more", t->rows[i],
                                (double)w[i]);
         sum += (double)w[i];
-        if (t->running) t->running[i] = sum;
+        if (t->cumulative) t->cumulative[i] = sum;
     }
     if (sum > 0) return SCANT_OK;
     return scant__fail(t->ctx, SCANT_EINPUT, "all samples have weight 0");
@@ -116,7 +116,7 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     const nn_method *m = t->method;
     scant__arena *arena = &t->arena;
     size_t width = scant__data_width(t->data), c = scant_net_classes(t->net);
-    size_t inputs = t->batch + (m ? m->graded * m->batch : 0);
+    size_t inputs = t->batch + (m ? m->grad_views * m->batch : 0);
     b->picks = TRY_NEW(arena, size_t, t->batch);
     b->input = TRY_NEW(arena, float, size_mul(inputs, width));
     b->row = TRY_NEW(arena, float, width);
@@ -126,7 +126,8 @@ static scant_status batch_room(nn_trainer *t, nn_batch *b) {
     if (!m) return SCANT_OK;
     b->items = TRY_NEW(arena, size_t, m->batch);
     b->scratch = TRY_NEW(arena, char, size_max(m->scratch, 1));
-    if (m->aside) b->aside = TRY_NEW(arena, float, size_mul(m->batch, width));
+    if (m->nograd_views)
+        b->nograd_input = TRY_NEW(arena, float, size_mul(m->batch, width));
     return SCANT_OK;
 }
 
@@ -163,7 +164,8 @@ scant_status nn_train_samples(nn_trainer *t) {
     TRY(check_weights(t));
     TRY(choose_batch(t));
     TRY(begin_cycle(t, &t->cycle, t->n, SCANT__RNG_EPOCH));
-    if (t->method) TRY(begin_cycle(t, &t->others, t->method->n, SCANT__RNG_OTHERS));
+    if (t->method)
+        TRY(begin_cycle(t, &t->unlabelled_cycle, t->method->n, SCANT__RNG_UNLABELLED));
     for (int i = 0; i < NN_BATCHES; i++) TRY(batch_room(t, &t->batches[i]));
     return check_valid(t);
 }
@@ -187,11 +189,11 @@ static void hand_out(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t co
 /* The first sample whose cumulative weight exceeds u times the total, u uniform. */
 static size_t draw(const nn_trainer *t, uint64_t index) {
     scant__rng rng = {t->opts.seed, SCANT__RNG_DRAW};
-    double target = scant__rng_unit(&rng, index) * t->running[t->n - 1];
+    double target = scant__rng_unit(&rng, index) * t->cumulative[t->n - 1];
     size_t low = 0, high = t->n - 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (t->running[middle] > target)
+        if (t->cumulative[middle] > target)
             high = middle;
         else
             low = middle + 1;
@@ -205,8 +207,9 @@ static void prepare(void *arg, size_t item, size_t slot) {
     const nn_method *m = t->method;
     uint64_t epoch = item / t->per_epoch, at = item % t->per_epoch * t->batch;
     b->count = m ? t->batch : size_min(t->batch, t->n - (size_t)at);
-    if (m) hand_out(t, &t->others, (uint64_t)item * m->batch, m->batch, b->items);
-    if (t->running) {
+    if (m)
+        hand_out(t, &t->unlabelled_cycle, (uint64_t)item * m->batch, m->batch, b->items);
+    if (t->cumulative) {
         for (size_t i = 0; i < b->count; i++)
             b->picks[i] = draw(t, (uint64_t)item * t->batch + i);
         return;
@@ -217,7 +220,7 @@ static void prepare(void *arg, size_t item, size_t slot) {
 
 static void set_target(const nn_trainer *t, nn_batch *b, size_t i) {
     size_t pick = b->picks[i], c = scant_net_classes(t->net);
-    b->weights[i] = t->opts.weights && !t->running ? t->opts.weights[pick] : 1;
+    b->weights[i] = t->opts.weights && !t->cumulative ? t->opts.weights[pick] : 1;
     if (t->targets) {
         b->targets[i] = t->targets[t->rows[pick]];
         return;
@@ -235,9 +238,9 @@ static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
     scant__rng rng = {t->opts.seed, SCANT__RNG_AUGMENT};
     for (size_t i = 0; i < b->count; i++) {
         float *to = b->input + i * width;
-        TRY(scant__data_read(t->data, t->rows[b->picks[i]], t->changed ? b->row : to,
+        TRY(scant__data_read(t->data, t->rows[b->picks[i]], t->augmented ? b->row : to,
                              fault));
-        if (t->changed)
+        if (t->augmented)
             scant__augment_weak(&t->views, &rng, (uint64_t)item * t->batch + i, b->row,
                                 to);
         nn_input_scale(t->net, to);
@@ -246,18 +249,19 @@ static scant_status fill_labelled(const nn_trainer *t, nn_batch *b, size_t item,
     return SCANT_OK;
 }
 
-static scant_status fill_others(const nn_trainer *t, nn_batch *b, size_t item,
-                                scant__fault *fault) {
+static scant_status fill_unlabelled(const nn_trainer *t, nn_batch *b, size_t item,
+                                    scant__fault *fault) {
     const nn_method *m = t->method;
     size_t width = scant__data_width(t->data);
-    float *graded = b->input + b->count * width, *out[NN_VIEWS];
+    float *inputs = b->input + b->count * width, *out[NN_VIEWS];
     for (size_t i = 0; i < m->batch; i++) {
-        for (size_t v = 0; v < m->graded; v++)
-            out[v] = graded + (v * m->batch + i) * width;
-        if (m->aside) out[m->graded] = b->aside + i * width;
+        for (size_t v = 0; v < m->grad_views; v++)
+            out[v] = inputs + (v * m->batch + i) * width;
+        if (m->nograd_views) out[m->grad_views] = b->nograd_input + i * width;
         TRY(scant__data_read(t->data, m->rows[b->items[i]], b->row, fault));
         m->view(m->arg, (uint64_t)item * m->batch + i, b->row, out, b->scratch);
-        for (size_t v = 0; v < m->graded + m->aside; v++) nn_input_scale(t->net, out[v]);
+        for (size_t v = 0; v < m->grad_views + m->nograd_views; v++)
+            nn_input_scale(t->net, out[v]);
     }
     return SCANT_OK;
 }
@@ -266,7 +270,7 @@ static scant_status fill(void *arg, size_t item, size_t slot, scant__fault *faul
     nn_trainer *t = arg;
     nn_batch *b = &t->batches[slot];
     TRY(fill_labelled(t, b, item, fault));
-    return t->method ? fill_others(t, b, item, fault) : SCANT_OK;
+    return t->method ? fill_unlabelled(t, b, item, fault) : SCANT_OK;
 }
 
 scant_status nn_train_prefetch(nn_trainer *t, size_t first, scant__prefetch **out) {

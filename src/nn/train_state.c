@@ -14,7 +14,7 @@
 #include "nn/train.h"
 #include "scant/train.h"
 
-enum { OWN = 6, VECTORS = OWN + 1 + NN_KEPT };
+enum { OWN = 6, VECTORS = OWN + 1 + NN_VECTORS };
 
 typedef enum vector_kind { ALL, TRAINED, PLAIN } vector_kind;
 
@@ -38,8 +38,8 @@ static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
         if (own[i].numbers) out[n++] = own[i];
     if (!t->method) return n;
     out[n++] = (vector){"label_counts", t->counts, PLAIN, nn_trainer_classes(t)};
-    for (size_t i = 0; i < t->method->n_kept; i++) {
-        const nn_kept *k = &t->method->kept[i];
+    for (size_t i = 0; i < t->method->n_vectors; i++) {
+        const nn_method_vector *k = &t->method->vectors[i];
         out[n++] = (vector){k->name, k->numbers, PLAIN, k->count};
     }
     return n;
@@ -111,9 +111,9 @@ static const struct {
     {"valid_accuracy", AT(state.valid_accuracy), false},
     {"loss", AT(state.loss), false},
     {"accuracy", AT(state.accuracy), false},
-    {"sum_other", AT(sum_other), false},
+    {"sum_other", AT(sum_unlabelled_loss), false},
     {"sum_kept", AT(sum_kept), true},
-    {"sum_seen", AT(sum_seen), true},
+    {"sum_seen", AT(sum_unlabelled), true},
     {"unlabelled_loss", AT(state.unlabelled_loss), false},
     {"kept", AT(state.kept), false},
     {"balance", AT(state.balance), false},

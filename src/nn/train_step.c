@@ -2,11 +2,11 @@
  *
  * One training step.
  *
- * With a method, the graded views of unlabelled samples follow the labelled ones in one
- * batch, so that normalisation uses both. If the method chooses some of them, the others
- * skip the pass; such a method must not be used with a network that normalises by the
- * batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4, 1/2, 3/4
- * or all, each with its own plan made on first use; surplus rows have no gradient.
+ * With a method, the grad views of unlabelled samples follow the labelled ones
+ * in one batch, so that normalisation uses both. If the method chooses some of them, the
+ * others skip the pass; such a method must not be used with a network that normalises by
+ * the batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4, 1/2,
+ * 3/4 or all, each with its own plan made on first use; surplus rows have no gradient.
  */
 #include <math.h>
 #include <string.h>
@@ -33,67 +33,70 @@ void nn_train_swap_average(nn_trainer *t) {
 
 /* ---- unlabelled samples ---- */
 
-scant_status nn_train_aside(nn_trainer *t) {
+scant_status nn_train_nograd(nn_trainer *t) {
     const nn_method *m = t->method;
     nn_plan *plan;
-    if (!m || !m->aside) return SCANT_OK;
+    if (!m || !m->nograd_views) return SCANT_OK;
     const nn_net *net = t->net->net;
     bool random =
         nn_net_has(net, NN_DROPOUT) || nn_net_has(net, NN_NORM) || nn_is_variational(net);
-    t->aside_mode = random ? NN_TRAIN : NN_PREDICT;
-    t->aside_seed = scant__rng_u64(&(scant__rng){t->opts.seed, SCANT__RNG_ASIDE}, 0);
-    t->aside_logits = TRY_NEW(&t->arena, float, m->batch *nn_trainer_classes(t));
+    t->nograd_mode = random ? NN_TRAIN : NN_PREDICT;
+    t->nograd_seed = scant__rng_u64(&(scant__rng){t->opts.seed, SCANT__RNG_NOGRAD}, 0);
+    t->nograd_logits = TRY_NEW(&t->arena, float, m->batch *nn_trainer_classes(t));
     t->chosen = TRY_NEW(&t->arena, size_t, m->batch);
-    return nn_network_plan(t->net, m->batch, t->aside_mode, &plan);
+    return nn_network_plan(t->net, m->batch, t->nograd_mode, &plan);
 }
 
-static scant_status aside_pass(nn_trainer *t, const nn_batch *b) {
+static scant_status nograd_pass(nn_trainer *t, const nn_batch *b) {
     const nn_method *m = t->method;
     size_t width = scant__data_width(t->data);
     nn_plan *plan;
-    TRY(nn_network_plan(t->net, m->batch, t->aside_mode, &plan));
-    memcpy(nn_plan_input(plan), b->aside, m->batch * width * sizeof *b->aside);
+    TRY(nn_network_plan(t->net, m->batch, t->nograd_mode, &plan));
+    memcpy(nn_plan_input(plan), b->nograd_input,
+           m->batch * width * sizeof *b->nograd_input);
     if (m->teacher) nn_train_swap_average(t);
-    scant_status status = nn_plan_forward(plan, t->aside_seed, t->state.step);
+    scant_status status = nn_plan_forward(plan, t->nograd_seed, t->state.step);
     if (m->teacher) nn_train_swap_average(t);
     TRY(status);
-    memcpy(t->aside_logits, nn_plan_logits(plan),
-           m->batch * t->seen.classes * sizeof *t->aside_logits);
+    memcpy(t->nograd_logits, nn_plan_logits(plan),
+           m->batch * t->unlabelled.classes * sizeof *t->nograd_logits);
     return SCANT_OK;
 }
 
-/* Sets the members of t->seen that are known before the pass with gradient. */
-static scant_status begin_seen(nn_trainer *t, const nn_batch *b) {
+/* Sets the members of t->unlabelled that are known before the pass with gradient. */
+static scant_status begin_unlabelled(nn_trainer *t, const nn_batch *b) {
     const nn_method *m = t->method;
-    t->seen = (nn_seen){.step = t->state.step,
-                        .steps = t->state.steps,
-                        .n = m->batch,
-                        .classes = nn_trainer_classes(t),
-                        .items = b->items,
-                        .n_chosen = m->batch,
-                        .n_block = m->batch};
-    if (!m->aside) return SCANT_OK;
-    TRY(aside_pass(t, b));
-    t->seen.aside = t->aside_logits;
+    t->unlabelled = (nn_unlabelled){.step = t->state.step,
+                                    .steps = t->state.steps,
+                                    .n = m->batch,
+                                    .classes = nn_trainer_classes(t),
+                                    .items = b->items,
+                                    .n_chosen = m->batch,
+                                    .n_block = m->batch};
+    if (!m->nograd_views) return SCANT_OK;
+    TRY(nograd_pass(t, b));
+    t->unlabelled.nograd_logits = t->nograd_logits;
     if (!m->choose) return SCANT_OK;
     size_t part = (m->batch + SIZES - 1) / SIZES;
-    t->seen.n_chosen = m->choose(m->arg, &t->seen, t->chosen);
-    t->seen.n_block = size_min(m->batch, (t->seen.n_chosen + part - 1) / part * part);
-    t->seen.chosen = t->chosen;
+    t->unlabelled.n_chosen = m->choose(m->arg, &t->unlabelled, t->chosen);
+    t->unlabelled.n_block =
+        size_min(m->batch, (t->unlabelled.n_chosen + part - 1) / part * part);
+    t->unlabelled.chosen = t->chosen;
     return SCANT_OK;
 }
 
-static void bring(const nn_trainer *t, const nn_batch *b, float *input) {
-    const nn_seen *seen = &t->seen;
-    size_t width = scant__data_width(t->data), views = t->method ? t->method->graded : 0;
+static void copy_input(const nn_trainer *t, const nn_batch *b, float *input) {
+    const nn_unlabelled *u = &t->unlabelled;
+    size_t width = scant__data_width(t->data),
+           views = t->method ? t->method->grad_views : 0;
     const float *other = b->input + b->count * width;
-    bool some = t->method && seen->chosen;
+    bool some = t->method && u->chosen;
     memcpy(input, b->input,
-           (b->count + (some ? 0 : views * seen->n)) * width * sizeof *input);
+           (b->count + (some ? 0 : views * u->n)) * width * sizeof *input);
     if (!some) return;
     input += b->count * width;
-    for (size_t i = 0; i < seen->n_block; i++)
-        memcpy(input + i * width, other + seen->chosen[i] * width, width * sizeof *input);
+    for (size_t i = 0; i < u->n_block; i++)
+        memcpy(input + i * width, other + u->chosen[i] * width, width * sizeof *input);
 }
 
 static bool all_finite(const float *x, size_t n) {
@@ -108,11 +111,11 @@ static bool all_finite(const float *x, size_t n) {
 static scant_status forward_pass(nn_trainer *t, const nn_batch *b, nn_plan **plan,
                                  nn_score *score) {
     size_t c = nn_trainer_classes(t);
-    size_t others = t->method ? t->method->graded * t->seen.n_block : 0;
+    size_t others = t->method ? t->method->grad_views * t->unlabelled.n_block : 0;
     TRY(nn_network_plan(t->net, b->count + others, NN_TRAIN, plan));
-    bring(t, b, nn_plan_input(*plan));
+    copy_input(t, b, nn_plan_input(*plan));
     TRY(nn_plan_forward(*plan, t->opts.seed, t->state.step));
-    nn_wanted wanted = {.weights = b->weights};
+    nn_targets wanted = {.weights = b->weights};
     if (t->squared)
         wanted.targets = b->targets;
     else
@@ -125,26 +128,25 @@ static scant_status forward_pass(nn_trainer *t, const nn_batch *b, nn_plan **pla
 
 static scant_status evaluate(nn_trainer *t, const nn_batch *b, nn_plan *plan) {
     const nn_method *m = t->method;
-    nn_seen *seen = &t->seen;
-    size_t at = b->count * seen->classes,
-           others = m->graded * seen->n_block * seen->classes;
-    nn_found *found = &t->found;
-    seen->logits = nn_plan_logits(plan) + at;
-    seen->d = nn_plan_d_logits(plan) + at;
-    memset(seen->d, 0, others * sizeof *seen->d);
-    found->loss = 0;
-    found->kept = 0;
-    memset(found->counts, 0, seen->classes * sizeof *found->counts);
-    m->evaluate(m->arg, seen, found);
-    return isfinite(found->loss) ? SCANT_OK : nn_train_diverged(t);
+    nn_unlabelled *u = &t->unlabelled;
+    size_t at = b->count * u->classes, others = m->grad_views * u->n_block * u->classes;
+    nn_method_result *result = &t->result;
+    u->logits = nn_plan_logits(plan) + at;
+    u->d = nn_plan_d_logits(plan) + at;
+    memset(u->d, 0, others * sizeof *u->d);
+    result->loss = 0;
+    result->kept = 0;
+    memset(result->counts, 0, u->classes * sizeof *result->counts);
+    m->evaluate(m->arg, u, result);
+    return isfinite(result->loss) ? SCANT_OK : nn_train_diverged(t);
 }
 
-static void count_others(nn_trainer *t) {
-    const nn_found *found = &t->found;
-    t->sum_other += found->loss * (double)t->seen.n;
-    t->sum_kept += found->kept;
-    t->sum_seen += t->seen.n;
-    for (size_t k = 0; k < t->seen.classes; k++) t->counts[k] += found->counts[k];
+static void count_unlabelled(nn_trainer *t) {
+    const nn_method_result *result = &t->result;
+    t->sum_unlabelled_loss += result->loss * (double)t->unlabelled.n;
+    t->sum_kept += result->kept;
+    t->sum_unlabelled += t->unlabelled.n;
+    for (size_t k = 0; k < t->unlabelled.classes; k++) t->counts[k] += result->counts[k];
 }
 
 static void average(nn_trainer *t) {
@@ -160,14 +162,14 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     nn_weights *w = t->net->weights;
     nn_plan *plan;
     nn_score score;
-    if (t->method) TRY(begin_seen(t, b));
+    if (t->method) TRY(begin_unlabelled(t, b));
     TRY(forward_pass(t, b, &plan, &score));
     if (t->state.step % t->per_epoch == 0) {
         memcpy(t->good, w->values, w->n_floats * sizeof *t->good);
         t->good_epoch = t->state.epoch - 1;
     }
     if (t->squared && t->labels) /* accuracy of one-hot targets */
-        score.correct = nn_loss(&(nn_wanted){.labels = b->labels}, b->count,
+        score.correct = nn_loss(&(nn_targets){.labels = b->labels}, b->count,
                                 nn_trainer_classes(t), nn_plan_logits(plan), NULL)
                             .correct;
     if (t->method) TRY(evaluate(t, b, plan));
@@ -183,7 +185,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     t->sum_loss += score.loss * (double)b->count;
     t->sum_correct += score.correct;
     t->sum_samples += b->count;
-    if (t->method) count_others(t);
+    if (t->method) count_unlabelled(t);
     return SCANT_OK;
 }
 

@@ -197,11 +197,11 @@ void report_chart_differences(scant__text *out, const report_view *view,
 
 bool report_has_efficiency(const report_view *view) {
     return view->baseline < view->r->n_strategies && view->r->n_strategies > 1 &&
-           view->m->wholes[view->baseline].n > 1;
+           view->m->common_curves[view->baseline].n > 1;
 }
 
 double report_needed(const report_view *view, size_t strategy) {
-    return report_labels_to_reach(view->r, &view->m->wholes[strategy],
+    return report_labels_to_reach(view->r, &view->m->common_curves[strategy],
                                   view->m->ends[view->baseline].mean);
 }
 

@@ -12,16 +12,16 @@ enum { MOST_LABELS = 100000 }; /* most classes */
 
 /* ---- mean curves ------------------------------------------------------------------- */
 
-typedef struct sighting { /* a run's value at a number of labels */
+typedef struct observation { /* a run's value at a number of labels */
     uint64_t labels;
     size_t run;
     double value;
     double before, after; /* slope to the previous and to the next value of the run */
     bool first;           /* the first of its run */
-} sighting;
+} observation;
 
-static int sighting_order(const void *a, const void *b) {
-    const sighting *x = a, *y = b;
+static int observation_order(const void *a, const void *b) {
+    const observation *x = a, *y = b;
     if (x->labels != y->labels) return x->labels < y->labels ? -1 : 1;
     return (x->run > y->run) - (x->run < y->run);
 }
@@ -43,7 +43,7 @@ static double ratio_of(const report_results *r, const report_point *p) {
 /* Lists a strategy's values; returns their count. Of points of a run with equal labels,
  * the last is used. */
 static size_t collect(const report_results *r, const report_strategy *s, value_of value,
-                      sighting *out) {
+                      observation *out) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_runs; i++) {
         const report_run *run = &s->runs[i];
@@ -51,10 +51,10 @@ static size_t collect(const report_results *r, const report_strategy *s, value_o
             const report_point *p = &run->points[k];
             if (k + 1 < run->n_points && p[1].labels == p->labels) continue;
             if (isnan(value(r, p))) continue;
-            out[n] = (sighting){.labels = p->labels,
-                                .run = i,
-                                .value = value(r, p),
-                                .first = !n || out[n - 1].run != i};
+            out[n] = (observation){.labels = p->labels,
+                                   .run = i,
+                                   .value = value(r, p),
+                                   .first = !n || out[n - 1].run != i};
             if (!out[n].first) {
                 double labels = (double)(out[n].labels - out[n - 1].labels);
                 out[n].before = (out[n].value - out[n - 1].value) / labels;
@@ -68,8 +68,8 @@ static size_t collect(const report_results *r, const report_strategy *s, value_o
 
 /* The mean over all runs in their common range of labels. The sum is extrapolated from
  * level to level by the sum of slopes, and computed anew where all runs have a value. */
-static void sum_whole(const sighting *seen, size_t n, size_t runs, uint64_t from,
-                      uint64_t to, report_curve *out) {
+static void sum_common(const observation *seen, size_t n, size_t runs, uint64_t from,
+                       uint64_t to, report_curve *out) {
     double sum = 0, rate = 0;
     uint64_t before = 0;
     for (size_t i = 0, end; i < n && seen[i].labels <= to; i = end) {
@@ -89,9 +89,9 @@ static void sum_whole(const sighting *seen, size_t n, size_t runs, uint64_t from
     }
 }
 
-static scant_status measure_whole(report_results *r, size_t strategy,
-                                  const sighting *seen, size_t n, double *values,
-                                  report_measures *m) {
+static scant_status measure_common(report_results *r, size_t strategy,
+                                   const observation *seen, size_t n, double *values,
+                                   report_measures *m) {
     const report_strategy *s = &r->strategies[strategy];
     const report_curve *curve = &m->curves[strategy];
     uint64_t from = 0, to = UINT64_MAX;
@@ -102,27 +102,27 @@ static scant_status measure_whole(report_results *r, size_t strategy,
         if (last < to) to = last;
     }
     if (from > to) {
-        m->wholes[strategy] = *curve;
+        m->common_curves[strategy] = *curve;
         m->ends[strategy] = curve->levels[curve->n - 1];
         return SCANT_OK;
     }
-    report_curve *whole = &m->wholes[strategy];
-    whole->levels = TRY_NEW(&r->arena, report_level, curve->n);
-    sum_whole(seen, n, s->n_runs, from, to, whole);
+    report_curve *common = &m->common_curves[strategy];
+    common->levels = TRY_NEW(&r->arena, report_level, curve->n);
+    sum_common(seen, n, s->n_runs, from, to, common);
     for (size_t i = 0; i < s->n_runs; i++)
         values[i] = report_value_at(r, &s->runs[i], to);
     m->ends[strategy] = (report_level){.labels = to,
-                                       .mean = whole->levels[whole->n - 1].mean,
+                                       .mean = common->levels[common->n - 1].mean,
                                        .std = stats_std(values, s->n_runs),
                                        .runs = s->n_runs};
     return SCANT_OK;
 }
 
 /* Makes a level for each number of labels; sorts seen. */
-static scant_status level(report_results *r, sighting *seen, size_t n, double *values,
+static scant_status level(report_results *r, observation *seen, size_t n, double *values,
                           report_curve *out) {
     size_t levels = 0;
-    qsort(seen, n, sizeof *seen, sighting_order);
+    qsort(seen, n, sizeof *seen, observation_order);
     for (size_t i = 0; i < n; i++) levels += !i || seen[i].labels != seen[i - 1].labels;
     out->levels = TRY_NEW(&r->arena, report_level, levels + 1);
     for (size_t i = 0, end; i < n; i = end) {
@@ -136,7 +136,7 @@ static scant_status level(report_results *r, sighting *seen, size_t n, double *v
     return SCANT_OK;
 }
 
-static scant_status measure_curve(report_results *r, size_t strategy, sighting *seen,
+static scant_status measure_curve(report_results *r, size_t strategy, observation *seen,
                                   double *values, report_measures *m) {
     static const value_of theories[REPORT_THEORIES] = {lambda_of, ratio_of};
     const report_strategy *s = &r->strategies[strategy];
@@ -145,12 +145,12 @@ static scant_status measure_curve(report_results *r, size_t strategy, sighting *
                   &m->theory[i][strategy]));
     size_t n = collect(r, s, report_value, seen);
     TRY(level(r, seen, n, values, &m->curves[strategy]));
-    return measure_whole(r, strategy, seen, n, values, m);
+    return measure_common(r, strategy, seen, n, values, m);
 }
 
 static scant_status measure_curves(report_results *r, report_measures *m) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = r->arena.ctx};
-    sighting *seen = TRY_NEW(&arena, sighting, r->n_points + 1);
+    observation *seen = TRY_NEW(&arena, observation, r->n_points + 1);
     double *values = TRY_NEW(&arena, double, r->n_points + 1);
     for (size_t s = 0; s < r->n_strategies; s++)
         TRY(measure_curve(r, s, seen, values, m));
@@ -394,7 +394,7 @@ scant_status report_measure_runs(report_results *r, report_measures *out) {
     size_t n = r->n_strategies + 1;
     *out = (report_measures){0};
     out->curves = TRY_ZERO(arena, report_curve, n);
-    out->wholes = TRY_ZERO(arena, report_curve, n);
+    out->common_curves = TRY_ZERO(arena, report_curve, n);
     out->ends = TRY_ZERO(arena, report_level, n);
     for (size_t i = 0; i < REPORT_THEORIES; i++)
         out->theory[i] = TRY_ZERO(arena, report_curve, n);

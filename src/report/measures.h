@@ -61,8 +61,8 @@ typedef struct report_measures {
     /* Mean curves over the range of labels that all runs of a strategy have; runs are
      * interpolated linearly, so each mean is over all runs. Without std. If the runs have
      * no range in common, the same as curves. */
-    report_curve *wholes;
-    report_level *ends; /* by strategy: the last level of wholes, with its std */
+    report_curve *common_curves;
+    report_level *ends; /* by strategy: the last level of common_curves, with its std */
     double *area;       /* by run: area under its curve, divided by its range of labels */
     report_spread *areas;     /* by strategy: mean and std of area */
     report_overlap *overlaps; /* sorted by labels, then pair */

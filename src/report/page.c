@@ -15,7 +15,7 @@ typedef struct page {
     const char *folder;
     uint64_t first_labels, last_labels;
     size_t n_seeds, unfinished;
-    size_t apart; /* runs with all rounds, but with fewer labels than others */
+    size_t shorter; /* runs with all rounds, but with fewer labels than others */
     char title[512];
 } page;
 
@@ -50,7 +50,8 @@ static void survey(page *p) {
     for (size_t i = 0; i < r->n_runs; i++) {
         const report_run *run = &r->runs[i];
         p->unfinished += run->n_points < longest;
-        p->apart += run->n_points == longest && report_last(run)->labels < p->last_labels;
+        p->shorter +=
+            run->n_points == longest && report_last(run)->labels < p->last_labels;
         if (run->points->labels < p->first_labels) p->first_labels = run->points->labels;
     }
 }
@@ -89,13 +90,13 @@ static void add_alerts(const page *p) {
                     "have that number of labels, and an area is over the run's own range "
                     "of labels: compare with care.</p>\n",
                     p->unfinished, p->r->n_runs, p->unfinished == 1 ? "has" : "have");
-    if (p->apart)
+    if (p->shorter)
         report_addf(
             p->out,
             "<p class=\"alert\"><b>%zu of %zu runs %s with fewer labels than "
             "others</b> of as many rounds. An area is over the run's own range of "
             "labels; differences are over the labels that both runs have.</p>\n",
-            p->apart, p->r->n_runs, p->apart == 1 ? "ends" : "end");
+            p->shorter, p->r->n_runs, p->shorter == 1 ? "ends" : "end");
     if (p->r->differ)
         report_addf(p->out,
                     "<p class=\"alert\"><b>The experiments differ</b> in %s: differences "
@@ -324,11 +325,11 @@ static void add_image(const page *p, const report_sheet *sheet, size_t i, size_t
                 sheet->ranks[i], t->index, name, sheet->ranks[i], i * width, name);
 }
 
-static scant_status add_sheet(const page *p, const report_images *pictures,
+static scant_status add_sheet(const page *p, const report_images *images,
                               const report_sheet *sheet, size_t s) {
-    size_t side = size_max(pictures->width, pictures->height);
+    size_t side = size_max(images->width, images->height);
     size_t scale = size_max(1, 60 / side);
-    size_t width = scale * pictures->width, height = scale * pictures->height;
+    size_t width = scale * images->width, height = scale * images->height;
     scant__text_add(p->out, "<h3>");
     page_add_name(p->out, p->view, s);
     report_addf(p->out,
@@ -336,32 +337,32 @@ static scant_status add_sheet(const page *p, const report_images *pictures,
                 "{width:%zupx;height:%zupx;background-size:%zupx %zupx;"
                 "background-image:url(data:image/png;base64,",
                 sheet->seed, s, width, height, width * sheet->n, height);
-    TRY(report_sheet_write(p->out, pictures, sheet));
+    TRY(report_sheet_write(p->out, images, sheet));
     report_addf(p->out, ")}</style>\n<ol class=\"sheet p%zu\">", s);
     for (size_t i = 0; i < sheet->n; i++) add_image(p, sheet, i, width);
     scant__text_add(p->out, "</ol>\n");
     return SCANT_OK;
 }
 
-static scant_status add_folder_pictures(const page *p, size_t folder, size_t *shown) {
-    AUTO(report_images_close) report_images pictures;
-    TRY(report_images_open(p->r, folder, &pictures));
-    for (size_t s = 0; pictures.array && s < p->r->n_strategies; s++) {
+static scant_status add_folder_images(const page *p, size_t folder, size_t *shown) {
+    AUTO(report_images_close) report_images images;
+    TRY(report_images_open(p->r, folder, &images));
+    for (size_t s = 0; images.array && s < p->r->n_strategies; s++) {
         report_sheet sheet = report_sheet_of(p->r, s);
         if (!sheet.n || sheet.folder != folder) continue;
-        TRY(add_sheet(p, &pictures, &sheet, s));
+        TRY(add_sheet(p, &images, &sheet, s));
         ++*shown;
     }
     return SCANT_OK;
 }
 
-static scant_status add_pictures(const page *p) {
+static scant_status add_images(const page *p) {
     size_t shown = 0;
     page_section_begin(p->out, "pictures", "First picks", NULL);
     scant__text_add(p->out,
                     "<p class=\"note\">The first picks of each strategy after the "
                     "initial set, best first.</p>\n");
-    for (size_t i = 0; i < p->r->n_folders; i++) TRY(add_folder_pictures(p, i, &shown));
+    for (size_t i = 0; i < p->r->n_folders; i++) TRY(add_folder_images(p, i, &shown));
     if (!shown)
         scant__text_add(p->out,
                         "<p class=\"note\">There are no images of these picks.</p>");
@@ -440,7 +441,7 @@ scant_status report_write_page(scant__text *out, report_results *r,
     add_alerts(&p);
     add_figures(&p);
     for (size_t i = 0; i < PAGE_SECTIONS; i++) add_section(&p, &page_sections[i]);
-    TRY(add_pictures(&p));
+    TRY(add_images(&p));
     add_experiments(&p);
     TRY(add_files(&p));
     report_addf(out,

@@ -77,12 +77,12 @@ typedef struct report_sheet {
  * closes them, also on failure. */
 scant_status report_images_open(report_results *results, size_t folder,
                                 report_images *out);
-void report_images_close(report_images *pictures);
+void report_images_close(report_images *images);
 
 /* Returns the sheet of the strategy's run with the most images. */
 report_sheet report_sheet_of(const report_results *results, size_t strategy);
 /* Adds the images side by side, as a PNG file in base 64. */
-scant_status report_sheet_write(scant__text *out, const report_images *pictures,
+scant_status report_sheet_write(scant__text *out, const report_images *images,
                                 const report_sheet *sheet);
 
 #endif

@@ -52,7 +52,7 @@ typedef struct scene {
     size_t background, marks, stars; /* drawn rows of each kind */
     double *at;                      /* (rows,2): coordinates, later pixels */
     report_axes axes;
-    bool apart; /* axes have own scales */
+    bool own_scales; /* of the axes */
     double top_weight;
     bool weighted; /* weights differ */
 } scene;
@@ -149,8 +149,8 @@ static void to_pixels(scene *s) {
         middle[a] = low / 2 + high / 2;
     }
     double least = fmin(scale[0], scale[1]), most = fmax(scale[0], scale[1]);
-    s->apart = least > 0 && most > FLAT * least;
-    if (!s->apart) scale[0] = scale[1] = least > 0 ? least : most;
+    s->own_scales = least > 0 && most > FLAT * least;
+    if (!s->own_scales) scale[0] = scale[1] = least > 0 ? least : most;
     for (size_t i = 0; i < count; i++)
         for (size_t a = 0; a < 2; a++) {
             double offset = (s->at[2 * i + a] - middle[a]) * scale[a];
@@ -232,7 +232,7 @@ static void draw_points(const scene *s) {
 /* ---- axes, title and legend -------------------------------------------------------- */
 
 static void draw_axis(const scene *s, size_t axis) {
-    const char *scale = s->apart ? ", to its own scale" : "";
+    const char *scale = s->own_scales ? ", to its own scale" : "";
     char words[96];
     if (s->axes.components)
         snprintf(words, sizeof words, "principal component %zu (%d%% of the variance)%s",

@@ -39,7 +39,7 @@ double stats_t_two_sided(double t, double freedom) {
     if (isinf(t)) return 0;
     double whole = freedom + t * t;
     if (isinf(whole)) return 0;
-    return scant__beta_share(freedom / 2, 0.5, freedom / whole, t * t / whole);
+    return scant__beta_cdf(freedom / 2, 0.5, freedom / whole, t * t / whole);
 }
 
 double stats_t_quantile(double level, double freedom) {

@@ -53,9 +53,9 @@ scant_status report_images_open(report_results *r, size_t folder, report_images 
     return SCANT_OK;
 }
 
-void report_images_close(report_images *pictures) {
-    scant_array_free(pictures->array);
-    *pictures = (report_images){0};
+void report_images_close(report_images *images) {
+    scant_array_free(images->array);
+    *images = (report_images){0};
 }
 
 static const report_thumbnail *find(const report_folder *f, uint64_t index) {

@@ -110,7 +110,7 @@ static scant_status map_predict(project_handle *h, scant__arena *arena, map *m,
                                 size_t *model) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     for (size_t i = 0; i < m->n; i++) m->predicted[i] = -1;
-    TRY(scant_project_predicted(h->project, &all, model));
+    TRY(scant_project_predict_cached(h->project, &all, model));
     if (!all) {
         *model = 0;
         return SCANT_OK;
@@ -196,7 +196,7 @@ scant_status api_train(project_handle *h, request *r, scant__json *o) {
             "to train on%s",
             info.training == 1 ? "is" : "are", info.training,
             info.training == 1 ? "" : "s", info.training > 1 ? ", all of one class" : "");
-    if (!worker_ask(s)) return reply_error(r, 409, "a model is being trained");
+    if (!worker_request(s)) return reply_error(r, 409, "a model is being trained");
     r->reply.status = 202;
     worker_write(s, o, "worker");
     return SCANT_OK;

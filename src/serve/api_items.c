@@ -15,7 +15,7 @@ void write_item(project_handle *h, scant__json *o, const scant_item *item) {
     snprintf(text, sizeof text, "/api/items/%zu/picture", item->item);
     JSON_MEMBERS(o, MEMBER("item", item->item), MEMBER("id", item->id),
                  MEMBER("text", item->text),
-                 MEMBER("picture", item->path || h->server->pictures ? text : NULL));
+                 MEMBER("picture", item->path || h->server->images ? text : NULL));
 }
 
 /* ---- one item ---------------------------------------------------------------------- */
@@ -25,8 +25,8 @@ static scant_status write_own(project_handle *h, scant__json *o, const request *
     scant_answer_kind kind = SCANT_ANSWER_LABEL;
     int64_t entry = 0, label = -1;
     if (r->has_session && r->session.known)
-        TRY(scant_project_said(h->project, r->session.person, r->args.number, &entry,
-                               &kind, &label));
+        TRY(scant_project_current_answer(h->project, r->session.person, r->args.number,
+                                         &entry, &kind, &label));
     if (entry)
         JSON_OBJECT(o, "mine", MEMBER("kind", scant_answer_name(kind)),
                     OPTIONAL("label", label), MEMBER("entry", entry));
@@ -44,13 +44,13 @@ scant_status api_item(project_handle *h, request *r, scant__json *o) {
     return write_own(h, o, r);
 }
 
-scant_status api_picture(project_handle *h, request *r, scant__json *o) {
+scant_status api_image(project_handle *h, request *r, scant__json *o) {
     void *bytes = NULL;
     size_t size = 0;
     const char *type = NULL;
     (void)o;
-    TRY(scant_project_picture(h->project, r->args.number, r->args.count, &bytes, &size,
-                              &type));
+    TRY(scant_project_image(h->project, r->args.number, r->args.count, &bytes, &size,
+                            &type));
     reply_bytes(h, r, type, bytes, size);
     if (r->reply.status == 200) r->reply.cache = "private, max-age=86400";
     return SCANT_OK;
@@ -64,7 +64,7 @@ scant_status api_prediction(project_handle *h, request *r, scant__json *o) {
     scant_item item;
     size_t model = 0;
     TRY(scant_project_item(h->project, r->args.number, &item));
-    TRY(scant_project_predicted(h->project, &all, &model));
+    TRY(scant_project_predict_cached(h->project, &all, &model));
     if (!all || item.item >= scant_array_shape(all)[0])
         return reply_error(r, 404,
                            model ? "there is no prediction for this item yet"
@@ -89,8 +89,8 @@ scant_status api_why(project_handle *h, request *r, scant__json *o) {
     JSON_MEMBERS(o, model_member(why.model), OPTIONAL("class_1", why.class_1),
                  MEMBER("p_1", why.p_1), OPTIONAL("class_2", why.class_2),
                  MEMBER("p_2", why.p_2), MEMBER("entropy", why.entropy),
-                 MEMBER("surer", why.surer), MEMBER("novelty", why.novelty),
-                 MEMBER("newer", why.newer));
+                 MEMBER("surer", why.more_certain), MEMBER("novelty", why.novelty),
+                 MEMBER("newer", why.more_novel));
     scant__json_open(o, "neighbours", '[');
     for (size_t i = 0; i < why.n_neighbours; i++) {
         scant_item item;

@@ -5,7 +5,7 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-enum { MOST_OF_PAGES = 500 /* maximum number of leases of all pages of one person */ };
+enum { MOST_LEASES = 500 /* maximum number of leases of all pages of one person */ };
 
 /* Notifies pages and the worker that the project has changed. */
 static void changed(server *s) {
@@ -58,14 +58,14 @@ static scant_status next_for_page(project_handle *h, const request *r,
     for (;;) {
         TRY(scant_project_next(h->project, r->session.person, asked, leases, &got));
         *n = for_page(h, r, leases, got, r->args.count);
-        if (*n >= r->args.count || got < asked || asked >= MOST_OF_PAGES) return SCANT_OK;
+        if (*n >= r->args.count || got < asked || asked >= MOST_LEASES) return SCANT_OK;
         asked += r->args.count - *n;
-        if (asked > MOST_OF_PAGES) asked = MOST_OF_PAGES;
+        if (asked > MOST_LEASES) asked = MOST_LEASES;
     }
 }
 
 scant_status api_next(project_handle *h, request *r, scant__json *o) {
-    scant_lease leases[MOST_OF_PAGES];
+    scant_lease leases[MOST_LEASES];
     scant_project_info info;
     size_t n = 0;
     TRY(next_for_page(h, r, leases, &n));

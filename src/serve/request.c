@@ -286,7 +286,7 @@ int request_mine(const request_in *in, request_args *args, request_why *why) {
 }
 
 /* Allows only a few sizes, as each is cached. */
-int request_picture(const request_in *in, request_args *args, request_why *why) {
+int request_image(const request_in *in, request_args *args, request_why *why) {
     args->count = 1024;
     TRY_PART(query_number(in, "size", 1, 1024, &args->count, why));
     if (args->count != 96 && args->count != 256 && args->count != 1024)

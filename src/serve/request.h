@@ -68,7 +68,7 @@ request_parser request_answers;  /* answers */
 request_parser request_undo;     /* once, entry or 0, page or NULL */
 request_parser request_leases;   /* keys */
 request_parser request_mine;     /* count, before or 0 */
-request_parser request_picture;  /* count: the longest side */
+request_parser request_image;    /* count: the longest side */
 request_parser request_class;    /* name */
 request_parser request_map;      /* count: the maximum number of points */
 request_parser request_settings; /* settings */

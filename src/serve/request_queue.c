@@ -10,7 +10,7 @@
 enum { MOST_THREADS = 2, MOST_WAITING = 1000 };
 
 static const unsigned n_threads[QUEUE_KINDS] = {
-    [QUEUE_LABELS] = 1, [QUEUE_READS] = 2, [QUEUE_PICTURES] = 2, [QUEUE_EXPORTS] = 1};
+    [QUEUE_LABELS] = 1, [QUEUE_READS] = 2, [QUEUE_IMAGES] = 2, [QUEUE_EXPORTS] = 1};
 
 struct request_queue {
     pthread_mutex_t lock;
@@ -25,7 +25,7 @@ struct request_queue {
 
 static int cancelled(void *user) {
     const project_handle *h = user;
-    return h->cancels && atomic_load(&h->server->leaving);
+    return h->cancels && atomic_load(&h->server->cancelling);
 }
 
 static void log_text(void *user, scant_log_level level, const char *text) {

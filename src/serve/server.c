@@ -16,8 +16,8 @@
 #include "serve/server.h"
 
 enum {
-    TICK = 50,     /* milliseconds between two ticks */
-    PARTING = 5000 /* maximum milliseconds for clients to read their last replies */
+    TICK = 50,          /* milliseconds between two ticks */
+    LAST_REPLIES = 5000 /* maximum milliseconds for clients to read their last replies */
 };
 
 int64_t server_now(void) {
@@ -57,11 +57,11 @@ static void name_project(server *s) {
     free(whole);
 }
 
-/* Sets the error message if a call with the handle s->front has failed. */
-static scant_status front_try(server *s, scant_status status) {
+/* Sets the error message if a call with the handle s->main has failed. */
+static scant_status main_try(server *s, scant_status status) {
     return status == SCANT_OK
                ? status
-               : server_fail(s, status, "%s", scant_ctx_errmsg(s->front.ctx));
+               : server_fail(s, status, "%s", scant_ctx_errmsg(s->main.ctx));
 }
 
 static scant_status hold(server *s) {
@@ -70,7 +70,7 @@ static scant_status hold(server *s) {
         snprintf(host, sizeof host, "this machine");
     snprintf(who, sizeof who, "process %ld on %s, serving %s", (long)getpid(), host,
              s->address);
-    return front_try(s, scant_project_hold(s->front.project, "serve", who, &s->hold));
+    return main_try(s, scant_project_hold(s->main.project, "serve", who, &s->hold));
 }
 
 /* Listens and takes the lock, even if the port is in use: the likely reason is another
@@ -89,15 +89,15 @@ static void add_event(server *s) {
     scant__json o = {0};
     JSON_OBJECT(&o, NULL, MEMBER("address", s->address),
                 MEMBER("process", (int64_t)getpid()));
-    if (!o.text.failed) scant_project_event(s->front.project, "served", o.text.data);
+    if (!o.text.failed) scant_project_event(s->main.project, "served", o.text.data);
     scant__json_end(&o);
 }
 
 static scant_status start(server *s) {
     scant_project_info info;
-    TRY(project_handle_open(&s->front, s, (scant_ctx_opts){.threads = 1}));
-    TRY(front_try(s, scant_project_info_get(s->front.project, &info)));
-    s->pictures = info.kind && strcmp(info.kind, "pictures") == 0;
+    TRY(project_handle_open(&s->main, s, (scant_ctx_opts){.threads = 1}));
+    TRY(main_try(s, scant_project_info_get(s->main.project, &info)));
+    s->images = info.kind && strcmp(info.kind, "pictures") == 0;
     snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
     s->sessions = sessions_create();
@@ -114,11 +114,11 @@ static scant_status start(server *s) {
 }
 
 static void finish(server *s) {
-    atomic_store(&s->leaving, true);
+    atomic_store(&s->cancelling, true);
     http_quiesce(s);
     events_close(s);
     queues_close(s);
-    for (int64_t end = server_now() + PARTING;
+    for (int64_t end = server_now() + LAST_REPLIES;
          s->daemon && atomic_load(&s->open) && server_now() < end;) {
         http_tick(s);
         pause_tick();
@@ -133,7 +133,7 @@ static void finish(server *s) {
     pages_destroy(s->pages);
     sessions_destroy(s->sessions);
     scant_hold_free(s->hold);
-    project_handle_close(&s->front);
+    project_handle_close(&s->main);
 }
 
 scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
@@ -145,7 +145,7 @@ scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
         if (opts->ready) opts->ready(opts->user, s.address);
         while (!opts->stop || !opts->stop(opts->user)) {
             http_tick(&s);
-            events_tick(&s, &s.front);
+            events_tick(&s, &s.main);
             pause_tick();
         }
     }

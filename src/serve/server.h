@@ -86,7 +86,7 @@ typedef enum queue_kind {
     QUEUE_NONE,   /* handled at once, on the connection's thread */
     QUEUE_LABELS, /* requests that people wait for; one thread */
     QUEUE_READS,  /* slower requests */
-    QUEUE_PICTURES,
+    QUEUE_IMAGES,
     QUEUE_EXPORTS, /* may take minutes: all items are predicted */
     QUEUE_KINDS
 } queue_kind;
@@ -159,7 +159,7 @@ scant__member model_member(size_t model); /* "model", null if 0 */
 /* The handlers: api_session.c, api_labels.c, api_items.c, api_dashboard.c. */
 route_handler api_session_get, api_session_post, api_leave, api_next, api_alike,
     api_answers, api_undo, api_renew, api_release, api_class, api_mine, api_item,
-    api_picture, api_prediction, api_why, api_status, api_map, api_train, api_settings,
+    api_image, api_prediction, api_why, api_status, api_map, api_train, api_settings,
     api_export, api_events, api_openapi;
 /* Replies with a file of the web page. False: there is no such file. */
 bool reply_asset(request *r, const char *name);
@@ -202,7 +202,7 @@ void worker_free(server *s);  /* after worker_close(), when no handler is runnin
 /* Makes the worker check for work, after new labels or settings. */
 void worker_wake(server *s);
 /* Requests a training; false: one is running. */
-bool worker_ask(server *s);
+bool worker_request(server *s);
 /* Writes the state of the worker. */
 void worker_write(server *s, scant__json *o, const char *key);
 
@@ -226,7 +226,7 @@ struct server {
     char cookie[20];   /* cookie name, with the port, as cookies ignore ports */
     unsigned port;
     int socket;
-    project_handle front; /* for the thread of serve_run() */
+    project_handle main; /* for the thread of serve_run() */
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
@@ -237,13 +237,13 @@ struct server {
     statistics *statistics;
     pages *pages;
     atomic_bool closing;        /* requests are refused */
-    atomic_bool leaving;        /* calls that can be cancelled are cancelled */
+    atomic_bool cancelling;     /* calls that can be cancelled are cancelled */
     atomic_size_t open;         /* requests without a reply */
     atomic_size_t wrong_tokens; /* number of wrong tokens so far */
     char name[256];             /* name of the project */
     char dir[4096];             /* folder of the project, links resolved */
     char key[64];               /* key of the project */
-    bool pictures;              /* items are images, also those without a path */
+    bool images;                /* items are images, also those without a path */
 };
 
 /* Sets the address and listens. The address stays empty if host or token is invalid. */

@@ -73,7 +73,7 @@ static scant_status count_entry(void *user, const scant_entry *e) {
     return SCANT_OK;
 }
 
-static scant_status count_standing(void *user, const scant_person *of) {
+static scant_status count_current(void *user, const scant_person *of) {
     person *p = find(user, of->name);
     if (p) p->answers = of->answers;
     return SCANT_OK;
@@ -90,7 +90,7 @@ scant_status statistics_people(statistics *t, project_handle *h, scant__json *o)
     LOCK(&t->lock);
     TRY(scant_project_history(h->project, SIZE_MAX, t->entry, 0, SIZE_MAX, count_entry,
                               t));
-    TRY(scant_project_people(h->project, count_standing, t));
+    TRY(scant_project_people(h->project, count_current, t));
     scant__json_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) {
         const person *p = t->people[i];
@@ -119,7 +119,7 @@ static scant_status count_predictions(statistics *t, project_handle *h) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     size_t model = 0;
     t->model = 0;
-    TRY(scant_project_predicted(h->project, &all, &model));
+    TRY(scant_project_predict_cached(h->project, &all, &model));
     if (!all) return SCANT_OK;
     size_t n = scant_array_shape(all)[0], classes = scant_array_shape(all)[1];
     float *rows = TRY_NEW(&arena, float, ROWS *(classes + 1));

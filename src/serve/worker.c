@@ -23,8 +23,8 @@ enum { NICE = 10, POLL_SECONDS = 2, SPARE_LEAST = 50 };
 struct worker {
     pthread_mutex_t lock; /* protects the members below, up to next_after */
     pthread_cond_t wake;
-    bool ends, asked;
-    bool news; /* something has changed since the last check */
+    bool ends, requested;
+    bool changed; /* something has changed since the last check */
     const char *doing;
     char phase[80], error[500];
     const char *failed_at; /* `doing` at the time of the error */
@@ -97,7 +97,8 @@ static bool is_predicted(worker *w, const scant_project_info *info) {
     AUTO(scant_array_auto) scant_array *all = NULL;
     size_t model;
     if (!info->models || w->unusable == info->models) return true;
-    if (scant_project_predicted(w->handle.project, &all, &model) != SCANT_OK) return true;
+    if (scant_project_predict_cached(w->handle.project, &all, &model) != SCANT_OK)
+        return true;
     return all && scant_array_shape(all)[0] >= info->items;
 }
 
@@ -148,14 +149,14 @@ static scant_status train(worker *w, size_t batch) {
     return pick(w, batch, model);
 }
 
-static bool trains_by_itself(worker *w) {
+static bool is_automatic(worker *w) {
     const char *text = scant_project_get(w->handle.project, "auto_train");
     return !w->handle.server->opts->no_training && (!text || strcmp(text, "no") != 0);
 }
 
 static void update_next_training(worker *w, const scant_project_info *info,
                                  size_t batch) {
-    int64_t after = !trains_by_itself(w)       ? -1
+    int64_t after = !is_automatic(w)           ? -1
                     : info->untrained >= batch ? !info->learnable
                                                : (int64_t)(batch - info->untrained);
     LOCK(&w->lock);
@@ -167,16 +168,16 @@ static void update_next_training(worker *w, const scant_project_info *info,
  * or another program has trained the model. */
 static bool needs_picks(worker *w, const scant_project_info *info) {
     if (!info->rounds || w->picks_pending) return true;
-    return trains_by_itself(w) && info->round_model < info->models &&
+    return is_automatic(w) && info->round_model < info->models &&
            w->picked_by < info->models;
 }
 
 /* Prepares; then trains, or picks, if that is due. */
-static scant_status work_once(worker *w, bool asked, const scant_project_info *info,
+static scant_status work_once(worker *w, bool requested, const scant_project_info *info,
                               size_t batch) {
-    bool due = trains_by_itself(w) && info->untrained >= batch && info->learnable;
+    bool due = is_automatic(w) && info->untrained >= batch && info->learnable;
     TRY(prepare(w, info));
-    if (asked || due) return train(w, batch);
+    if (requested || due) return train(w, batch);
     bool picks = !w->handle.server->opts->no_training && needs_picks(w, info);
     return picks ? pick(w, batch, info->models) : SCANT_OK;
 }
@@ -197,11 +198,11 @@ static uint64_t digest_of(worker *w, const scant_project_info *info) {
 
 /* Returns why the worker is idle; "": nothing special. */
 static const char *waiting_for(worker *w, const scant_project_info *info, size_t batch) {
-    bool enough = trains_by_itself(w) && info->untrained >= batch;
+    bool enough = is_automatic(w) && info->untrained >= batch;
     return enough && !info->learnable ? "waiting for a second class" : "";
 }
 
-static void check(worker *w, bool asked) {
+static void check(worker *w, bool requested) {
     const char *why = "";
     scant_project_info info;
     if (scant_project_info_get(w->handle.project, &info) != SCANT_OK) {
@@ -210,8 +211,8 @@ static void check(worker *w, bool asked) {
     }
     size_t batch = batch_setting(w);
     update_next_training(w, &info, batch);
-    if (w->failed && !asked && w->digest == digest_of(w, &info)) return;
-    scant_status status = work_once(w, asked, &info, batch);
+    if (w->failed && !requested && w->digest == digest_of(w, &info)) return;
+    scant_status status = work_once(w, requested, &info, batch);
     w->failed = status != SCANT_OK;
     w->digest = digest_of(w, &info);
     if (w->failed && status != SCANT_ECANCELLED) {
@@ -224,27 +225,28 @@ static void check(worker *w, bool asked) {
     show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 
-/* Waits for news or POLL_SECONDS (other programs may change the project). False: end. */
-static bool await(worker *w, bool *asked) {
+/* Waits for changed or POLL_SECONDS (other programs may change the project). False: end.
+ */
+static bool await(worker *w, bool *requested) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += POLL_SECONDS;
     LOCK(&w->lock);
     int waited = 0;
-    while (!w->ends && !w->asked && !w->news && waited == 0)
+    while (!w->ends && !w->requested && !w->changed && waited == 0)
         waited = pthread_cond_timedwait(&w->wake, &w->lock, &until);
-    *asked = w->asked;
-    w->asked = w->news = false;
+    *requested = w->requested;
+    w->requested = w->changed = false;
     return !w->ends;
 }
 
 static void *work(void *user) {
     worker *w = ((project_handle *)user)->server->worker;
-    bool asked = false;
+    bool requested = false;
     /* Lowers the priority, also of threads started from here. Failure is harmless. */
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-    do check(w, asked);
-    while (await(w, &asked));
+    do check(w, requested);
+    while (await(w, &requested));
     return NULL;
 }
 
@@ -291,14 +293,15 @@ void worker_close(server *s) {
 
 void worker_free(server *s) { locked_destroy(s->worker); }
 
-void worker_wake(server *s) { notify(s->worker, &s->worker->news); }
+void worker_wake(server *s) { notify(s->worker, &s->worker->changed); }
 
-bool worker_ask(server *s) {
+bool worker_request(server *s) {
     worker *w = s->worker;
     LOCK(&w->lock);
-    if (w->asked || strcmp(w->doing, "training") == 0 || strcmp(w->doing, "picking") == 0)
+    if (w->requested || strcmp(w->doing, "training") == 0 ||
+        strcmp(w->doing, "picking") == 0)
         return false;
-    w->asked = true;
+    w->requested = true;
     pthread_cond_signal(&w->wake);
     return true;
 }

@@ -18,7 +18,7 @@
 
 typedef struct consistency {
     const ssl_setup *setup;
-    float *said, *target; /* predicted and target probabilities of a batch */
+    float *predicted, *target; /* predicted and target probabilities of a batch */
 } consistency;
 
 static void view(void *arg, uint64_t draw, const float *in, float *const *out,
@@ -46,30 +46,30 @@ static double difference(const float *p, const float *t, size_t classes, double 
     return sum * part;
 }
 
-static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_unlabelled *u, nn_method_result *result) {
     consistency *c = arg;
-    size_t n = seen->n, classes = seen->classes;
-    double scale = ssl_weight(c->setup, seen) / (double)n;
-    nn_softmax(n, classes, seen->logits, 1, c->said);
-    nn_softmax(n, classes, seen->aside, 1, c->target);
+    size_t n = u->n, classes = u->classes;
+    double scale = ssl_weight(c->setup, u) / (double)n;
+    nn_softmax(n, classes, u->logits, 1, c->predicted);
+    nn_softmax(n, classes, u->nograd_logits, 1, c->target);
     for (size_t i = 0; i < n; i++) {
         size_t at = i * classes;
-        found->loss +=
-            difference(c->said + at, c->target + at, classes, scale, seen->d + at) /
+        result->loss +=
+            difference(c->predicted + at, c->target + at, classes, scale, u->d + at) /
             (double)n;
-        found->counts[scant__argmax(c->target + at, classes)]++;
+        result->counts[scant__argmax(c->target + at, classes)]++;
     }
-    found->kept = n;
+    result->kept = n;
 }
 
 static scant_status begin(ssl_setup *s) {
     nn_method *m = &s->method;
     consistency *c = m->arg = TRY_NEW(s->arena, consistency, 1);
     c->setup = s;
-    c->said = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
+    c->predicted = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
     c->target = TRY_NEW(s->arena, float, size_mul(m->batch, s->classes));
-    m->graded = 1;
-    m->aside = 1;
+    m->grad_views = 1;
+    m->nograd_views = 1;
     m->view = view;
     m->evaluate = evaluate;
     return SCANT_OK;

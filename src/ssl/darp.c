@@ -135,7 +135,7 @@ static uint32_t find_least(const ssl_darp *d, size_t k, size_t keep, size_t *tie
     return least;
 }
 
-static void look_at_column(void *arg, size_t k) {
+static void read_column(void *arg, size_t k) {
     ssl_darp *d = arg;
     column *out = &d->columns[k];
     double keep = floor(d->alpha * d->counts[k]), sum = 0;
@@ -401,20 +401,20 @@ static bool any(const double *v, size_t c) {
     return false;
 }
 
-ssl_darp_found ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
-    ssl_darp_found found = {0};
+ssl_darp_result ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
+    ssl_darp_result result = {0};
     d->a = a;
     d->x = x;
-    if (d->alpha > 0) scant__loop(d->ctx, d->c, look_at_column, d);
+    if (d->alpha > 0) scant__loop(d->ctx, d->c, read_column, d);
     scant__loop(d->ctx, d->blocks, clean, d);
-    bool warm = any(d->v, d->c), met = warm && newton(d, WARM, &found.passes);
+    bool warm = any(d->v, d->c), met = warm && newton(d, WARM, &result.passes);
     if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
-    if (!met && !newton(d, passes_most(d), &found.passes)) {
+    if (!met && !newton(d, passes_most(d), &result.passes)) {
         value_at(d, d->v, false); /* the last trial was rejected */
-        found.passes++;
+        result.passes++;
     }
-    found.error = error_of(d);
+    result.error = error_of(d);
     normalise(d);
     scant__loop(d->ctx, d->blocks, write_block, d);
-    return found;
+    return result;
 }

@@ -15,10 +15,10 @@ typedef struct ssl_darp_opts {
     double tolerance; /* maximum deviation relative to a class's count; 0: 0.1 */
 } ssl_darp_opts;
 
-typedef struct ssl_darp_found {
+typedef struct ssl_darp_result {
     double error;  /* largest deviation of a class's sum from its count */
     size_t passes; /* passes over all rows; at most 2100, or 300 for many rows */
-} ssl_darp_found;
+} ssl_darp_result;
 
 /* Creates a solver for n rows of c classes. *out is allocated in the arena. */
 scant_status ssl_darp_create(scant__arena *arena, size_t n, size_t c,
@@ -32,6 +32,6 @@ double *ssl_darp_multipliers(ssl_darp *darp);
 /* Sets x (n x c) to the matrix with the requested class sums that is nearest to a. Rows
  * of a and x sum to 1; x must not overlap a. Results do not depend on the thread count.
  */
-ssl_darp_found ssl_darp_refine(ssl_darp *darp, const float *a, float *x);
+ssl_darp_result ssl_darp_refine(ssl_darp *darp, const float *a, float *x);
 
 #endif

@@ -43,7 +43,7 @@ typedef struct fixmatch {
     ssl_darp *darp;
     float *stored;  /* n x classes: the last weak predictions */
     float *refined; /* n x classes */
-    float *verdict; /* n: pseudo-label k if it counts, else -1 - k */
+    float *pseudo;  /* n: pseudo-label k if it counts, else -1 - k */
     float *state; /* multipliers, then the step of the last refinement from 1; 0: none */
 } fixmatch;
 
@@ -73,45 +73,45 @@ static void refine(fixmatch *f, float step) {
     for (size_t i = 0; i < f->n; i++) {
         const float *x = f->refined + i * c;
         size_t k = scant__argmax(x, c);
-        f->verdict[i] = (double)x[k] >= f->o->threshold ? (float)k : -1 - (float)k;
+        f->pseudo[i] = (double)x[k] >= f->o->threshold ? (float)k : -1 - (float)k;
     }
 }
 
-static void store(fixmatch *f, const nn_seen *seen) {
+static void store(fixmatch *f, const nn_unlabelled *u) {
     size_t c = f->classes;
-    for (size_t i = 0; i < seen->n; i++)
-        memcpy(f->stored + seen->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
-    float step = 1 + (float)(seen->step % STEPS); /* representable as a float */
+    for (size_t i = 0; i < u->n; i++)
+        memcpy(f->stored + u->items[i] * c, f->probs + i * c, c * sizeof *f->stored);
+    float step = 1 + (float)(u->step % STEPS); /* representable as a float */
     bool begun = f->state[c] != 0;
-    bool late = (double)seen->step >= f->o->darp_warmup * (double)seen->steps;
-    bool due = begun ? seen->step % f->o->darp_every == 0 && f->state[c] != step : late;
+    bool late = (double)u->step >= f->o->darp_warmup * (double)u->steps;
+    bool due = begun ? u->step % f->o->darp_every == 0 && f->state[c] != step : late;
     if (due) refine(f, step); /* only once if the step is repeated */
 }
 
 /* Sets the batch's pseudo-labels, and whether each counts, from its weak views' logits.
  */
-static void decide(fixmatch *f, const nn_seen *seen, const float *weak) {
+static void decide(fixmatch *f, const nn_unlabelled *u, const float *weak) {
     size_t c = f->classes;
-    nn_softmax(seen->n, c, weak, 1, f->probs);
-    if (f->darp) store(f, seen);
+    nn_softmax(u->n, c, weak, 1, f->probs);
+    if (f->darp) store(f, u);
     bool refined = f->darp && f->state[c] != 0;
-    for (size_t i = 0; i < seen->n; i++) {
+    for (size_t i = 0; i < u->n; i++) {
         const float *q = f->probs + i * c;
         size_t k = scant__argmax(q, c);
         f->labels[i] = (int32_t)k;
         f->counts[i] = (double)q[k] >= f->o->threshold;
         if (!refined) continue;
-        float verdict = f->verdict[seen->items[i]];
-        f->counts[i] = verdict >= 0;
-        f->labels[i] = (int32_t)(verdict >= 0 ? verdict : -1 - verdict);
+        float pseudo = f->pseudo[u->items[i]];
+        f->counts[i] = pseudo >= 0;
+        f->labels[i] = (int32_t)(pseudo >= 0 ? pseudo : -1 - pseudo);
     }
 }
 
-static size_t choose(void *arg, const nn_seen *seen, size_t *chosen) {
+static size_t choose(void *arg, const nn_unlabelled *u, size_t *chosen) {
     fixmatch *f = arg;
-    size_t n = 0, last = seen->n;
-    decide(f, seen, seen->aside);
-    for (size_t i = 0; i < seen->n; i++) {
+    size_t n = 0, last = u->n;
+    decide(f, u, u->nograd_logits);
+    for (size_t i = 0; i < u->n; i++) {
         bool wanted = f->counts[i] > 0 && f->o->weight > 0;
         if (wanted) f->compact[n] = f->labels[i];
         chosen[wanted ? n++ : --last] = i;
@@ -121,25 +121,25 @@ static size_t choose(void *arg, const nn_seen *seen, size_t *chosen) {
 
 /* ---- loss of unlabelled samples ---- */
 
-static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_unlabelled *u, nn_method_result *result) {
     fixmatch *f = arg;
-    size_t c = f->classes, block = seen->n_block * c;
-    nn_wanted wanted = {.labels = f->compact, .divide = (double)seen->n};
-    const float *strong = seen->logits;
-    float *d = seen->d;
+    size_t c = f->classes, block = u->n_block * c;
+    nn_targets wanted = {.labels = f->compact, .divide = (double)u->n};
+    const float *strong = u->logits;
+    float *d = u->d;
     if (f->mixed) {
-        decide(f, seen, seen->logits);
+        decide(f, u, u->logits);
         strong += block;
         d += block;
         wanted.labels = f->labels;
         wanted.weights = f->counts;
     }
-    found->loss = nn_loss(&wanted, seen->n_chosen, c, strong, d).loss;
-    for (size_t i = 0; i < seen->n_chosen * c; i++) d[i] *= (float)f->o->weight;
-    for (size_t i = 0; i < seen->n; i++) {
+    result->loss = nn_loss(&wanted, u->n_chosen, c, strong, d).loss;
+    for (size_t i = 0; i < u->n_chosen * c; i++) d[i] *= (float)f->o->weight;
+    for (size_t i = 0; i < u->n; i++) {
         if (!(f->counts[i] > 0)) continue;
-        found->kept++;
-        found->counts[f->labels[i]]++;
+        result->kept++;
+        result->counts[f->labels[i]]++;
     }
 }
 
@@ -151,7 +151,7 @@ static bool check(void *arg) {
     for (size_t i = 0; i < f->n * c; i++)
         if (!(f->stored[i] >= 0 && f->stored[i] <= 1.001f)) return false;
     for (size_t i = 0; i < f->n; i++) {
-        float v = f->verdict[i], k = v >= 0 ? v : -1 - v;
+        float v = f->pseudo[i], k = v >= 0 ? v : -1 - v;
         if (!(k >= 0 && k < (float)c) || k != floorf(k)) return false;
     }
     for (size_t k = 0; k <= c; k++)
@@ -165,16 +165,16 @@ static scant_status begin_darp(ssl_setup *s, fixmatch *f) {
     size_t n = f->n, c = f->classes;
     f->stored = TRY_NEW(s->arena, float, size_mul(n, c));
     f->refined = TRY_NEW(s->arena, float, size_mul(n, c));
-    f->verdict = TRY_ZERO(s->arena, float, n);
+    f->pseudo = TRY_ZERO(s->arena, float, n);
     f->state = TRY_ZERO(s->arena, float, c + 1);
     for (size_t i = 0; i < n * c; i++) f->stored[i] = 1 / (float)c;
     TRY(ssl_darp_create(
         s->arena, n, c,
         &(ssl_darp_opts){.target = o->darp_target, .alpha = o->darp_alpha}, &f->darp));
-    m->kept[0] = (nn_kept){"pseudo_labels", f->stored, n * c};
-    m->kept[1] = (nn_kept){"verdicts", f->verdict, n};
-    m->kept[2] = (nn_kept){"darp", f->state, c + 1};
-    m->n_kept = 3;
+    m->vectors[0] = (nn_method_vector){"pseudo_labels", f->stored, n * c};
+    m->vectors[1] = (nn_method_vector){"verdicts", f->pseudo, n};
+    m->vectors[2] = (nn_method_vector){"darp", f->state, c + 1};
+    m->n_vectors = 3;
     m->check = check;
     if (o->darp_target)
         m->hash =
@@ -191,8 +191,8 @@ static scant_status begin(ssl_setup *s) {
     f->labels = TRY_NEW(s->arena, int32_t, m->batch);
     f->compact = TRY_NEW(s->arena, int32_t, m->batch);
     f->counts = TRY_NEW(s->arena, float, m->batch);
-    m->graded = f->mixed ? 2 : 1;
-    m->aside = f->mixed ? 0 : 1;
+    m->grad_views = f->mixed ? 2 : 1;
+    m->nograd_views = f->mixed ? 0 : 1;
     m->view = view;
     m->choose = f->mixed ? NULL : choose;
     m->evaluate = evaluate;

@@ -60,9 +60,9 @@ void scant_train_defaults(const char *method, const char *optimizer,
 
 /* ---- shared functions ---- */
 
-double ssl_weight(const ssl_setup *s, const nn_seen *seen) {
+double ssl_weight(const ssl_setup *s, const nn_unlabelled *u) {
     size_t ramp = s->o.ssl.ramp;
-    double last = ramp ? (double)ramp : 0.4 * (double)seen->steps;
-    double left = last > 0 ? 1 - fmin((double)seen->step / last, 1) : 0;
+    double last = ramp ? (double)ramp : 0.4 * (double)u->steps;
+    double left = last > 0 ? 1 - fmin((double)u->step / last, 1) : 0;
     return s->o.ssl.weight * exp(-5 * left * left);
 }

@@ -21,21 +21,21 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
     ssl_weak(p->setup, draw, in, out[0]);
 }
 
-static void evaluate(void *arg, const nn_seen *seen, nn_found *found) {
+static void evaluate(void *arg, const nn_unlabelled *u, nn_method_result *result) {
     pseudo *p = arg;
-    size_t c = seen->classes;
-    float weight = (float)ssl_weight(p->setup, seen);
-    for (size_t i = 0; i < seen->n; i++) {
-        const float *z = seen->logits + i * c;
+    size_t c = u->classes;
+    float weight = (float)ssl_weight(p->setup, u);
+    for (size_t i = 0; i < u->n; i++) {
+        const float *z = u->logits + i * c;
         p->labels[i] = (int32_t)scant__argmax(z, c);
         p->counts[i] = nn_confidence(z, c) > p->setup->o.ssl.threshold;
         if (!(p->counts[i] > 0)) continue;
-        found->kept++;
-        found->counts[p->labels[i]]++;
+        result->kept++;
+        result->counts[p->labels[i]]++;
     }
-    nn_wanted wanted = {.labels = p->labels, .weights = p->counts};
-    found->loss = nn_loss(&wanted, seen->n, c, seen->logits, seen->d).loss;
-    for (size_t i = 0; i < seen->n * c; i++) seen->d[i] *= weight;
+    nn_targets wanted = {.labels = p->labels, .weights = p->counts};
+    result->loss = nn_loss(&wanted, u->n, c, u->logits, u->d).loss;
+    for (size_t i = 0; i < u->n * c; i++) u->d[i] *= weight;
 }
 
 static scant_status begin(ssl_setup *s) {
@@ -44,7 +44,7 @@ static scant_status begin(ssl_setup *s) {
     p->setup = s;
     p->labels = TRY_NEW(s->arena, int32_t, m->batch);
     p->counts = TRY_NEW(s->arena, float, m->batch);
-    m->graded = 1;
+    m->grad_views = 1;
     m->view = view;
     m->evaluate = evaluate;
     return SCANT_OK;

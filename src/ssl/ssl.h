@@ -19,9 +19,9 @@ typedef struct ssl_setup {
     scant_train_opts o; /* options, with the method's defaults */
     scant__arena *arena;
     size_t classes;
-    bool *trains; /* per sample: used for training, labelled or not */
-    bool mixed;   /* all views go through the network together */
-    bool changed; /* samples are augmented by views */
+    bool *trains;   /* per sample: used for training, labelled or not */
+    bool mixed;     /* all views go through the network together */
+    bool augmented; /* by views */
     scant__views views;
     nn_method method; /* rows, n, batch, views and scratch are set before begin */
 } ssl_setup;
@@ -42,7 +42,7 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
                        const scant_train_opts *opts, bool mixed,
                        scant_train_state *state);
 
-/* Fits the augmentation to the training samples: sets views and changed. */
+/* Fits the augmentation to the training samples: sets views and augmented. */
 scant_status ssl_views_fit(ssl_setup *setup);
 
 /* A view of a sample: augmented, or a copy. */
@@ -53,6 +53,6 @@ void ssl_strong(const ssl_setup *setup, uint64_t draw, const float *in, float *o
 /* The weight of unlabelled samples at step t: option weight, times
  * exp(-5 (1 - t / ramp)^2) until step ramp (Laine and Aila 2017); ramp 0: 0.4 of all
  * steps. */
-double ssl_weight(const ssl_setup *setup, const nn_seen *seen);
+double ssl_weight(const ssl_setup *setup, const nn_unlabelled *u);
 
 #endif

@@ -128,7 +128,7 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     TRY(warn_of_classes(s));
     m->name = kind->info.name;
     m->batch = s->o.batch * s->o.ssl.mu;
-    m->views = s->changed ? &s->views : NULL;
+    m->views = s->augmented ? &s->views : NULL;
     m->scratch = scant__views_scratch(&s->views);
     return kind->begin(s);
 }

@@ -86,14 +86,14 @@ scant_status ssl_views_fit(ssl_setup *s) {
         (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .images = images};
     if (!augment || strcmp(augment, "auto") == 0)
         augment = s->o.augment = images ? "crop" : "noise";
-    s->changed = strcmp(augment, "none") != 0;
+    s->augmented = strcmp(augment, "none") != 0;
     bool known = images ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
                         : !strcmp(augment, "noise");
-    if (s->changed && !known)
+    if (s->augmented && !known)
         return scant__fail(s->ctx, SCANT_EUSAGE, "augment is %s for %s, not '%s'",
                            images ? "none, flip-crop or crop" : "none or noise",
                            images ? "images" : "rows of features", augment);
-    if (!s->changed) return SCANT_OK;
+    if (!s->augmented) return SCANT_OK;
     return images ? fit_images(s) : fit_features(s);
 }
 
@@ -105,7 +105,7 @@ static void copy(const ssl_setup *s, const float *in, float *out) {
 
 void ssl_weak(const ssl_setup *s, uint64_t draw, const float *in, float *out) {
     const scant__rng rng = {s->o.seed, SCANT__RNG_WEAK};
-    if (s->changed)
+    if (s->augmented)
         scant__augment_weak(&s->views, &rng, draw, in, out);
     else
         copy(s, in, out);
@@ -114,7 +114,7 @@ void ssl_weak(const ssl_setup *s, uint64_t draw, const float *in, float *out) {
 void ssl_strong(const ssl_setup *s, uint64_t draw, const float *in, float *out,
                 void *scratch) {
     const scant__rng rng = {s->o.seed, SCANT__RNG_STRONG};
-    if (s->changed)
+    if (s->augmented)
         scant__augment_strong(&s->views, &rng, draw, in, out, scratch);
     else
         copy(s, in, out);

@@ -62,7 +62,7 @@ static scant_status find_original(putting *p, const store_new *item, int64_t *or
                "SELECT item, row, items.path, text, kind, sources.path"
                " FROM items JOIN sources USING (source)"
                " WHERE print = ?1 AND copy_of IS NULL ORDER BY item",
-               store_int(item->print)) {
+               store_int(item->hash)) {
         TRY(compare(p, row, item, &same));
         if (!same) continue;
         *original = store_integer(row, 0);
@@ -114,7 +114,7 @@ static scant_status put_item(putting *p, size_t i) {
         store_text(store_batch_string(b, item->path)),
         store_text(store_batch_string(b, item->text)),
         store_text(store_batch_string(b, item->group)),
-        original < 0 ? none : store_int(original), store_int(item->print),
+        original < 0 ? none : store_int(original), store_int(item->hash),
         store_int((int64_t)store_audit_key(p->project->seed, number)));
 }
 
@@ -252,7 +252,7 @@ static scant_status gather_source(scant_project *project, const scant_source *so
     TRY(store_batch_read(project->ctx, project, source, &out->batches[0]));
     out->n = 1;
     TRY(check_kind(project, &out->batches[0]));
-    return store_batch_look(&out->batches[0]);
+    return store_batch_hash(&out->batches[0]);
 }
 
 /* Lists the new images of the folders that were added without a manifest. */
@@ -268,7 +268,7 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
                "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)") {
         if (out->n == (size_t)n) break;
         TRY(store_batch_folder(project, store_name(row, 0), &out->batches[out->n]));
-        TRY(store_batch_look(&out->batches[out->n++]));
+        TRY(store_batch_hash(&out->batches[out->n++]));
     }
     return SCANT_OK;
 }

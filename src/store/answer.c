@@ -272,8 +272,9 @@ scant_status scant_project_undo(scant_project *project, size_t person, int64_t w
 
 /* ---- the current answer ------------------------------------------------------------ */
 
-scant_status scant_project_said(scant_project *project, size_t person, size_t item,
-                                int64_t *entry, scant_answer_kind *kind, int64_t *label) {
+scant_status scant_project_current_answer(scant_project *project, size_t person,
+                                          size_t item, int64_t *entry,
+                                          scant_answer_kind *kind, int64_t *label) {
     size_t original;
     *entry = 0, *label = -1;
     TRY(store_original(project, item, &original));

@@ -5,8 +5,8 @@
  * that is added later joins the set if its key is below the largest one in it, so that
  * the set stays a random sample of all items.
  *
- * An item that shares a group with an item of the audit set (DB_BESIDE) is neither picked
- * nor trained on: a model trained on it would be evaluated on a similar item.
+ * An item that shares a group with an item of the audit set (DB_AUDIT_GROUP) is neither
+ * picked nor trained on: a model trained on it would be evaluated on a similar item.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ uint64_t store_fill_key(uint64_t seed, size_t item) {
     return scant__rng_u64(&(scant__rng){seed, SCANT__RNG_FILL}, item) >> 1;
 }
 
-int64_t store_open_place(const scant_project *project, size_t item, bool audit,
-                         bool skipped, int64_t *key) {
+int64_t store_queue_place(const scant_project *project, size_t item, bool audit,
+                          bool skipped, int64_t *key) {
     *key = (int64_t)(audit ? store_audit_key(project->seed, item)
                            : store_fill_key(project->seed, item));
     return (audit ? DB_AUDIT_FRESH : DB_FRESH) + skipped;
@@ -34,7 +34,7 @@ int64_t store_open_place(const scant_project *project, size_t item, bool audit,
 
 enum { LEAST = 10, SHARE = 5, USUAL = 1000 };
 
-static scant_status how_many(scant_project *project, size_t n, size_t *out) {
+static scant_status audit_count(scant_project *project, size_t n, size_t *out) {
     double most;
     TRY(store_setting(project, "audit_most", &most));
     if (!isnan(most))
@@ -58,12 +58,12 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
     TRY(store_setting(project, "audit_every", &every));
     if (every < 1) return SCANT_OK;
     TRY(store_items(project, &items));
-    TRY(how_many(project, items, &withheld));
+    TRY(audit_count(project, items, &withheld));
     if (!withheld) return SCANT_OK; /* leaving out copies only makes it smaller */
     uint64_t *keys = TRY_NEW(&arena, uint64_t, items);
     STORE_EACH(row, project, "SELECT audit FROM items WHERE copy_of IS NULL")
         if (n < items) keys[n++] = (uint64_t)store_integer(row, 0);
-    TRY(how_many(project, n, &withheld));
+    TRY(audit_count(project, n, &withheld));
     if (!withheld) return SCANT_OK;
     qsort(keys, n, sizeof *keys, by_key);
     *limit = (int64_t)keys[withheld - 1];
@@ -81,7 +81,7 @@ static const char unmark_sql[] = "UPDATE items SET withheld = " SQL_NOT_WITHHELD
                                  " AND (copy_of IS NOT NULL OR audit > ?2)";
 /* Marks the rest of the groups of items from ?1 on; a copy counts as its original. */
 static const char beside_sql[] =
-    "UPDATE items SET withheld = " SQL_BESIDE " WHERE withheld = " SQL_NOT_WITHHELD
+    "UPDATE items SET withheld = " SQL_AUDIT_GROUP " WHERE withheld = " SQL_NOT_WITHHELD
     " AND grp IN"
     " (SELECT i.grp FROM items i JOIN items o ON o.item = coalesce(i.copy_of, i.item)"
     "  WHERE o.withheld = " SQL_WITHHELD " AND i.grp IN"
@@ -95,18 +95,19 @@ static scant_status requeue(scant_project *project, size_t first) {
                  from));
     TRY(store_do(project,
                  "DELETE FROM queue WHERE kind <> " SQL_OPINION " AND item IN"
-                 " (SELECT item FROM items WHERE withheld = " SQL_BESIDE " AND grp IN"
+                 " (SELECT item FROM items WHERE withheld = " SQL_AUDIT_GROUP
+                 " AND grp IN"
                  "  (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))",
                  from));
     STORE_EACH(row, project,
                "SELECT item, withheld, coalesce(skips, 0) FROM items"
                " LEFT JOIN states USING (item)"
-               " WHERE item >= ?1 AND copy_of IS NULL AND withheld <> " SQL_BESIDE
+               " WHERE item >= ?1 AND copy_of IS NULL AND withheld <> " SQL_AUDIT_GROUP
                " AND coalesce(answers + unsures, 0) = 0",
                from) {
-        int64_t key, kind = store_open_place(project, store_count(row, 0),
-                                             store_integer(row, 1) == DB_WITHHELD,
-                                             store_count(row, 2), &key);
+        int64_t key, kind = store_queue_place(project, store_count(row, 0),
+                                              store_integer(row, 1) == DB_WITHHELD,
+                                              store_count(row, 2), &key);
         TRY(store_do(project, "INSERT INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
                      store_int(store_integer(row, 0)), store_int(kind), store_int(key)));
     }
@@ -128,7 +129,7 @@ static scant_status apply(scant_project *project, size_t first, int64_t limit) {
 static scant_status apply_all(scant_project *project, int64_t limit) {
     TRY(store_meta_set(project, "audit_limit", store_int(limit)));
     TRY(store_do(project, "UPDATE items SET withheld = " SQL_NOT_WITHHELD
-                          " WHERE withheld = " SQL_BESIDE));
+                          " WHERE withheld = " SQL_AUDIT_GROUP));
     TRY(apply(project, 0, limit));
     TRY(store_do(project, "UPDATE rounds SET start = 0"));
     return store_counters_recount(project);
@@ -143,20 +144,20 @@ scant_status store_audit_apply(scant_project *project) {
 
 /* Adds (more = 1) the training items in the groups of items from first on to the
  * counters, or subtracts them (more = -1). */
-#define BESIDE                                                                           \
+#define IN_GROUPS                                                                        \
     " FROM items JOIN states USING (item) WHERE " DB_IN_TRAINING " AND grp IN"           \
     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)"
 
 static scant_status count_groups(scant_project *project, size_t first, int64_t more) {
     store_value from = store_size(first);
-    int64_t training = TRY_ONE(project, 0, "SELECT count(*)" BESIDE, from);
+    int64_t training = TRY_ONE(project, 0, "SELECT count(*)" IN_GROUPS, from);
     int64_t untrained = TRY_ONE(
-        project, 0, "SELECT count(*)" BESIDE " AND since > " DB_LAST_TRAINED, from);
+        project, 0, "SELECT count(*)" IN_GROUPS " AND since > " DB_LAST_TRAINED, from);
     TRY(store_counter_add(project, "training", more * training));
     TRY(store_counter_add(project, "untrained", more * untrained));
     return store_do(project,
                     "UPDATE classes SET learned = learned + ?2 * n FROM"
-                    " (SELECT label, count(*) AS n" BESIDE " GROUP BY label)"
+                    " (SELECT label, count(*) AS n" IN_GROUPS " GROUP BY label)"
                     " WHERE class = label",
                     from, store_int(more));
 }
@@ -180,7 +181,8 @@ scant_status store_audit_extend(scant_project *project, size_t first) {
     TRY(store_meta_number(project, "audit_limit", -1, &limit));
     if (limit < 0) {
         /* So far there may have been too few items for an audit set. Earlier models have
-         * no verdicts on items that join it now, so they are not evaluated on them. */
+         * no predictions for items that join it now, so they are not evaluated on them.
+         */
         TRY(find_limit(project, &limit));
         if (limit >= 0) return apply_all(project, limit);
     }

@@ -321,13 +321,13 @@ scant_status store_batch_folder(scant_project *project, const char *folder,
     return status;
 }
 
-scant_status store_batch_look(store_batch *batch) {
+scant_status store_batch_hash(store_batch *batch) {
     for (size_t i = 0; i < batch->n; i++) {
         store_new *item = &batch->items[i];
         if (i % 256 == 0) TRY(scant__tick(batch->ctx, "reading items", i, batch->n));
-        TRY(store_content_print(&batch->content, item->row,
-                                store_batch_string(batch, item->path),
-                                store_batch_string(batch, item->text), &item->print));
+        TRY(store_content_hash(&batch->content, item->row,
+                               store_batch_string(batch, item->path),
+                               store_batch_string(batch, item->text), &item->hash));
     }
     return SCANT_OK;
 }

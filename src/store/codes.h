@@ -60,10 +60,10 @@ _Static_assert(DB_FILES == (int)STORE_FILES && DB_ARRAY == (int)STORE_ARRAY &&
 #define SQL_NOT_WITHHELD SQL(DB_NOT_WITHHELD)
 #define DB_WITHHELD 1 /* in the audit set: neither picked nor trained on */
 #define SQL_WITHHELD SQL(DB_WITHHELD)
-#define DB_BESIDE 2 /* shares a group with the audit set: neither as well */
-#define SQL_BESIDE SQL(DB_BESIDE)
+#define DB_AUDIT_GROUP 2 /* shares a group with the audit set: neither as well */
+#define SQL_AUDIT_GROUP SQL(DB_AUDIT_GROUP)
 
-/* queue.kind: why an item is in the queue. Copies, items with DB_BESIDE and answered
+/* queue.kind: why an item is in the queue. Copies, items with DB_AUDIT_GROUP and answered
  * items are not in it. */
 #define DB_FRESH 0 /* without answers; ordered by store_fill_key() */
 #define SQL_FRESH SQL(DB_FRESH)
@@ -76,7 +76,7 @@ _Static_assert(DB_FILES == (int)STORE_FILES && DB_ARRAY == (int)STORE_ARRAY &&
 #define DB_OPINION 4 /* fewer answers than `overlap`; ordered by last entry */
 #define SQL_OPINION SQL(DB_OPINION)
 _Static_assert(DB_SKIPPED == DB_FRESH + 1 && DB_AUDIT_SKIPPED == DB_AUDIT_FRESH + 1,
-               "store_open_place() adds one for a skipped item");
+               "store_queue_place() adds one for a skipped item");
 #define DB_MAY_PICK "kind IN (" SQL_FRESH ", " SQL_SKIPPED ")"
 #define DB_AUDIT_OPEN "kind IN (" SQL_AUDIT_FRESH ", " SQL_AUDIT_SKIPPED ")"
 

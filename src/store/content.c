@@ -2,8 +2,8 @@
  *
  * Compares the content of items, byte for byte.
  *
- * An item's print is a hash of its numbers, or of its file's size, first and last PIECE
- * bytes: large images are not read whole. Items with equal prints are compared in full.
+ * An item's hash is that of its numbers, or of its file's size, first and last PIECE
+ * bytes: large images are not read whole. Items with equal hashes are compared in full.
  */
 #include "store/content.h"
 
@@ -122,7 +122,7 @@ ssize_t store_read_at(int fd, unsigned char *out, size_t size, size_t at) {
     return (ssize_t)got;
 }
 
-static scant_status print_file(store_content *c, const char *path, uint64_t *hash) {
+static scant_status hash_file(store_content *c, const char *path, uint64_t *hash) {
     AUTO(file_close) open_file file = {0};
     unsigned char piece[PIECE];
     TRY(file_open(c, path, &file));
@@ -158,19 +158,19 @@ static scant_status same_files(store_content *a, const char *path_a, store_conte
     return SCANT_OK;
 }
 
-/* ---- prints ------------------------------------------------------------------------ */
+/* ---- hashes ------------------------------------------------------------------------ */
 
-scant_status store_content_print(store_content *content, size_t row, const char *path,
-                                 const char *text, int64_t *print) {
+scant_status store_content_hash(store_content *content, size_t row, const char *path,
+                                const char *text, int64_t *out) {
     uint64_t hash = SCANT__HASH_FIRST;
     if (text) hash = scant__hash(hash, text, strlen(text) + 1);
     if (content->kind == STORE_FILES) {
-        TRY(print_file(content, path, &hash));
+        TRY(hash_file(content, path, &hash));
     } else {
         TRY(read_row(content, row, content->row));
         hash = scant__hash(hash, content->row, content->width * sizeof *content->row);
     }
-    *print = (int64_t)(hash >> 1);
+    *out = (int64_t)(hash >> 1);
     return SCANT_OK;
 }
 

@@ -28,8 +28,8 @@ scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *pat
 void store_content_close(store_content *content);
 /* A 63-bit hash of an item: its file's path (absolute or below the source) or its row of
  * the array, and its text, which may be NULL. */
-scant_status store_content_print(store_content *content, size_t row, const char *path,
-                                 const char *text, int64_t *print);
+scant_status store_content_hash(store_content *content, size_t row, const char *path,
+                                const char *text, int64_t *out);
 /* Whether the images or rows of two items are equal, byte for byte. */
 scant_status store_content_same(store_content *a, size_t row_a, const char *path_a,
                                 store_content *b, size_t row_b, const char *path_b,
@@ -45,7 +45,7 @@ typedef struct store_new {
     size_t id, path, text, group, label;
     size_t row;  /* SIZE_MAX: none */
     size_t line; /* line of the manifest; 0: none */
-    int64_t print;
+    int64_t hash;
 } store_new;
 
 typedef struct store_batch {
@@ -67,7 +67,7 @@ scant_status store_batch_read(scant_ctx *ctx, scant_project *project,
 scant_status store_batch_folder(scant_project *project, const char *folder,
                                 store_batch *out);
 /* Hashes all items, which reads every file. */
-scant_status store_batch_look(store_batch *batch);
+scant_status store_batch_hash(store_batch *batch);
 const char *store_batch_string(const store_batch *batch, size_t place); /* or NULL */
 void store_batch_end(store_batch *batch);
 

@@ -223,7 +223,7 @@ static scant_status settle(creating *c) {
 
 /* ---- content ----------------------------------------------------------------------- */
 
-static scant_status put_facts(scant_project *project, const creating *c) {
+static scant_status write_meta(scant_project *project, const creating *c) {
     const store_batch *b = &c->batch;
     const char *kind = b->content.kind != STORE_FEATURES ? "pictures"
                        : b->texts                        ? "texts"
@@ -238,7 +238,7 @@ static scant_status put_facts(scant_project *project, const creating *c) {
         TRY(store_meta_set(project, "backbone", store_text(c->opts->backbone)));
         TRY(store_meta_set(project, "weights", store_text(c->weights)));
     }
-    return store_facts_read(project);
+    return store_meta_read(project);
 }
 
 static scant_status fill(scant_project *project, creating *c) {
@@ -246,12 +246,12 @@ static scant_status fill(scant_project *project, creating *c) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     const scant_project_opts *o = c->opts;
     size_t label;
-    TRY(put_facts(project, c));
+    TRY(write_meta(project, c));
     for (size_t i = 0; i < o->n_classes; i++)
         TRY(store_class_put(project, o->classes[i], &label));
     for (size_t i = 0; i < o->n_settings; i++)
         TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
-    TRY(store_settings_fit(project, o->settings, o->n_settings));
+    TRY(store_settings_check(project, o->settings, o->n_settings));
     TRY(store_batch_put(project, &c->batch, !o->n_classes));
     scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
     scant__text_json(&text, c->batch.content.path);
@@ -276,7 +276,7 @@ static scant_status write_database(creating *c) {
 static scant_status build(creating *c) {
     TRY(check(c));
     TRY(store_batch_read(c->ctx, NULL, &c->opts->source, &c->batch));
-    TRY(store_batch_look(&c->batch));
+    TRY(store_batch_hash(&c->batch));
     TRY(make_temp(c));
     TRY(write_database(c));
     return settle(c);

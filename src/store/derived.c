@@ -217,9 +217,9 @@ static scant_status find_place(scant_project *project, size_t item, int64_t with
     double overlap;
     *out = (place){.kind = -1};
     if (!opinions) {
-        if (withheld != DB_BESIDE)
-            out->kind = store_open_place(project, item, withheld == DB_WITHHELD,
-                                         now->skips > 0, &out->key);
+        if (withheld != DB_AUDIT_GROUP)
+            out->kind = store_queue_place(project, item, withheld == DB_WITHHELD,
+                                          now->skips > 0, &out->key);
         return SCANT_OK;
     }
     TRY(store_setting(project, "overlap", &overlap));
@@ -320,7 +320,7 @@ scant_status store_entry_add(scant_project *project, const store_entry *e,
         e->kind == SCANT_ANSWER_LABEL ? store_size(e->label) : none,
         store_int(e->at >= 0 ? e->at : store_now(project)),
         e->spent >= 0 ? store_int(e->spent) : none, store_int(e->role),
-        store_some(e->round), store_some(e->model),
+        store_size_or_null(e->round), store_size_or_null(e->model),
         e->undoes ? store_int(e->undoes) : none, store_text(e->once)));
     *number = sqlite3_last_insert_rowid(project->db);
     TRY(replace_answer(project, e, *number));

@@ -85,26 +85,26 @@ static double kappa(const table *t) {
     return chance < 1 ? (seen - chance) / (1 - chance) : (double)NAN;
 }
 
-static scant_status
-give_pair(scant_project *project, const table *t,
-          scant_status (*fn)(void *user, const scant_agreement_of *pair), void *user) {
+static scant_status give_pair(scant_project *project, const table *t,
+                              scant_status (*fn)(void *user,
+                                                 const scant_person_agreement *pair),
+                              void *user) {
     char name[STORE_PERSON + 1] = "";
     if (!t->a || t->items < 1) return SCANT_OK;
     const char *a = scant_project_person_name(project, (size_t)t->a);
     if (a) strncpy(name, a, STORE_PERSON);
     const char *b = scant_project_person_name(project, (size_t)t->b);
     if (!a || !b) return store_damaged(project, "a person has no name");
-    return fn(user, &(scant_agreement_of){.a = name,
-                                          .b = b,
-                                          .items = (size_t)t->items,
-                                          .agreed = t->agreed / t->items,
-                                          .kappa = kappa(t)});
+    return fn(user, &(scant_person_agreement){.a = name,
+                                              .b = b,
+                                              .items = (size_t)t->items,
+                                              .agreed = t->agreed / t->items,
+                                              .kappa = kappa(t)});
 }
 
-scant_status scant_project_agreements(scant_project *project,
-                                      scant_status (*fn)(void *user,
-                                                         const scant_agreement_of *pair),
-                                      void *user) {
+scant_status scant_project_agreements(
+    scant_project *project,
+    scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     table t = {0};
     TRY(store_classes(project, &t.classes));

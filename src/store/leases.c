@@ -57,8 +57,8 @@ scant_status store_lease_give(scant_project *project, size_t person, size_t item
                     "INSERT INTO leases (key, item, person, until, role, round, model,"
                     " live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)",
                     store_int((int64_t)out->key), store_size(item), store_size(person),
-                    store_int(out->until), store_int(role), store_some(round),
-                    store_some(model));
+                    store_int(out->until), store_int(role), store_size_or_null(round),
+                    store_size_or_null(model));
 }
 
 /* ---- renewing and releasing -------------------------------------------------------- */

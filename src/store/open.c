@@ -92,7 +92,7 @@ static scant_status meta_text(scant_project *project, const char *key, const cha
     return SCANT_OK;
 }
 
-scant_status store_facts_read(scant_project *project) {
+scant_status store_meta_read(scant_project *project) {
     int64_t seed;
     TRY(store_meta_number(project, "seed", 0, &seed));
     TRY(store_meta_number(project, "created", 0, &project->created));
@@ -185,7 +185,7 @@ scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project *
     TRY(store_handle_open(ctx, dir, false, &project));
     TRY(store_schema_check(project)); /* before anything is written */
     TRY(store_script(project, "PRAGMA journal_mode = WAL"));
-    TRY(store_facts_read(project));
+    TRY(store_meta_read(project));
     *out = project;
     project = NULL;
     return SCANT_OK;

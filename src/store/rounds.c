@@ -8,7 +8,7 @@
 /* ---- models ------------------------------------------------------------------------ */
 
 scant_status store_model_add(scant_project *project, const store_model *m,
-                             const size_t *items, const int32_t *verdicts, size_t n,
+                             const size_t *items, const int32_t *predicted, size_t n,
                              size_t *number) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     TRY(store_do(
@@ -27,7 +27,7 @@ scant_status store_model_add(scant_project *project, const store_model *m,
     for (size_t i = 0; i < n; i++)
         TRY(store_do(project,
                      "INSERT INTO verdicts (model, item, class) VALUES (?1, ?2, ?3)",
-                     store_size(model), store_size(items[i]), store_int(verdicts[i])));
+                     store_size(model), store_size(items[i]), store_int(predicted[i])));
     TRY(store_commit(&tx));
     if (number) *number = model;
     return SCANT_OK;
@@ -85,8 +85,8 @@ scant_status store_round_add(scant_project *project, const store_round *r,
                  "INSERT INTO rounds (at, strategy, seed, model, batch, options)"
                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                  store_int(store_now(project)), store_text(r->strategy),
-                 store_int((int64_t)r->seed), store_some(r->model), store_size(r->batch),
-                 store_text(r->options ? r->options : "{}")));
+                 store_int((int64_t)r->seed), store_size_or_null(r->model),
+                 store_size(r->batch), store_text(r->options ? r->options : "{}")));
     size_t round = (size_t)sqlite3_last_insert_rowid(project->db);
     for (size_t i = 0; i < n; i++)
         TRY(store_do(project,

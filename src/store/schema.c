@@ -28,12 +28,12 @@ static const char items_sql[] =
     "  source INTEGER NOT NULL REFERENCES sources, row INTEGER, path TEXT, text TEXT,"
     "  grp TEXT, copy_of INTEGER REFERENCES items, print INTEGER NOT NULL,"
     "  audit INTEGER NOT NULL, withheld INTEGER NOT NULL"
-    "  CHECK (withheld BETWEEN " SQL_NOT_WITHHELD " AND " SQL_BESIDE ")) STRICT;"
+    "  CHECK (withheld BETWEEN " SQL_NOT_WITHHELD " AND " SQL_AUDIT_GROUP ")) STRICT;"
     "CREATE INDEX items_print ON items (print);"
     "CREATE INDEX items_path ON items (path) WHERE path IS NOT NULL;"
     "CREATE INDEX items_grp ON items (grp) WHERE grp IS NOT NULL;"
     "CREATE INDEX items_withheld ON items (audit) WHERE withheld = " SQL_WITHHELD ";"
-    "CREATE INDEX items_beside ON items (item) WHERE withheld = " SQL_BESIDE ";"
+    "CREATE INDEX items_beside ON items (item) WHERE withheld = " SQL_AUDIT_GROUP ";"
     "CREATE INDEX items_copies ON items (copy_of) WHERE copy_of IS NOT NULL;";
 
 /* Models, rounds and the history. */

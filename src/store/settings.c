@@ -183,8 +183,8 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     return store_event_add(project, "set", &text);
 }
 
-scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
-                                size_t n) {
+scant_status store_settings_check(scant_project *project, const scant_setting *changed,
+                                  size_t n) {
     bool concerned = false;
     for (size_t i = 0; i < n; i++)
         concerned |= strcmp(changed[i].key, "strategy") == 0 ||
@@ -206,7 +206,7 @@ scant_status scant_project_set_all(scant_project *project, const scant_setting *
                                    size_t n) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     for (size_t i = 0; i < n; i++) TRY(put_setting(project, &settings[i]));
-    TRY(store_settings_fit(project, settings, n));
+    TRY(store_settings_check(project, settings, n));
     return store_commit(&tx);
 }
 
@@ -227,8 +227,8 @@ static scant_status look_up(scant_project *project, const scant_option *k,
                             const char **out) {
     char **slot = &project->values[k - options];
     AUTO(store_end)
-    store_cursor row =
-        TRY_ASK(project, "SELECT value FROM settings WHERE key = ?1", store_text(k->key));
+    store_cursor row = TRY_QUERY(project, "SELECT value FROM settings WHERE key = ?1",
+                                 store_text(k->key));
     const char *value = TRY_ROW(row) ? store_string(row, 0) : NULL;
     if (!value || check_value(project->ctx, k, value) != SCANT_OK ||
         (is_name(k) && !*value))

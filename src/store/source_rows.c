@@ -111,8 +111,8 @@ static scant_status slot_for(scant_project *project, const char *path, opened **
     return o->path ? SCANT_OK : SCANT_ENOMEM;
 }
 
-scant_status store_open_pictures(scant_project *project, const char *path,
-                                 const scant_data **out) {
+scant_status store_open_images(scant_project *project, const char *path,
+                               const scant_data **out) {
     opened *o;
     TRY(slot_for(project, path, &o));
     if (!o->data)

@@ -80,8 +80,8 @@ static scant_status bind(scant_project *project, sqlite3_stmt *statement,
     return SCANT_OK;
 }
 
-scant_status store_ask(scant_project *project, const store_value *sql,
-                       store_cursor *out) {
+scant_status store_query(scant_project *project, const store_value *sql,
+                         store_cursor *out) {
     store_cached *cached = find_cached(project, sql[0].text);
     AUTO(store_end) store_cursor cursor = {.project = project};
     *out = cursor;
@@ -118,7 +118,7 @@ void store_end(store_cursor *cursor) {
 scant_status store_run(scant_project *project, const store_value *sql) {
     AUTO(store_end) store_cursor cursor = {0};
     bool row = true;
-    TRY(store_ask(project, sql, &cursor));
+    TRY(store_query(project, sql, &cursor));
     while (row) TRY(store_row(cursor, &row));
     return SCANT_OK;
 }
@@ -126,7 +126,7 @@ scant_status store_run(scant_project *project, const store_value *sql) {
 scant_status store_one(scant_project *project, const store_value *sql, int64_t *out) {
     AUTO(store_end) store_cursor cursor = {0};
     bool row;
-    TRY(store_ask(project, sql, &cursor));
+    TRY(store_query(project, sql, &cursor));
     TRY(store_row(cursor, &row));
     if (row) *out = store_integer_or(cursor, 0, *out);
     return SCANT_OK;

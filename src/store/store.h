@@ -166,27 +166,27 @@ typedef struct store_model {
     size_t over_random_labels;
 } store_model;
 
-/* verdicts: the classes that the model predicts for n items of the audit set. */
+/* predicted: the classes that the model predicts for n items of the audit set. */
 scant_status store_model_add(scant_project *project, const store_model *model,
-                             const size_t *items, const int32_t *verdicts, size_t n,
+                             const size_t *items, const int32_t *predicted, size_t n,
                              size_t *number);
 /* The last model; number 0: there is none. file is in the arena. */
 scant_status store_model_last(scant_project *project, scant__arena *arena,
                               store_model *out);
 scant_status store_models(scant_project *project, scant__arena *arena, store_model **out,
                           size_t *n); /* all, in order; files in the arena */
-/* A model's verdicts on labelled items of the audit set, in the audit order; in the
+/* A model's predictions for labelled items of the audit set, in the audit order; in the
  * arena. Only items that existed when it was trained (and, if items is not 0, only the
  * first `items` of them), up to the first that nobody has answered: a random sample of
  * them. */
-typedef struct store_judged {
+typedef struct store_predictions {
     size_t *items;
-    int32_t *verdicts, *labels;
+    int32_t *predicted, *labels;
     size_t n;
     size_t left_out; /* items of the sample without a label: unsure, skipped, disputed */
-} store_judged;
-scant_status store_verdicts(scant_project *project, size_t model, size_t items,
-                            scant__arena *arena, store_judged *out);
+} store_predictions;
+scant_status store_predictions_read(scant_project *project, size_t model, size_t items,
+                                    scant__arena *arena, store_predictions *out);
 
 /* ---- rounds ---- */
 

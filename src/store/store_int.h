@@ -81,7 +81,7 @@ static inline store_value store_int(int64_t value) {
 }
 static inline store_value store_size(size_t value) { return store_int((int64_t)value); }
 /* SQL NULL if the number is 0 ("none"). */
-static inline store_value store_some(size_t value) {
+static inline store_value store_size_or_null(size_t value) {
     return value ? store_size(value) : (store_value){.type = SQLITE_NULL};
 }
 /* SQL NULL if the number is NaN ("unknown"). */
@@ -119,12 +119,13 @@ typedef struct store_cursor {
  * The block may use the project in any way and may leave the loop. If the statement
  * fails, the calling function returns the status. */
 #define STORE_EACH(row, project, ...)                                                    \
-    for (AUTO(store_end) store_cursor row = TRY_ASK(project, __VA_ARGS__); TRY_ROW(row);)
-#define TRY_ASK(project, ...)                                                            \
+    for (AUTO(store_end) store_cursor row = TRY_QUERY(project, __VA_ARGS__);             \
+         TRY_ROW(row);)
+#define TRY_QUERY(project, ...)                                                          \
     __extension__({                                                                      \
-        store_cursor try_ask_;                                                           \
-        TRY(store_ask(project, STORE_SQL(__VA_ARGS__), &try_ask_));                      \
-        try_ask_;                                                                        \
+        store_cursor try_query_;                                                         \
+        TRY(store_query(project, STORE_SQL(__VA_ARGS__), &try_query_));                  \
+        try_query_;                                                                      \
     })
 #define TRY_ROW(row)                                                                     \
     __extension__({                                                                      \
@@ -133,7 +134,8 @@ typedef struct store_cursor {
         try_row_;                                                                        \
     })
 /* Prepares a statement and binds its values. On failure *out is zeroed. */
-scant_status store_ask(scant_project *project, const store_value *sql, store_cursor *out);
+scant_status store_query(scant_project *project, const store_value *sql,
+                         store_cursor *out);
 /* Steps to the next row; *there false: no more rows. */
 scant_status store_row(store_cursor cursor, bool *there);
 void store_end(store_cursor *cursor);
@@ -194,7 +196,7 @@ scant_status store_schema_check(scant_project *project);
 scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
                                scant_project **out);
 /* Reads the fields of the handle that come from meta. */
-scant_status store_facts_read(scant_project *project);
+scant_status store_meta_read(scant_project *project);
 scant_status store_meta_set(scant_project *project, const char *key, store_value value);
 /* A number in meta; `otherwise` if it is missing. */
 scant_status store_meta_number(scant_project *project, const char *key, int64_t otherwise,
@@ -206,8 +208,8 @@ scant_status store_event_add(scant_project *project, const char *kind,
 
 /* Opens an array of images, or returns the open one. Borrowed: it stays open until
  * another source is read. */
-scant_status store_open_pictures(scant_project *project, const char *path,
-                                 const scant_data **out);
+scant_status store_open_images(scant_project *project, const char *path,
+                               const scant_data **out);
 
 /* ---- settings.c ---- */
 
@@ -217,8 +219,8 @@ scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
 /* SCANT_EUSAGE if the changed settings contradict others: the strategy needs posterior
  * draws and bayes is none. */
-scant_status store_settings_fit(scant_project *project, const scant_setting *changed,
-                                size_t n);
+scant_status store_settings_check(scant_project *project, const scant_setting *changed,
+                                  size_t n);
 /* Reads a setting as a number: "auto" is NaN, "yes" is 1, other words are 0. (In
  * store_number(), "auto" and errors are 0.) */
 scant_status store_setting(scant_project *project, const char *key, double *number);
@@ -287,8 +289,8 @@ scant_status store_counters_audit(scant_project *project);
 uint64_t store_audit_key(uint64_t seed, size_t item);
 uint64_t store_fill_key(uint64_t seed, size_t item);
 /* Returns queue.kind and sets *key for an item without a label or an unsure. */
-int64_t store_open_place(const scant_project *project, size_t item, bool audit,
-                         bool skipped, int64_t *key);
+int64_t store_queue_place(const scant_project *project, size_t item, bool audit,
+                          bool skipped, int64_t *key);
 /* Draws the audit set according to the settings and the number of items. */
 scant_status store_audit_apply(scant_project *project);
 /* Extends the audit set to items from first on, in time proportional to their number. */

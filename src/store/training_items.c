@@ -6,10 +6,10 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* A list of items with label and verdict, in the arena. */
+/* A list of items with label and prediction, in the arena. */
 typedef struct listing {
     size_t *items;
-    int32_t *labels, *verdicts;
+    int32_t *labels, *predicted;
     size_t n, room;            /* rows so far; allocated rows, from count(*) */
     size_t n_items, n_classes; /* of the project */
 } listing;
@@ -24,7 +24,7 @@ static scant_status make_room(scant_project *project, scant__arena *arena, int64
         return store_damaged(project, "there are more labels than items");
     out->items = TRY_NEW(arena, size_t, out->room);
     out->labels = TRY_NEW(arena, int32_t, out->room);
-    out->verdicts = TRY_NEW(arena, int32_t, out->room);
+    out->predicted = TRY_NEW(arena, int32_t, out->room);
     return SCANT_OK;
 }
 
@@ -42,7 +42,7 @@ static scant_status add_row(listing *l, store_cursor row) {
         return store_damaged(row.project, "an index and its table do not agree");
     TRY(store_index(row, 0, l->n_items, &l->items[l->n]));
     TRY(class_of(row, 1, l->n_classes, &l->labels[l->n]));
-    TRY(class_of(row, 2, l->n_classes, &l->verdicts[l->n]));
+    TRY(class_of(row, 2, l->n_classes, &l->predicted[l->n]));
     l->n++;
     return SCANT_OK;
 }
@@ -127,14 +127,14 @@ scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *befo
 }
 
 /* ?1: model; ?2: first audit key without an answer; ?3: first item left out, as
- * the model has no verdicts on items that were added after its training. */
+ * the model has no predictions for items that were added after its training. */
 #define DRAWN " WHERE i.withheld = " SQL_WITHHELD " AND i.audit < ?2 AND i.item < ?3"
-#define JUDGED                                                                           \
+#define AUDIT_PREDICTIONS                                                                \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \
     " JOIN states s ON s.item = i.item" DRAWN " AND s.label >= 0"
 
-scant_status store_verdicts(scant_project *project, size_t model, size_t items,
-                            scant__arena *arena, store_judged *out) {
+scant_status store_predictions_read(scant_project *project, size_t model, size_t items,
+                                    scant__arena *arena, store_predictions *out) {
     listing l;
     int64_t front;
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_READ);
@@ -144,7 +144,8 @@ scant_status store_verdicts(scant_project *project, size_t model, size_t items,
     TRY(store_audit_front(project, end, &front));
     const store_value of = store_size(model), before = store_int(front),
                       below = store_int(end);
-    int64_t count = TRY_ONE(project, 0, "SELECT count(*)" JUDGED, of, before, below);
+    int64_t count =
+        TRY_ONE(project, 0, "SELECT count(*)" AUDIT_PREDICTIONS, of, before, below);
     TRY(make_room(project, arena, count, &l));
     int64_t left_out = TRY_ONE(project, 0,
                                "SELECT count(*) FROM items i JOIN verdicts v"
@@ -153,11 +154,12 @@ scant_status store_verdicts(scant_project *project, size_t model, size_t items,
                                " AND coalesce(s.label, -1) < 0",
                                of, before, below);
     STORE_EACH(row, project,
-               "SELECT i.item, s.label, v.class" JUDGED " ORDER BY i.audit, i.item", of,
-               before, below)
+               "SELECT i.item, s.label, v.class" AUDIT_PREDICTIONS
+               " ORDER BY i.audit, i.item",
+               of, before, below)
         TRY(add_row(&l, row));
-    *out = (store_judged){l.items, l.verdicts, l.labels, l.n,
-                          left_out > 0 ? (size_t)left_out : 0};
+    *out = (store_predictions){l.items, l.predicted, l.labels, l.n,
+                               left_out > 0 ? (size_t)left_out : 0};
     return store_commit(&tx);
 }
 

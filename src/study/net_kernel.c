@@ -221,7 +221,7 @@ static scant_status form_rows(void *arg, size_t sample, unsigned worker,
                     .count = w->channels,
                     .copies = w->classes,
                     .out = s->g + sample * w->classes * width,
-                    .apart = width};
+                    .stride = width};
     nn_layer_gradient(l, x, d, &part, w->room + worker * w->room_each);
     return SCANT_OK;
 }

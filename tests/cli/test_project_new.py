@@ -38,7 +38,7 @@ class New(ProjectCase):
         with open(first, "rb") as file:
             self.write("pictures/copy.png", file.read())
         text = self.ok("new", self.path("p"), "--images", folder, "--classes", ",".join(CLASSES))
-        self.assertIn("31 pictures, 1 of them copies", text)
+        self.assertIn("31 images, 1 of them copies", text)
         state = self.status(self.path("p"))
         self.assertEqual((state["items"], state["copies"], state["kind"]), (31, 1, "pictures"))
         log = json.loads(self.ok("log", self.path("p"), "--events", "--format", "json"))
@@ -113,7 +113,7 @@ class New(ProjectCase):
                 "--threads", "1"]
         with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             said = process.stdout.readline()  # the project exists, but its features are not computed yet
-            self.assertIn("150 pictures", said)
+            self.assertIn("150 images", said)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=60)
         if process.returncode == 130:
@@ -155,11 +155,11 @@ class Add(ProjectCase):
         folder, _ = self.images(20)
         project = self.path("p")
         self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet")
-        self.assertIn("nothing new, 20 pictures now", self.ok("add", project))
+        self.assertIn("nothing new, 20 images now", self.ok("add", project))
         self.images(5, seed=1)
-        self.assertIn("5 new, 25 pictures now", self.ok("add", project))
+        self.assertIn("5 new, 25 images now", self.ok("add", project))
         other, _ = self.images(4, folder="others", seed=2)
-        self.assertIn("4 new, 29 pictures now", self.ok("add", project, "--images", other))
+        self.assertIn("4 new, 29 images now", self.ok("add", project, "--images", other))
         self.assertEqual(self.status(project)["items"], 29)
 
     def test_rows_with_new_ids_are_added(self):

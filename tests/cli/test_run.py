@@ -83,7 +83,7 @@ class Keys(Case):
                            ("[data]\n\n[lop]\n", ":3: unknown section [lop]; the nearest is [loop]"),
                            ("[data]\n  [trian] ; indented\n", ":2: unknown section [trian]"),
                            ("\ufeff[dat]\n", ":1: unknown section"), ("[]\n", ":1: a section has no name"),
-                           ("batch = 3\n", "before any"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
+                           ("batch = 3\n", "before the first"), ("[loop]\n\nbatchs = 3\n", ":3: unknown key"),
                            ("[loop]\nbatch = " + "1" * 300, "longer than"),
                            ("[loop]\nbatch = 3\0\n", "zero")):
             path = self.path("a.ini")
@@ -207,10 +207,10 @@ class Loop(RunCase):
                 ({"model__bayes": "ensemble", "loop__query_seed": 3}, "query_seed"),
                 ({"model__bayes": "ensemble", "train__initial_models": 201}, "200 at most"),
                 ({"model__bayes": "variational", "model__samples": 1, "loop__strategies": "bald"},
-                 "nothing can"),
+                 "model.samples is 1"),
                 ({"model__samples": 1, "loop__strategies": "bald"}, "model.bayes = variational"),
                 ({"model__bayes": "dropout", "loop__strategies": "acs-fw",
-                  "loop__acs-fw.projections": 101}, "model.samples gives it 100"),
+                  "loop__acs-fw.projections": 101}, "at most model.samples, 100"),
                 ({"model__name": "onehidden", "model__bayes": "variational"}, "not trained"),
                 ({"model__bayes": "bayes"}, "none|dropout|variational|ensemble"),
                 ({"model__hidden": "many"}, "own or a whole number"),
@@ -345,7 +345,7 @@ class Loop(RunCase):
                 refused += done.returncode != 0
                 if done.returncode:
                     self.assertEqual(done.returncode, 3, done.stderr)
-                    self.assertIn("no longer those", done.stderr)
+                    self.assertIn("have changed since", done.stderr)
             place[0] = kept
         self.assertGreater(refused, 15)
 

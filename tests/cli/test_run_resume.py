@@ -54,7 +54,7 @@ class Changed(RunCase):
         for name, labels in (("y", flipped), ("y", some), ("ty", few)):
             old = np.load(self.path(name + ".npy"))
             self.save(name, labels)
-            self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", "no longer those"])
+            self.fails(3, "run", "--resume", "--out", self.out, says=["runs/", "have changed since"])
             self.assertEqual(self.kept(), before)
             self.save(name, old)
         self.ok("run", "--resume", "--out", self.out)
@@ -67,7 +67,7 @@ class Changed(RunCase):
         whole, bins = self.results(self.out), self.bins(self.out)
         self.change_states(halve)
         self.save("y", 1 - self.labels)
-        self.fails(3, "run", "--resume", "--out", self.out, says="no longer those")
+        self.fails(3, "run", "--resume", "--out", self.out, says="have changed since")
         self.save("y", self.labels)
         self.ok("run", "--resume", "--out", self.out)
         self.assertEqual(self.results(self.out), whole)
@@ -80,7 +80,7 @@ class Changed(RunCase):
         self.ok("run", *flags, "--threads", 1, "--out", self.path("numbers"))
         numbers[123] += 1
         self.save("n", numbers)
-        self.fails(3, "run", "--resume", "--out", self.path("numbers"), says="no longer those")
+        self.fails(3, "run", "--resume", "--out", self.path("numbers"), says="have changed since")
 
     def test_a_state_of_another_version_is_refused(self):
         before = self.results(self.out)
@@ -116,7 +116,7 @@ class LostFiles(RunCase):
         done = run("run", "--resume", "--out", out)
         self.assertEqual(done.returncode, 3, done.stderr)
         for words in ("1 of 2 runs failed; random, seed 0, round 2: ", "random-0.weights-1",
-                      "without " + os.path.join(runs, "random-0.json") + " this run begins anew"):
+                      "delete " + os.path.join(runs, "random-0.json") + " to start this run over"):
             self.assertIn(words, done.stderr)
         rounds = [(row["strategy"], row["round"]) for row in self.rows(out, "curve.csv")]
         self.assertEqual(rounds, [("random", str(r)) for r in range(2)] + [("badge", str(r)) for r in range(4)])

@@ -17,12 +17,11 @@ static void beta_share_matches_its_closed_forms(void **state) {
     (void)state;
     for (int i = 0; i <= 20; i++) {
         double x = i / 20.0;
-        assert_near(scant__beta_share(1, 1, x, 1 - x), x, 1e-14);
-        assert_near(scant__beta_share(3, 1, x, 1 - x), x * x * x, 1e-14);
-        assert_near(scant__beta_share(1, 4, x, 1 - x), 1 - pow(1 - x, 4), 1e-14);
-        assert_near(scant__beta_share(2, 2, x, 1 - x), x * x * (3 - 2 * x), 1e-14);
-        assert_near(scant__beta_share(2.5, 7, x, 1 - x) +
-                        scant__beta_share(7, 2.5, 1 - x, x),
+        assert_near(scant__beta_cdf(1, 1, x, 1 - x), x, 1e-14);
+        assert_near(scant__beta_cdf(3, 1, x, 1 - x), x * x * x, 1e-14);
+        assert_near(scant__beta_cdf(1, 4, x, 1 - x), 1 - pow(1 - x, 4), 1e-14);
+        assert_near(scant__beta_cdf(2, 2, x, 1 - x), x * x * (3 - 2 * x), 1e-14);
+        assert_near(scant__beta_cdf(2.5, 7, x, 1 - x) + scant__beta_cdf(7, 2.5, 1 - x, x),
                     1, 1e-13);
     }
 }
@@ -35,7 +34,7 @@ static void a_quantile_has_its_share_below_it(void **state) {
             for (double p = 0.025; p < 1; p += 0.19) {
                 double x = scant__beta_quantile(shapes[i], shapes[j], p);
                 if (x > 1 - 1e-9) continue; /* 1 - x has too few digits left */
-                assert_near(scant__beta_share(shapes[i], shapes[j], x, 1 - x), p, 1e-8);
+                assert_near(scant__beta_cdf(shapes[i], shapes[j], x, 1 - x), p, 1e-8);
             }
 }
 
@@ -44,8 +43,8 @@ static void intervals_of_none_and_all_match_their_closed_forms(void **state) {
     const size_t sizes[] = {1, 2, 10, 77, 1000, 100000};
     for (size_t i = 0; i < 6; i++) {
         double n = (double)sizes[i], low = pow(0.025, 1 / n);
-        scant__interval none = scant__share_interval(0, sizes[i], 0.95);
-        scant__interval all = scant__share_interval(sizes[i], sizes[i], 0.95);
+        scant__interval none = scant__binomial_interval(0, sizes[i], 0.95);
+        scant__interval all = scant__binomial_interval(sizes[i], sizes[i], 0.95);
         assert_true(none.low == 0 && all.high == 1);
         assert_near(none.high, 1 - low, 1e-10);
         assert_near(all.low, low, 1e-10);
@@ -54,7 +53,7 @@ static void intervals_of_none_and_all_match_their_closed_forms(void **state) {
 
 static void without_data_the_interval_is_0_to_1(void **state) {
     (void)state;
-    scant__interval i = scant__share_interval(0, 0, 0.95);
+    scant__interval i = scant__binomial_interval(0, 0, 0.95);
     assert_true(i.low == 0 && i.high == 1);
 }
 
@@ -68,7 +67,7 @@ static void intervals_match_printed_tables(void **state) {
                  {5, 10, 0.1871, 0.8129},   {10, 20, 0.2720, 0.7280},
                  {15, 100, 0.0865, 0.2353}, {50, 100, 0.3983, 0.6017}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        scant__interval out = scant__share_interval(table[i].k, table[i].n, 0.95);
+        scant__interval out = scant__binomial_interval(table[i].k, table[i].n, 0.95);
         assert_near(out.low, table[i].low, 5.1e-5);
         assert_near(out.high, table[i].high, 5.1e-5);
     }
@@ -78,7 +77,7 @@ static void intervals_match_printed_tables(void **state) {
 static double coverage(size_t n, double p) {
     double sum = 0, term = pow(1 - p, (double)n);
     for (size_t k = 0; k <= n; k++) {
-        scant__interval i = scant__share_interval(k, n, 0.95);
+        scant__interval i = scant__binomial_interval(k, n, 0.95);
         if (i.low <= p && p <= i.high) sum += term;
         term *= (double)(n - k) / (double)(k + 1) * p / (1 - p);
     }

@@ -276,11 +276,11 @@ static void a_worker_gets_the_message_in_its_fault(void **state) {
 static void a_payer_is_charged_too(void **state) {
     (void)state;
     scant__fault fault = {{0}};
-    scant_ctx *payer = capped(1 << 20), *ctx = capped(1 << 30);
-    ctx->payer = payer;
+    scant_ctx *parent = capped(1 << 20), *ctx = capped(1 << 30);
+    ctx->parent = parent;
     void *a = scant__alloc(ctx, 1 << 19, 1);
     assert_non_null(a);
-    assert_true(payer->used >= 1 << 19 && ctx->used >= 1 << 19);
+    assert_true(parent->used >= 1 << 19 && ctx->used >= 1 << 19);
     assert_null(scant__alloc(ctx, 1 << 19, 1));
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "of 1048576 allowed"));
     assert_false(scant__charge(ctx, 1 << 19, &fault));
@@ -288,9 +288,9 @@ static void a_payer_is_charged_too(void **state) {
     assert_true(scant__charge(ctx, 1 << 18, &fault));
     scant__uncharge(ctx, 1 << 18);
     scant__free(ctx, a);
-    assert_true(payer->used == 0 && ctx->used == 0);
+    assert_true(parent->used == 0 && ctx->used == 0);
     scant_ctx_free(ctx);
-    scant_ctx_free(payer);
+    scant_ctx_free(parent);
 }
 
 typedef struct numbers {

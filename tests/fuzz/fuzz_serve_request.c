@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static request_parser *const parsers[] = {
     request_answers, request_session, request_next,     request_alike, request_undo,
-    request_leases,  request_class,   request_settings, request_mine,  request_picture,
+    request_leases,  request_class,   request_settings, request_mine,  request_image,
     request_map,     request_export,  request_empty,    request_none,
 };
 

@@ -54,7 +54,7 @@ static scant_status check_entry(void *user, const scant_entry *entry) {
     return SCANT_OK;
 }
 
-static scant_status check_pair(void *user, const scant_agreement_of *pair) {
+static scant_status check_pair(void *user, const scant_person_agreement *pair) {
     (void)user;
     if (!pair->a || !pair->b || !(pair->agreed >= 0 && pair->agreed <= 1)) abort();
     return SCANT_OK;
@@ -89,7 +89,7 @@ static void check_training_lists(scant_ctx *ctx, scant_project *project, size_t 
     store_model *models;
     size_t *items, n, classes;
     int32_t *labels;
-    store_judged judged;
+    store_predictions judged;
     int64_t *candidates, entry;
     scant__arena_init(&arena, ctx);
     scant_status status = store_classes(project, &classes);
@@ -109,9 +109,9 @@ static void check_training_lists(scant_ctx *ctx, scant_project *project, size_t 
     status = store_audit(project, &arena, &items, &labels, &n);
     if (status == SCANT_OK) check_list(items, labels, n, all, classes);
     check(ctx, status);
-    status = store_verdicts(project, 1, 0, &arena, &judged);
+    status = store_predictions_read(project, 1, 0, &arena, &judged);
     if (status == SCANT_OK)
-        check_list(judged.items, judged.verdicts, judged.n, all, classes);
+        check_list(judged.items, judged.predicted, judged.n, all, classes);
     check(ctx, status);
     status = store_candidates(project, &arena, &candidates, &n);
     for (size_t i = 0; status == SCANT_OK && i < n; i++)

@@ -34,7 +34,7 @@ static void check_round_trip(scant_ctx *ctx, const char *text) {
     char *second = print(again);
     assert_string_equal(first, second);
     assert_string_equal(e->set.test, again->set.test);
-    assert_int_equal(e->n_arms, again->n_arms);
+    assert_int_equal(e->n_strategies, again->n_strategies);
     free(first);
     free(second);
     scant_experiment_free(e);
@@ -115,11 +115,11 @@ static void comments_blanks_and_lists_are_read(void **state) {
                 !e->set.reinit);
     assert_int_equal(e->n_seeds, 2);
     assert_int_equal(e->seeds[1], 9);
-    assert_int_equal(e->n_arms, 2);
+    assert_int_equal(e->n_strategies, 2);
     bool found = false;
-    for (size_t i = 0; i < e->arms[1].n_settings; i++)
-        found |= !strcmp(e->arms[1].settings[i].key, "candidates") &&
-                 !strcmp(e->arms[1].settings[i].value, "5");
+    for (size_t i = 0; i < e->strategies[1].n_settings; i++)
+        found |= !strcmp(e->strategies[1].settings[i].key, "candidates") &&
+                 !strcmp(e->strategies[1].settings[i].value, "5");
     assert_true(found);
     scant_experiment_free(e);
     scant_ctx_free(ctx);
@@ -135,7 +135,7 @@ static void values_that_an_ini_file_cannot_hold_are_refused(void **state) {
         const scant_setting setting = {"data.train", values[i]};
         assert_int_equal(scant_experiment_open(ctx, NULL, &setting, 1, &e), SCANT_EUSAGE);
         assert_null(e);
-        assert_says(ctx, "--set: data.train", "cannot stand in a file");
+        assert_says(ctx, "--set: data.train", "cannot be written to a file");
     }
     scant_ctx_free(ctx);
 }

@@ -206,9 +206,9 @@ static void every_warning_is_shown_once(void **state) {
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < 200; i++) {
             snprintf(text, sizeof text, "warning %d", i);
-            assert_int_equal(loop_say_once(&job, text), pass == 0);
+            assert_int_equal(loop_is_new_message(&job, text), pass == 0);
         }
-    scant__free(ctx, job.said);
+    scant__free(ctx, job.messages);
     ctx_end(ctx, &m);
 }
 

@@ -444,7 +444,7 @@ static double test_seconds_of(const char *folder, const char *epochs) {
     heard h = {.phase = "computing predictions"};
     run_experiment(&p, folder, false, &h);
     kept k = read_kept(&p, folder);
-    assert_true(k.state.partial.there);
+    assert_true(k.state.partial.on_disk);
     double seconds = k.state.partial.test_seconds;
     end_kept(&k);
     return seconds;
@@ -556,7 +556,7 @@ static void a_strategy_that_picks_nothing_is_reported(void **state) {
     loop_job job = {.e = &e};
     size_t ends[] = {8, 12};
     loop_run run = {.job = &job,
-                    .arm = &(loop_arm){.info = &info},
+                    .strategy = &(loop_strategy){.info = &info},
                     .split = {.n_pool = 50},
                     .state = {.ends = ends, .n_batches = 2, .n_points = 2, .over = true}};
     heard h = {0};
@@ -564,12 +564,12 @@ static void a_strategy_that_picks_nothing_is_reported(void **state) {
     (void)state;
     scant_ctx_opts opts = {.threads = 1, .user = &h, .log = listen};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
-    loop_say_over(&run, ctx);
+    loop_warn_ended(&run, ctx);
     assert_string_equal(h.said, "bss, seed 0: it picked none of the 38 samples that are "
                                 "left after round 1 of 9; the run ends there\n");
     *h.said = 0;
     run.split.n_pool = 12;
-    loop_say_over(&run, ctx);
+    loop_warn_ended(&run, ctx);
     assert_string_equal(h.said,
                         "bss, seed 0: the pool is used up after round 1 of 9; the "
                         "run ends there\n");

@@ -77,7 +77,7 @@ static void why_has_neighbours_before_the_first_model(void **state) {
         last = d;
     }
     assert_true(why.novelty == why.distances[0]);
-    assert_true(why.newer >= 0 && why.newer <= 1);
+    assert_true(why.more_novel >= 0 && why.more_novel <= 1);
     free(labels);
     lab_end(&l);
 }
@@ -107,7 +107,7 @@ static void why_has_the_models_prediction(void **state) {
     assert_true(why.p_1 >= why.p_2 && why.class_1 != why.class_2);
     assert_true(fabs(why.entropy - entropies[9] / log(3)) < 1e-5);
     for (size_t i = 0; i < l.n; i++) surer += entropies[i] < entropies[9];
-    assert_true(fabs(why.surer - (double)surer / (double)(l.n - 1)) < 0.006);
+    assert_true(fabs(why.more_certain - (double)surer / (double)(l.n - 1)) < 0.006);
     assert_int_equal(scant_project_why(l.project, l.n, &why), SCANT_ENOTFOUND);
     scant_array_free(p);
     lab_end(&l);

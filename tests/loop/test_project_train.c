@@ -365,7 +365,7 @@ static void a_changed_file_of_features_is_read_again(void **state) {
 static void assert_predicted(lab *l, size_t model, size_t rows, size_t columns) {
     scant_array *p;
     size_t number;
-    OK(scant_project_predicted(l->project, &p, &number));
+    OK(scant_project_predict_cached(l->project, &p, &number));
     assert_int_equal(number, model);
     assert_int_equal(p != NULL, rows > 0);
     if (p) assert_int_equal(scant_array_shape(p)[0], rows);

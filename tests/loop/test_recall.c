@@ -136,7 +136,7 @@ static void a_resumed_run_that_is_cancelled_at_once_loses_nothing(void **state) 
         assert_int_equal(run_experiment(all, n, true, &h), SCANT_ECANCELLED);
         loop_state after = read_kept(ctx, &after_arena);
         const loop_partial *a = &before.partial, *b = &after.partial;
-        assert_true(b->there);
+        assert_true(b->on_disk);
         assert_memory_equal(b->parts, "tt", 3);
         assert_int_equal(b->n_tested, 2);
         assert_int_equal(b->query == LOOP_NOT_BEGUN, a->query == LOOP_NOT_BEGUN);

@@ -32,8 +32,8 @@ static void a_state_is_read_as_it_was_written(void **state) {
     loop_state_add(&a, picks, 2);
     loop_state_add(&a, picks + 2, 3);
     a.points[a.n_points++] = (loop_point){2, 0.7, inf, 0.8, 3, 4};
-    a.memory = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
-    a.partial.there = true, a.partial.round = 1, a.partial.best = 0.25;
+    a.strategy_state = scant__arena_strdup(&arena, "{\"x\": \"y\\n\"}\n");
+    a.partial.on_disk = true, a.partial.round = 1, a.partial.best = 0.25;
     a.partial.query = LOOP_NOT_BEGUN;
     scant_calibration *before = &a.calibrations[0].when[LOOP_BEFORE];
     *before = (scant_calibration){.temperature = 1, .error = 1.0 / 3};
@@ -56,8 +56,8 @@ static void a_state_is_read_as_it_was_written(void **state) {
         assert_true(was == is || (isnan(was) && isnan(is)));
     }
     assert_true(isnan(b.theories[0].figures[LOOP_MMD]));
-    assert_string_equal(a.memory, b.memory);
-    assert_true(b.partial.there && b.partial.round == 1 && b.partial.best == 0.25);
+    assert_string_equal(a.strategy_state, b.strategy_state);
+    assert_true(b.partial.on_disk && b.partial.round == 1 && b.partial.best == 0.25);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
 }
@@ -179,7 +179,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     loop_point point = {.labels = 3};
     char parts[] = "ttb.";
     size_t epochs[] = {12, 300000, 0, 0};
-    const loop_partial want = {.there = true,
+    const loop_partial want = {.on_disk = true,
                                .round = 1,
                                .parts = parts,
                                .n_parts = 4,
@@ -209,7 +209,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     assert_int_equal(loop_state_read(ctx, path_of("p.json"), name, 3, 100, &arena, &read),
                      SCANT_OK);
     const loop_partial *got = &read.partial;
-    assert_true(got->there && got->query == LOOP_SLOT_A);
+    assert_true(got->on_disk && got->query == LOOP_SLOT_A);
     assert_int_equal(got->round, 1);
     assert_int_equal(got->n_parts, 4);
     assert_memory_equal(got->parts, parts, sizeof parts);
@@ -280,7 +280,7 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
     const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]",
                                QUERY TIMES MORE("[[null, null]]", "[5, 0, 0, 0]"));
     assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
-    assert_true(s.partial.there);
+    assert_true(s.partial.on_disk);
     assert_int_equal(read_partial(ctx, PARTIAL("1", ".", "", REST), &s), SCANT_OK);
     scant_ctx_free(ctx);
 }

@@ -80,7 +80,7 @@ static inline scant_status pass_run(scant_net *net, nn_mode mode, size_t rows,
     TRY(nn_plan_forward(plan, 0, 0));
     memcpy(p.logits, nn_plan_logits(plan), rows * p.classes * sizeof *x);
     memcpy(p.embedding, nn_plan_features(plan), rows * p.width * sizeof *x);
-    out->loss = nn_loss(&(nn_wanted){.labels = y}, rows, p.classes, p.logits,
+    out->loss = nn_loss(&(nn_targets){.labels = y}, rows, p.classes, p.logits,
                         nn_plan_d_logits(plan))
                     .loss;
     TRY(nn_plan_backward(plan));

@@ -258,21 +258,21 @@ static void strips_are_used_for_blocks_of_channels_on_medium_planes(void **state
     bool can = nn_kernels_best() != nn_kernels_plain();
     problem *p = problem_of(&shapes[0], true);
     nn_node *v = &p->node;
-    assert_int_equal(nn_strips_pay(v), can);
+    assert_int_equal(nn_strips_faster(v), can);
     v->shape.c = 24; /* not a multiple of 16 */
-    assert_false(nn_strips_pay(v));
+    assert_false(nn_strips_faster(v));
     v->shape.c = 16;
     p->node.in_shape.c = 12;
-    assert_false(nn_strips_pay(v));
+    assert_false(nn_strips_faster(v));
     p->node.in_shape.c = 8;
     v->groups = 8;
-    assert_false(nn_strips_pay(v));
+    assert_false(nn_strips_faster(v));
     v->groups = 1;
     v->kernel[0] = v->kernel[1] = 1;
-    assert_false(nn_strips_pay(v));
+    assert_false(nn_strips_faster(v));
     v->kernel[0] = 3;
     v->shape.h = v->shape.w = 4;
-    assert_false(nn_strips_pay(v));
+    assert_false(nn_strips_faster(v));
     end(p);
 }
 

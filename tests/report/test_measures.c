@@ -105,14 +105,14 @@ static void a_mean_is_over_the_runs_that_have_the_labels(void **state) {
 static void the_end_is_the_last_level_of_all_runs(void **state) {
     (void)state;
     job j = measure(small_curve, small_picks);
-    assert_int_equal(j.m.wholes[0].n, 2);
-    assert_true(j.m.wholes[0].levels[0].mean == j.m.curves[0].levels[0].mean);
-    assert_true(j.m.wholes[0].levels[1].mean == j.m.curves[0].levels[1].mean);
+    assert_int_equal(j.m.common_curves[0].n, 2);
+    assert_true(j.m.common_curves[0].levels[0].mean == j.m.curves[0].levels[0].mean);
+    assert_true(j.m.common_curves[0].levels[1].mean == j.m.curves[0].levels[1].mean);
     assert_true(j.m.ends[0].labels == 20 && j.m.ends[0].runs == 2);
     assert_near(j.m.ends[0].mean, 0.5);
     assert_near(j.m.ends[0].std, sqrt(0.02));
     /* the mean does not reach what only one run reaches */
-    assert_true(isnan(report_labels_to_reach(&j.r, &j.m.wholes[0], 0.55)));
+    assert_true(isnan(report_labels_to_reach(&j.r, &j.m.common_curves[0], 0.55)));
     assert_true(j.m.ends[1].labels == 10 && j.m.ends[1].mean == 0.3);
     end(&j);
 }
@@ -126,15 +126,15 @@ static void means_interpolate_between_points(void **state) {
                           "b,0,0,10,0.2,1,1,1\nb,1,0,20,0.4,1,1,1\n",
                     NULL);
     static const double want[] = {0.35, 0.45, 0.5};
-    assert_int_equal(j.m.wholes[0].n, 3);
+    assert_int_equal(j.m.common_curves[0].n, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_true(j.m.wholes[0].levels[i].labels == 15 + 5 * i);
-        assert_near(j.m.wholes[0].levels[i].mean, want[i]);
-        assert_int_equal(j.m.wholes[0].levels[i].runs, 2);
+        assert_true(j.m.common_curves[0].levels[i].labels == 15 + 5 * i);
+        assert_near(j.m.common_curves[0].levels[i].mean, want[i]);
+        assert_int_equal(j.m.common_curves[0].levels[i].runs, 2);
     }
     assert_near(j.m.ends[0].std, sqrt(0.02));
     assert_true(j.m.ends[1].labels == 20 && j.m.ends[1].runs == 1);
-    assert_int_equal(j.m.wholes[1].n, 2);
+    assert_int_equal(j.m.common_curves[1].n, 2);
     assert_near(report_value_at(&j.r, &j.r.runs[0], 12), 0.24);
     assert_true(isnan(report_value_at(&j.r, &j.r.runs[0], 9)));
     assert_true(isnan(report_value_at(&j.r, &j.r.runs[0], 31)));

@@ -239,9 +239,9 @@ static void queries_have_defaults_and_bounds(void **state) {
     assert_int_equal(args.before, 0);
     assert_int_equal(ask(request_mine, "before", "77", &args), 0);
     assert_int_equal(args.before, 77);
-    assert_int_equal(ask(request_picture, "", "", &args), 0);
+    assert_int_equal(ask(request_image, "", "", &args), 0);
     assert_int_equal(args.count, 1024);
-    assert_int_equal(ask(request_picture, "size", "96", &args), 0);
+    assert_int_equal(ask(request_image, "size", "96", &args), 0);
     assert_int_equal(args.count, 96);
     assert_int_equal(ask(request_map, "most", "50000", &args), 0);
     assert_int_equal(ask(request_export, "format", "label-studio", &args), 0);
@@ -251,8 +251,8 @@ static void queries_have_defaults_and_bounds(void **state) {
         "\xff", "201"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(ask(request_mine, "count", wrong[i], &args), 400);
-    assert_int_equal(ask(request_picture, "size", "97", &args), 400);
-    assert_int_equal(ask(request_picture, "size", "4096", &args), 400);
+    assert_int_equal(ask(request_image, "size", "97", &args), 400);
+    assert_int_equal(ask(request_image, "size", "4096", &args), 400);
     assert_int_equal(ask(request_export, "format", "CSV", &args), 400);
     assert_int_equal(ask(request_export, "", "", &args), 400);
 }

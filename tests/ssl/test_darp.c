@@ -71,7 +71,7 @@ static void class_sums_meet_the_target(void **state) {
         for (int all = 0; all < 2; all++) {
             ssl_darp_opts o = {.target = given ? target : NULL, .alpha = all ? 0 : 2};
             fixture b = fixture_of(2, N, C, o);
-            ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+            ssl_darp_result found = ssl_darp_refine(b.darp, a, x);
             assert_true(found.error <= 0.1);
             assert_true(found.passes <= 30);
             assert_rows_sum_to_1(x, N, C);
@@ -94,7 +94,7 @@ static void balanced_rows_stay_unchanged(void **state) {
         for (size_t k = 0; k < C; k++) a[i * C + k] = a[i / C * C * C + (k + i % C) % C];
     assert_int_equal(N % C, 0);
     fixture b = fixture_of(1, N, C, (ssl_darp_opts){.alpha = 0});
-    ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+    ssl_darp_result found = ssl_darp_refine(b.darp, a, x);
     assert_int_equal(found.passes, 1);
     for (size_t i = 0; i < N * C; i++)
         assert_true(fabs((double)a[i] - (double)x[i]) < 1e-6);
@@ -180,7 +180,7 @@ static void refinement_matches_the_papers_alternating_updates(void **state) {
     slow_clean(a, clean, 2);
     slow_refine(clean, 3000, slow);
     fixture b = fixture_of(2, N, C, (ssl_darp_opts){.alpha = 2, .tolerance = 1e-7});
-    ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+    ssl_darp_result found = ssl_darp_refine(b.darp, a, x);
     assert_true(found.error <= 1e-3);
     double sums[C] = {0}, most = 0;
     for (size_t i = 0; i < N * C; i++) sums[i % C] += slow[i];
@@ -217,8 +217,8 @@ static void a_warm_start_saves_passes(void **state) {
         a[i * C] = a[i * C + 1];
         a[i * C + 1] = first;
     }
-    ssl_darp_found warm = ssl_darp_refine(b.darp, a, x);
-    ssl_darp_found anew = ssl_darp_refine(cold.darp, a, y);
+    ssl_darp_result warm = ssl_darp_refine(b.darp, a, x);
+    ssl_darp_result anew = ssl_darp_refine(cold.darp, a, y);
     assert_true(warm.passes < anew.passes);
     for (size_t i = 0; i < N * C; i++)
         assert_true(fabs((double)x[i] - (double)y[i]) < 1e-3);
@@ -323,7 +323,7 @@ static void changing_predictions_are_refined_each_time(void **state) {
                 for (size_t k = 0; k < CLASSES; k++)
                     a[i * CLASSES + k] = (float)(e[k] / sum);
             }
-            ssl_darp_found found = ssl_darp_refine(b.darp, a, x);
+            ssl_darp_result found = ssl_darp_refine(b.darp, a, x);
             column_sums(x, n, CLASSES, sums);
             assert_true(found.error <= 0.1);
             for (size_t k = 0; k < CLASSES; k++)

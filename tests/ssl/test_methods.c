@@ -191,7 +191,7 @@ static void tape_view(void *arg, uint64_t draw, const float *in, float *const *o
     memcpy(out[0], in, t->width * sizeof *in);
 }
 
-static void tape_evaluate(void *arg, const nn_seen *seen, nn_found *found) {
+static void tape_evaluate(void *arg, const nn_unlabelled *seen, nn_method_result *found) {
     (void)arg;
     assert_int_equal(seen->n_chosen, seen->n);
     for (size_t i = 0; i < seen->n * seen->classes; i++) assert_true(seen->d[i] == 0);
@@ -211,7 +211,7 @@ static tape record_views(unsigned threads) {
                    .rows = rows,
                    .n = ROWS,
                    .batch = BATCH,
-                   .graded = 1,
+                   .grad_views = 1,
                    .view = tape_view,
                    .evaluate = tape_evaluate};
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = STEPS, with.batch = 4);

@@ -194,7 +194,7 @@ static void store_and_refine(const fixture *b, reference *r, const scant__views 
     double warmup = fmax(o->ssl.darp_warmup, 0);
     for (size_t i = 0; i < more; i++) {
         uint64_t draw = step * more + i;
-        size_t item = shuffled_at(o->seed, SCANT__RNG_OTHERS, n_others, draw);
+        size_t item = shuffled_at(o->seed, SCANT__RNG_UNLABELLED, n_others, draw);
         float in[D], weak[D];
         double q[C];
         read_row(b, others[item], in);
@@ -265,7 +265,7 @@ static void slow_training(const fixture *b, const char *method, const scant_trai
         if (r->darp) store_and_refine(b, r, &v, o, others, n_others, step);
         for (size_t i = 0; i < more; i++) {
             uint64_t draw = step * more + i;
-            size_t item = shuffled_at(o->seed, SCANT__RNG_OTHERS, n_others, draw);
+            size_t item = shuffled_at(o->seed, SCANT__RNG_UNLABELLED, n_others, draw);
             float in[D];
             read_row(b, others[item], in);
             add_unlabelled(r, &g, method, &v, o, step, draw, item, in, more);
@@ -423,7 +423,7 @@ static size_t first_inputs(const fixture *b, const char *method,
         scant__augment_weak(&v, &own, i, in, out[n++]);
     }
     for (size_t i = 0; i < more; i++) {
-        size_t item = shuffled_at(o->seed, SCANT__RNG_OTHERS, o->n_unlabelled, i);
+        size_t item = shuffled_at(o->seed, SCANT__RNG_UNLABELLED, o->n_unlabelled, i);
         read_row(b, o->unlabelled[item], in);
         scant__augment_weak(&v, &weak, two ? 2 * i : i, in, out[n++]);
         if (fixmatch) scant__augment_strong(&v, &hard, i, in, out[n++], NULL);
@@ -474,7 +474,7 @@ static void statistics_include_all_inputs_with_gradients(void **state) {
 
 static double weight_at(size_t step, size_t ramp, size_t steps) {
     ssl_setup setup = {.o.ssl = {.weight = 1, .ramp = ramp}};
-    return ssl_weight(&setup, &(nn_seen){.step = step, .steps = steps});
+    return ssl_weight(&setup, &(nn_unlabelled){.step = step, .steps = steps});
 }
 
 static void the_ramp_matches_hand_computed_values(void **state) {

@@ -199,18 +199,18 @@ static void an_undo_of_a_given_entry_undoes_that_entry_or_fails(void **state) {
     OK(say(project, ann, &a, SCANT_ANSWER_LABEL, 1));
     scant_lease b = next_lease(project, ann);
     OK(say(project, ann, &b, SCANT_ANSWER_SKIP, 0));
-    OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
+    OK(scant_project_current_answer(project, ann, a.item, &said, &kind, &label));
     assert_int_equal(said, 1);
     assert_int_equal(kind, SCANT_ANSWER_LABEL);
     assert_int_equal(label, 1);
-    OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
+    OK(scant_project_current_answer(project, ann, b.item, &said, &kind, &label));
     assert_int_equal(said, 2);
     assert_int_equal(kind, SCANT_ANSWER_SKIP);
     assert_int_equal(label, -1);
-    OK(scant_project_said(project, bob, a.item, &said, &kind, &label));
+    OK(scant_project_current_answer(project, bob, a.item, &said, &kind, &label));
     assert_int_equal(said, 0);
-    REFUSED(scant_project_said(project, ann, 99, &said, &kind, &label), SCANT_ENOTFOUND,
-            "no item");
+    REFUSED(scant_project_current_answer(project, ann, 99, &said, &kind, &label),
+            SCANT_ENOTFOUND, "no item");
     REFUSED(scant_project_undo(project, bob, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "not a current answer of this person");
     OK(scant_project_undo(project, ann, 1, "u", &entry, &back));
@@ -223,9 +223,9 @@ static void an_undo_of_a_given_entry_undoes_that_entry_or_fails(void **state) {
             "was used for another answer");
     REFUSED(scant_project_undo(project, ann, 1, NULL, NULL, NULL), SCANT_ENOTFOUND,
             "not a current answer of this person");
-    OK(scant_project_said(project, ann, a.item, &said, &kind, &label));
+    OK(scant_project_current_answer(project, ann, a.item, &said, &kind, &label));
     assert_int_equal(said, 0);
-    OK(scant_project_said(project, ann, b.item, &said, &kind, &label));
+    OK(scant_project_current_answer(project, ann, b.item, &said, &kind, &label));
     assert_int_equal(said, 2);
     assert_counted(project);
     scant_project_free(project);
@@ -485,8 +485,8 @@ static void the_history_is_read_forwards_and_backwards(void **state) {
     scant_project_free(project);
 }
 
-static scant_status keep_pair(void *user, const scant_agreement_of *pair) {
-    scant_agreement_of *out = user;
+static scant_status keep_pair(void *user, const scant_person_agreement *pair) {
+    scant_person_agreement *out = user;
     *out = *pair;
     assert_string_equal(pair->a, "ann");
     assert_string_equal(pair->b, "bob");
@@ -501,7 +501,7 @@ static void agreement_is_cohens_kappa(void **state) {
     static const int said[10][2] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {1, 1},
                                     {1, 1}, {1, 1}, {0, 1}, {0, 1}, {1, 0}};
     size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
-    scant_agreement_of pair = {0};
+    scant_person_agreement pair = {0};
     scant_lease leases[10];
     (void)state;
     OK(scant_project_agreements(project, keep_pair, &pair));

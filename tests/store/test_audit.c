@@ -278,7 +278,7 @@ static void labels_count_for_the_audit_only_in_audit_order(void **state) {
     scant__arena arena;
     size_t *items, n, ann = person(project, "ann");
     int32_t *labels;
-    store_judged judged;
+    store_predictions judged;
     (void)state;
     scant__arena_init(&arena, ctx);
     OK(store_audit(project, &arena, &items, &labels, &n));
@@ -311,11 +311,11 @@ static void labels_count_for_the_audit_only_in_audit_order(void **state) {
     store_model trained = {.entry = 1, .labels = 5, .items = 100, .file = "models/1"};
     OK(store_model_add(project, &trained, items, (int32_t[]){2, 2, 1, 0}, 4, &model));
     assert_int_equal(model, 1);
-    OK(store_verdicts(project, model, 0, &arena, &judged));
+    OK(store_predictions_read(project, model, 0, &arena, &judged));
     assert_int_equal(judged.n, 3);
     assert_int_equal(judged.items[2], items[2]);
-    assert_int_equal(judged.verdicts[0], 2);
-    assert_int_equal(judged.verdicts[1], 2);
+    assert_int_equal(judged.predicted[0], 2);
+    assert_int_equal(judged.predicted[1], 2);
     assert_int_equal(judged.labels[1], 0);
     assert_int_equal(judged.left_out, 0);
     scant__arena_end(&arena);

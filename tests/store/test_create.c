@@ -626,7 +626,7 @@ static scant_status use(const char *name, const scant_project_opts *o) {
         status = scant_project_undo(project, who, 0, NULL, &entry, leases);
     scant_answer_kind kind;
     if (status == SCANT_OK)
-        status = scant_project_said(project, who, 3, &entry, &kind, labels);
+        status = scant_project_current_answer(project, who, 3, &entry, &kind, labels);
     if (status == SCANT_OK) status = scant_project_item(project, 3, &item);
     if (status == SCANT_OK) status = scant_project_labels(project, labels, 12);
     if (status == SCANT_OK) status = scant_project_class_add(project, "d", NULL);

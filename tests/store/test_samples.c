@@ -185,7 +185,7 @@ static void assert_image(scant_project *project, size_t item, size_t most,
     void *bytes;
     size_t size;
     const char *type;
-    OK(scant_project_picture(project, item, most, &bytes, &size, &type));
+    OK(scant_project_image(project, item, most, &bytes, &size, &type));
     assert_string_equal(type, want);
     assert_true(size > 20);
     assert_memory_equal(bytes, strcmp(type, "image/png") ? "\xff\xd8" : "\x89P", 2);
@@ -197,7 +197,7 @@ static size_t image_bytes(scant_project *project, size_t item, size_t most,
     void *bytes;
     size_t size;
     const char *type;
-    OK(scant_project_picture(project, item, most, &bytes, &size, &type));
+    OK(scant_project_image(project, item, most, &bytes, &size, &type));
     assert_true(size <= room);
     memcpy(out, bytes, size);
     scant_bytes_free(ctx, bytes);
@@ -252,14 +252,14 @@ static void rows_of_arrays_are_shown_as_images(void **state) {
     void *bytes;
     size_t size;
     const char *type;
-    REFUSED(scant_project_picture(project, 2, 96, &bytes, &size, &type), SCANT_ENOTFOUND,
+    REFUSED(scant_project_image(project, 2, 96, &bytes, &size, &type), SCANT_ENOTFOUND,
             "there is no item 2");
     assert_null(bytes);
-    REFUSED(scant_project_picture(project, SIZE_MAX, 96, &bytes, &size, &type),
+    REFUSED(scant_project_image(project, SIZE_MAX, 96, &bytes, &size, &type),
             SCANT_ENOTFOUND, "there is no item");
     scant_project_free(project);
     project = make_project("no-picture", 3, NULL, 0);
-    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+    REFUSED(scant_project_image(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "item 0 has no image: it is a feature row");
     scant_project_free(project);
 }
@@ -276,7 +276,7 @@ static void paths_that_go_up_are_not_followed(void **state) {
     put_image("secret.png", 20, 9, 9, false);
     scant_project *project = created("goes-up", (scant_source){.images = path_of("up")});
     OK(store_do(project, "UPDATE items SET path = '../secret.png'"));
-    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+    REFUSED(scant_project_image(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "is damaged: an item's path");
     REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
             "is damaged: an item's path");
@@ -293,10 +293,10 @@ static void damaged_and_missing_images_are_reported(void **state) {
     scant_project *project =
         created("gets-bad", (scant_source){.images = path_of("bad")});
     put("bad/a.png", "hello", 5);
-    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+    REFUSED(scant_project_image(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "bad/a.png: is neither PNG nor JPEG");
     unlink(path_of("bad/a.png"));
-    REFUSED(scant_project_picture(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
+    REFUSED(scant_project_image(project, 0, 96, &bytes, &size, &type), SCANT_EINPUT,
             "bad/a.png: there is no such file");
     scant_project_free(project);
 }
@@ -312,7 +312,7 @@ static scant_status use_all(scant_project *pictures, scant_project *rows) {
     TRY(store_samples(pictures, SIDE, &data));
     scant_data_free(data);
     TRY(store_features_read(rows, 1, 3, out));
-    TRY(scant_project_picture(pictures, 0, 8, &bytes, &size, &type));
+    TRY(scant_project_image(pictures, 0, 8, &bytes, &size, &type));
     scant_bytes_free(ctx, bytes);
     return SCANT_OK;
 }

@@ -11,8 +11,8 @@
 
 enum { TILE = 4, VECTORS = NN_PANEL / LANES };
 
-/* Rows of h times one panel w (d, vectors * 8); rows of z are `apart` floats apart. */
-INLINE void tile(const float *h, size_t d, const float *w, float *z, size_t apart,
+/* Rows of h times one panel w (d, vectors * 8); rows of z are `stride` floats apart. */
+INLINE void tile(const float *h, size_t d, const float *w, float *z, size_t stride,
                  int rows, int vectors) {
     V sum[TILE][VECTORS];
 #pragma GCC unroll 4
@@ -34,14 +34,14 @@ INLINE void tile(const float *h, size_t d, const float *w, float *z, size_t apar
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
-            store(z + (size_t)r * apart + v * LANES, sum[r][v]);
+            store(z + (size_t)r * stride + v * LANES, sum[r][v]);
 }
 
 INLINE void panel(const float *h, size_t n, size_t d, const float *w, float *z,
-                  size_t apart, int vectors) {
-    for (; n >= TILE; n -= TILE, h += TILE * d, z += TILE * apart)
-        tile(h, d, w, z, apart, TILE, vectors);
-    for (; n; n--, h += d, z += apart) tile(h, d, w, z, apart, 1, vectors);
+                  size_t stride, int vectors) {
+    for (; n >= TILE; n -= TILE, h += TILE * d, z += TILE * stride)
+        tile(h, d, w, z, stride, TILE, vectors);
+    for (; n; n--, h += d, z += stride) tile(h, d, w, z, stride, 1, vectors);
 }
 
 void NN_KERNEL(panels)(const float *h, size_t n, size_t d, const float *w, size_t columns,

@@ -16,7 +16,7 @@
 
 enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* bytes of a file; items per folder */
 
-typedef struct asked {
+typedef struct image_job {
     scant_project *project;
     scant__arena arena;
     size_t item, most;
@@ -27,11 +27,11 @@ typedef struct asked {
     void **bytes;
     size_t *size;
     const char **type;
-} asked;
+} image_job;
 
 /* ---- the item ---------------------------------------------------------------------- */
 
-static scant_status read_row(asked *a, store_cursor row) {
+static scant_status read_row(image_job *a, store_cursor row) {
     const char *source = store_string(row, 1), *path = store_string(row, 2);
     a->kind = (store_kind)store_integer(row, 0);
     a->row = store_count(row, 3);
@@ -47,7 +47,7 @@ static scant_status read_row(asked *a, store_cursor row) {
     return a->source && a->path ? SCANT_OK : SCANT_ENOMEM;
 }
 
-static scant_status find_item(asked *a) {
+static scant_status find_item(image_job *a) {
     if (a->item <= INT64_MAX)
         STORE_EACH(row, a->project,
                    "SELECT kind, sources.path, items.path, row"
@@ -61,7 +61,7 @@ static scant_status find_item(asked *a) {
 
 /* File names have no extension, so that a folder of images that contains the project
  * does not list them as new images. */
-static scant_status name_cache(asked *a) {
+static scant_status name_cache(image_job *a) {
     a->cache_folder = scant__arena_format(&a->arena, "%s/cache/pictures/%zu",
                                           a->project->dir, a->item / A_FOLDER);
     if (!a->cache_folder) return SCANT_ENOMEM;
@@ -71,7 +71,7 @@ static scant_status name_cache(asked *a) {
 }
 
 /* Whether the cached image is not older than the file. */
-static bool is_fresh(asked *a, const struct stat *cached) {
+static bool is_fresh(image_job *a, const struct stat *cached) {
     struct stat st;
     const char *file = *a->path == '/'
                            ? a->path
@@ -89,7 +89,7 @@ static const char *type_of(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-static bool take_open(asked *a, int fd) {
+static bool read_open(image_job *a, int fd) {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
         st.st_size > LARGEST || !is_fresh(a, &st))
@@ -108,21 +108,21 @@ static bool take_open(asked *a, int fd) {
     return true;
 }
 
-static bool take_cached(asked *a) {
+static bool read_cached(image_job *a) {
     int fd = open(a->cache, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
-    bool taken = take_open(a, fd);
+    bool taken = read_open(a, fd);
     close(fd);
     return taken;
 }
 
-static void keep(const asked *a) {
+static void write_cache(const image_job *a) {
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;
     if (*a->size > LARGEST) return;
     if (scant__folder_make(ctx, a->cache_folder) != SCANT_OK) return;
     if (scant__outfile_open(ctx, a->cache, &file) != SCANT_OK) return;
-    file.passing = true;
+    file.unsynced = true;
     if (scant__outfile_write(&file, *a->bytes, *a->size) != SCANT_OK)
         scant__outfile_abandon(&file);
     else
@@ -131,7 +131,7 @@ static void keep(const asked *a) {
 
 /* ---- decoding and encoding --------------------------------------------------------- */
 
-static scant_status make_file(const asked *a) {
+static scant_status make_file(const image_job *a) {
     AUTO(scant__names_end) scant__names one = {0};
     AUTO(scant_data_auto) scant_data *data = NULL;
     scant_ctx *ctx = a->project->ctx;
@@ -140,9 +140,9 @@ static scant_status make_file(const asked *a) {
     return scant__data_image_file(data, 0, a->most, a->bytes, a->size, a->type);
 }
 
-static scant_status make_row(const asked *a) {
+static scant_status make_row(const image_job *a) {
     const scant_data *data;
-    TRY(store_open_pictures(a->project, a->source, &data));
+    TRY(store_open_images(a->project, a->source, &data));
     if (a->row >= scant_data_count(data))
         return scant__fail(
             a->project->ctx, SCANT_EINPUT,
@@ -151,25 +151,25 @@ static scant_status make_row(const asked *a) {
     return scant__data_image_file(data, a->row, a->most, a->bytes, a->size, a->type);
 }
 
-static scant_status make(asked *a) {
+static scant_status make(image_job *a) {
     TRY(find_item(a));
     if (a->kind == STORE_ARRAY) return make_row(a);
     TRY(name_cache(a));
-    if (take_cached(a)) return SCANT_OK;
+    if (read_cached(a)) return SCANT_OK;
     TRY(make_file(a));
-    keep(a);
+    write_cache(a);
     return SCANT_OK;
 }
 
-scant_status scant_project_picture(scant_project *project, size_t item, size_t most,
-                                   void **bytes, size_t *size, const char **type) {
-    asked a = {.project = project,
-               .arena = {.ctx = project->ctx},
-               .item = item,
-               .most = most,
-               .bytes = bytes,
-               .size = size,
-               .type = type};
+scant_status scant_project_image(scant_project *project, size_t item, size_t most,
+                                 void **bytes, size_t *size, const char **type) {
+    image_job a = {.project = project,
+                   .arena = {.ctx = project->ctx},
+                   .item = item,
+                   .most = most,
+                   .bytes = bytes,
+                   .size = size,
+                   .type = type};
     *bytes = NULL;
     *size = 0;
     scant_status status = make(&a);

@@ -190,10 +190,10 @@ scant_status project_over_random(scant_project *project, const project_settings 
     *labels = 0;
     if (audited->n < LEAST_AUDITED || training->n < f.most) return SCANT_OK;
     size_t *rows = TRY_NEW(&arena, size_t, f.most);
-    int32_t *said = TRY_NEW(&arena, int32_t, f.most);
-    if (!gather(training, origins, f.most, rows, said)) return SCANT_OK;
+    int32_t *used = TRY_NEW(&arena, int32_t, f.most);
+    if (!gather(training, origins, f.most, rows, used)) return SCANT_OK;
     picked.rows = rows;
-    picked.labels = said;
+    picked.labels = used;
     picked.n = f.most;
     TRY(folding_begin(&f));
     bool *right = TRY_ZERO(&arena, bool, audited->n);

@@ -20,7 +20,8 @@ static bool wants_colour(void) {
     return isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static void say(const char *label, const char *colour, const char *format, va_list args) {
+static void write_message(const char *label, const char *colour, const char *format,
+                          va_list args) {
     char line[2048];
     int length = vsnprintf(line, sizeof line, format, args);
     if (length < 0) return;
@@ -36,28 +37,28 @@ static void say(const char *label, const char *colour, const char *format, va_li
 void cli_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say("", "1;31", format, args);
+    write_message("", "1;31", format, args);
     va_end(args);
 }
 
 void cli_warning(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(" warning:", "1;33", format, args);
+    write_message(" warning:", "1;33", format, args);
     va_end(args);
 }
 
 void cli_note(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say(" note:", "1", format, args);
+    write_message(" note:", "1", format, args);
     va_end(args);
 }
 
 void cli_die(int status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say("", "1;31", format, args);
+    write_message("", "1;31", format, args);
     va_end(args);
     cli_exit(status);
 }
@@ -65,7 +66,7 @@ void cli_die(int status, const char *format, ...) {
 void cli_usage(const cli_command *command, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say("", "1;31", format, args);
+    write_message("", "1;31", format, args);
     va_end(args);
     fprintf(stderr, "Try 'scant %s%s--help'.\n", command ? command->name : "",
             command ? " " : "");
