@@ -17,7 +17,7 @@ const {
   getJson,
   leaseAll,
 } = require('./clothes.js');
-const { abort, done, id, notice, pass, saved, shown, watch } = require('./person.js');
+const { abort, done, id, notice, online, pass, saved, shown, watch } = require('./person.js');
 const { CLASSES, labels, pictures, serve } = require('./project.js');
 
 const SCREENS = process.env.SCREENS;
@@ -44,6 +44,7 @@ test('answers survive a lost connection and a reload, and can be undone', async 
   assert.strictEqual(labels(here.dir).get([...said.keys()][0]), undefined);
   assert.ok(!said.has(await shown(page)), 'an answered item is not shown again');
   answers = pass;
+  await online(page);
   await saved(page);
   assertStored(said, 'ann');
   await done(page);
@@ -211,6 +212,7 @@ test('unsent answers go only to their own project, also if the address serves an
     await page.locator('#state[data-state="offline"]').waitFor();
     await exchange(two);
     answers = pass;
+    await online(page);
     await signInAgain(page);
     assert.strictEqual(labels(two).size, 0);
     await exchange(one);
@@ -284,6 +286,7 @@ test('undo also withdraws a stored answer whose reply was lost', async () => {
   assert.strictEqual(await shown(page, second), first);
   const undone = page.waitForResponse('**/api/undo');
   answers = pass;
+  await online(page);
   const { item } = await (await undone).json();
   assert.strictEqual(item.id, first);
   await saved(page);
@@ -340,6 +343,7 @@ test('an error page of a proxy does not drop the answer', async () => {
   const said = await label(page, 1);
   await page.locator('#state[data-state="offline"]', { hasText: '1 answer waiting' }).waitFor();
   answers = pass;
+  await online(page);
   await saved(page);
   assertStored(said, 'ann');
   await done(page);

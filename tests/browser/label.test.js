@@ -459,7 +459,10 @@ for (const width of [1280, 360])
       ]) {
         await page.goto(`${here.server.address}#/${view}`);
         await page.locator(ready).first().waitFor();
-        await page.waitForTimeout(200); // images of the grid, the map
+        await page.waitForFunction(() =>
+          [...document.querySelectorAll('.tile .shown')].every((box) => box.hasChildNodes()),
+        );
+        if (view === 'dashboard') await page.locator('#map-box').waitFor();
         assert.ok((await page.evaluate(overflow)) <= 0, `${view} is wider than the screen`);
         assert.deepStrictEqual(await page.evaluate(unreadable), [], view);
         const small = await page.evaluate(() =>

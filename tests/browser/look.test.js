@@ -13,7 +13,7 @@ const person = require('./person.js');
 const { launch, overflow, unreadable } = require('./sight.js');
 const { picturesOf, serve, texts } = require('./project.js');
 
-const { abort, done, id, notice, pass, saved, shown, waitIn } = person;
+const { abort, done, id, notice, online, pass, saved, shown, waitIn } = person;
 const SCREENS = process.env.SCREENS;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const NAMES = (
@@ -59,7 +59,6 @@ async function begin(page) {
 }
 
 const stage = (page, state) => page.locator(`#stage[data-state="${state}"]`).waitFor();
-const online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
 
 // Leases the next items, and returns them.
 const next = (page) =>

@@ -78,6 +78,9 @@ exports.shown = async (page, before = '') => {
   return exports.id(page);
 };
 
+/** The event of a browser that is back online: the page then retries at once. */
+exports.online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
+
 exports.saved = (page) => page.locator('#state[data-state="saved"]').waitFor();
 
 /** Waits for a locator; a timeout reports what the box shows instead. */
