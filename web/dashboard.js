@@ -68,17 +68,17 @@ export class Dashboard {
   drawMeter() {
     const { meter, info, advice } = this.status;
     const measured = typeof meter.accuracy === 'number';
-    const span = `${percent(meter.low)} and ${percent(meter.high)}`,
+    const span = `${percent(meter.low)} to ${percent(meter.high)}`,
       few = meter.audited < ENOUGH;
     by('accuracy').textContent = measured
       ? few
-        ? `Accuracy between ${span}`
+        ? `Accuracy ${span}`
         : `Accuracy ${percent(meter.accuracy)}`
       : 'Not measured yet';
     by('accuracy-words').textContent = measured
       ? few
         ? `The model is right on ${meter.right} of ${meter.audited} audited items. With so few, only the 95 % interval is shown.`
-        : `Between ${span} (95 % interval).`
+        : `95 % interval: ${span}.`
       : 'Needs a model and some labels in the audit set.';
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
     by('stop-state').textContent = meter.stop ? 'You can stop' : 'Go on labelling';

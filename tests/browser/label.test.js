@@ -313,7 +313,7 @@ test('the dashboard shows the meter, curve, classes, map, people and rounds; set
     /labels?: accuracy [\d.]+\s%, between/,
   );
   // few audited items: the interval only
-  assert.match(await page.locator('#accuracy').textContent(), /^Accuracy between \d+\s% and \d+\s%$/);
+  assert.match(await page.locator('#accuracy').textContent(), /^Accuracy \d+\s% to \d+\s%$/);
   assert.strictEqual(await page.locator('#balance li').count(), CLASSES.length);
   assert.ok(status.people.length && status.rounds.length);
   assert.strictEqual(await page.locator('#people tbody tr').count(), status.people.length);
