@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Answering items: an answer goes to the outbox and the next items appear. Answers can be
-// changed and undone, sent or not; undo concerns that answer, which need not be the person's
-// last on the server.
+// changed and undone, whether they were sent or not. Undo withdraws the last answer of this
+// page, which may not be the person's last on the server.
 //
 // Event: "notice" {words}.
 import { once } from './outbox.js';
@@ -46,7 +46,7 @@ export class Answers extends EventTarget {
     this.queue.changed();
   }
 
-  /** Another answer to an item that was answered before. */
+  /** Replaces an earlier answer. */
   change(record, kind, label, spent) {
     const unsent = record.once !== null && this.outbox.drop(record.once);
     this.progress.add((kind === 'label') - (record.kind === 'label'), 0);
@@ -72,9 +72,9 @@ export class Answers extends EventTarget {
     );
   }
 
-  /** Undoes an answer; without one the last, which may be of several items. The items appear
-   * again, except those leased to somebody else now. Nothing can be answered meanwhile.
-   * Returns whether anything was undone. */
+  /** Undoes an answer, or by default the last step, which may have answered several items. The
+   * items are shown again, except those leased to somebody else now. No answer is accepted
+   * meanwhile. Returns whether anything was undone. */
   async undo(record = null) {
     if (this.undoing) return false;
     this.undoing = true;
@@ -109,7 +109,8 @@ export class Answers extends EventTarget {
     else if (items.length) this.notice(words);
   }
 
-  /** The last answers: of this page, else of an earlier one not yet sent, else stored. */
+  /** The last answers of this page; else the last unsent one of an earlier page; else the last
+   * one on the server. */
   async last() {
     const step = this.history.lastStep();
     if (step.length) return step;
@@ -122,11 +123,11 @@ export class Answers extends EventTarget {
   }
 
   async undoOne(record) {
-    const unsure = record.once !== null && (await this.outbox.withdraw(record.once));
+    const withdrawn = record.once !== null && (await this.outbox.withdraw(record.once));
     const { id, text, picture, lease } = record;
     // A changed answer has no lease: the answer it replaces is undone with it.
     const item =
-      unsure && lease !== null
+      withdrawn && lease !== null
         ? { item: record.item, id, text, picture, lease }
         : await this.undoStored(record);
     this.undone(record.item, record.kind);
@@ -137,7 +138,7 @@ export class Answers extends EventTarget {
     try {
       const entry = record.entry ?? (await this.api.get(`/api/items/${record.item}`)).mine?.entry;
       if (!entry) throw new Refused(409, NOTHING);
-      record.undo ??= once(); // the same for every try
+      record.undo ??= once(); // the same for every retry
       const body = { once: record.undo, entry, page: this.outbox.page };
       const reply = await this.api.post('/api/undo', body).catch((error) => {
         if (error instanceof Unreachable) return this.api.post('/api/undo', body); // it may have arrived
@@ -145,7 +146,7 @@ export class Answers extends EventTarget {
       });
       return reply.item;
     } catch (error) {
-      if (error instanceof Refused && error.status === 409) this.history.forget(record.item); // it is not current
+      if (error instanceof Refused && error.status === 409) this.history.forget(record.item); // not a current answer
       throw error;
     }
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The HTTP interface (openapi.json). If the session is lost because the server was restarted,
-// the page signs in again with the same name and token and repeats the request. It stops
-// sending requests if the server has another project or the session another person, so that
-// no answer is stored in the wrong place, and while a person has to sign in.
+// the page signs in again with the same name and token and repeats the request. It sends
+// nothing while the sign-in form is shown. It stops for good if the server has another project
+// or the session another person, so that no answer is stored in the wrong place.
 //
 // Events: "signedout" {session}, "moved".
 import { saved, tab } from './storage.js';
@@ -14,7 +14,7 @@ export class Refused extends Error {
   constructor(status, body) {
     super(body?.error ? sentence(String(body.error)) : `The server answered with ${status}.`);
     this.status = status;
-    this.ours = typeof body?.error === 'string'; // not from a proxy or a portal
+    this.ours = typeof body?.error === 'string'; // else it is from a proxy or a captive portal
   }
   /** Whether the same request may succeed later. */
   get temporary() {
@@ -147,7 +147,7 @@ export class Api extends EventTarget {
     tab.drop('scant.token');
   }
 
-  /** Sends nothing any more; after the reload the page asks for a name. */
+  /** Stops all requests; after the reload the page shows the sign-in form. */
   moved(why = 'Another project is served here now.') {
     if (!this.gone) {
       this.gone = true;

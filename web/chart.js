@@ -18,8 +18,8 @@ export function ticks(low, high, most) {
 
 const MARGIN = { top: 16, right: 56, bottom: 44, left: 52 };
 
-/** Accuracy on audited items over labels, with the 95 % band. models: with accuracy, low and high, oldest
- * first. */
+/** Accuracy on audited items over labels, with the 95 % band. models: oldest first, all with an
+ * accuracy. */
 export function learningCurve(models, width, height = 280) {
   const left = MARGIN.left,
     right = width - MARGIN.right,
@@ -57,7 +57,7 @@ export function learningCurve(models, width, height = 280) {
     draw(
       'text',
       { x: (left + right) / 2, y: height - 6, 'text-anchor': 'middle' },
-      'labels that the model learned from',
+      'labels used for training',
     ),
   );
   const line = (f) => models.map((m) => `${x(m.labels).toFixed(1)},${f(m).toFixed(1)}`);
@@ -87,7 +87,7 @@ export function learningCurve(models, width, height = 280) {
         draw(
           'title',
           {},
-          `${count(m.labels, 'label')}: ${percent(m.accuracy, 1)} right, between ${percent(m.low, 1)} and ${percent(m.high, 1)} (${count(m.audited, 'audited item')})`,
+          `${count(m.labels, 'label')}: accuracy ${percent(m.accuracy, 1)}, between ${percent(m.low, 1)} and ${percent(m.high, 1)} (${count(m.audited, 'audited item')})`,
         ),
       ),
     );
@@ -114,7 +114,7 @@ export function intervalBar({ accuracy, low, high }) {
     {
       class: 'interval',
       role: 'img',
-      'aria-label': `${percent(accuracy)}, between ${percent(low)} and ${percent(high)}`,
+      'aria-label': `Accuracy ${percent(accuracy)}, between ${percent(low)} and ${percent(high)}`,
     },
     make(
       'div',

@@ -8,7 +8,7 @@ const MANY = 12; // classes that need more space
 const VERY_MANY = 24; // classes that need a search field
 
 export class ClassButtons {
-  /** choose(label) is called when one is pressed. */
+  /** Pressing a button calls choose(label). */
   constructor(box, app, choose) {
     Object.assign(this, { box, app, choose });
     this.chosen = null;
@@ -62,7 +62,7 @@ export class ClassButtons {
   /** Focuses the search field. */
   find() {
     if (this.field.isConnected) this.field.focus();
-    else this.app.notice('There is no search field, as there are few classes.');
+    else this.app.notice(`The search field appears with more than ${VERY_MANY} classes.`);
   }
 
   /** Enter chooses the first match, Escape leaves the field. */
@@ -77,7 +77,7 @@ export class ClassButtons {
     chosen?.click();
   }
 
-  /** Shows that the list goes on below. */
+  /** Fades the lower end of the list if there is more below. */
   fade() {
     const { box } = this;
     box.classList.toggle('more', box.scrollTop + box.clientHeight < box.scrollHeight - 2);

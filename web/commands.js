@@ -3,7 +3,7 @@
 // Buttons of commands with their keys, and the commands that the labelling views share.
 import { cap, make } from './dom.js';
 
-/** Runs a command that the labelling views share; whether it was one. */
+/** Runs a command that the labelling views share; returns false for any other. */
 export function runShared(view, name) {
   switch (name) {
     case 'skip':

@@ -2,7 +2,7 @@
 //
 // The dashboard: accuracy and stop rule, learning curve, classes, people, rounds, the map of the
 // pool, settings and exports.
-import { by, make, seldom } from './dom.js';
+import { by, make, throttle } from './dom.js';
 import { bar, intervalBar, learningCurve } from './chart.js';
 import { swatch } from './colours.js';
 import { PoolMap } from './map.js';
@@ -18,8 +18,8 @@ export class Dashboard {
     this.app = app;
     this.map = new PoolMap(app);
     this.settings = new ProjectSettings(app);
-    this.refresh = seldom(REFRESH, () => this.load());
-    this.refreshMap = seldom(MAP_REFRESH, () => {
+    this.refresh = throttle(REFRESH, () => this.load());
+    this.refreshMap = throttle(MAP_REFRESH, () => {
       if (this.isOpen) this.map.load();
     });
     app.live.addEventListener('status', () => {
@@ -68,24 +68,24 @@ export class Dashboard {
   drawMeter() {
     const { meter, info, advice } = this.status;
     const measured = typeof meter.accuracy === 'number';
-    const span = `${percent(meter.low)} and ${percent(meter.high)}`,
+    const span = `${percent(meter.low)} to ${percent(meter.high)}`,
       few = meter.audited < ENOUGH;
     by('accuracy').textContent = measured
       ? few
-        ? `Between ${span} right`
-        : `${percent(meter.accuracy)} right`
+        ? `Accuracy ${span}`
+        : `Accuracy ${percent(meter.accuracy)}`
       : 'Not measured yet';
     by('accuracy-words').textContent = measured
       ? few
-        ? `${meter.right} of ${meter.audited} audited items are right: with so few, only the 95 % interval is shown.`
-        : `Between ${span} (95 % interval).`
-      : 'This needs a model, and labels of some items of the audit set.';
+        ? `The model is right on ${meter.right} of ${meter.audited} audited items. With so few, only the 95 % interval is shown.`
+        : `95 % interval: ${span}.`
+      : 'Needs a model and some labels in the audit set.';
     by('interval').replaceChildren(...(measured ? [intervalBar(meter)] : []));
     by('stop-state').textContent = meter.stop ? 'You can stop' : 'Go on labelling';
     by('stop-state').classList.toggle('stop', Boolean(meter.stop));
     const checks = [
       [meter.narrow, 'The interval is narrow'],
-      [meter.fading, 'More labels gain little'],
+      [meter.fading, 'The gain is fading'],
       [meter.agreeing, 'The last models agree'],
     ];
     by('checks').replaceChildren(
@@ -133,10 +133,10 @@ export class Dashboard {
       [
         'Model',
         'Labels',
-        'Right',
+        'Accuracy',
         '95 % interval',
         'Audited',
-        'Agreement with the previous',
+        'Agreement with the previous model',
         'Training time',
       ],
       [...this.status.models]
@@ -178,7 +178,7 @@ export class Dashboard {
               ? make(
                   'span',
                   { class: 'with' },
-                  bar((b.predicted ?? 0) / mostPredicted, 'guess'),
+                  bar((b.predicted ?? 0) / mostPredicted, 'predicted'),
                   make('span', { class: 'soft' }, grouped(b.predicted ?? 0)),
                 )
               : null,
@@ -205,16 +205,16 @@ export class Dashboard {
     );
     table(
       by('agreements'),
-      ['Two people', 'Common items', 'Same label', 'Cohen’s κ'],
+      ['Pair', 'Items in common', 'Same label', 'Cohen’s κ'],
       agreements.map((a) => [`${a.a} and ${a.b}`, a.items, percent(a.agreed), fixed(a.kappa, 2)]),
     );
     by('agreements').hidden = !agreements.length;
     by('agreements-words').textContent = agreements.length
       ? 'κ is 1 if two people always agree, and 0 if they agree no more often than by chance.'
-      : 'No two people have labelled the same items. To compare people, raise the setting “second opinions”.';
+      : 'No two people have labelled the same item. To compare people, raise the setting “Second opinions”.';
   }
 
-  /** When a person answered last, or that they are active. */
+  /** When a person answered last, or "active now". */
   seen({ name, last }) {
     const here = this.app.people?.find((person) => person.name === name);
     if (here?.busy) return make('span', { class: 'here' }, 'active now');
@@ -225,7 +225,7 @@ export class Dashboard {
     const rounds = [...this.status.rounds].reverse();
     table(
       by('rounds'),
-      ['Round', 'Strategy', 'By model', 'Picked', 'Answered', 'When'],
+      ['Round', 'Strategy', 'Model', 'Picked', 'Answered', 'When'],
       rounds.map((r) => [r.round, r.strategy, r.model || '–', r.picked, r.answered, ago(r.at)]),
     );
     by('rounds').hidden = !rounds.length;

@@ -39,8 +39,8 @@ const KEY_NAMES = {
   ' ': 'Space',
 };
 
-/** Calls f at most once per interval of milliseconds, including a last time. */
-export function seldom(milliseconds, f) {
+/** A function that calls f at most once per interval; the last call is never dropped. */
+export function throttle(milliseconds, f) {
   let timer = null,
     last = 0;
   return () => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The next item and the most similar ones without an answer, all selected. One deselects
-// items that do not belong, and one key answers all selected items; the others are released,
-// except the first item, which is shown later. A tile shows the beginning of a text; the whole
-// text of the tile pointed at is below.
+// The next item and the most similar ones without an answer, all selected. A person
+// deselects items that do not belong; one key then answers all selected items. The others are
+// released, except the first item, which is shown later. A tile shows the beginning of a text;
+// the full text of the tile under the pointer is below.
 import { by, make } from './dom.js';
 import { ClassButtons } from './classes.js';
 import { drawCommands, runShared } from './commands.js';
@@ -70,7 +70,7 @@ export class GridView {
     this.draw();
   }
 
-  /** One load at a time: a second would be leased the items that the first releases. */
+  /** One load at a time: a second one would lease the items that the first releases. */
   async load() {
     this.wanted = true;
     if (this.loading) return;
@@ -91,7 +91,7 @@ export class GridView {
     let alike = [],
       trouble = 'There are no similar items without an answer.';
     try {
-      await this.app.outbox.sending; // otherwise it would return items just answered
+      await this.app.outbox.sending; // else the reply would have items just answered
       if (!this.isOpen || this.wanted) return;
       const body = { item: seed.item, count: SIMILAR, page: this.app.outbox.page };
       alike = (await this.app.api.post('/api/alike', body)).items;
@@ -119,7 +119,7 @@ export class GridView {
     by('grid-words').textContent = this.items.length
       ? ''
       : state === 'empty'
-        ? 'Nothing is left to label for now.'
+        ? 'Nothing to label right now.'
         : 'Loading…';
     this.tiles = this.items.map((item, i) =>
       make(
@@ -150,10 +150,10 @@ export class GridView {
     by('grid-items').replaceChildren(...this.tiles);
     by('grid-items').classList.toggle('words', this.items.some(hasWords));
     this.read(0);
-    this.tell();
+    this.showSelection();
   }
 
-  /** Shows the whole text of a tile. */
+  /** Shows the full text of a tile. */
   read(i) {
     const box = by('grid-whole'),
       item = this.items[i];
@@ -165,23 +165,23 @@ export class GridView {
 
   select(items) {
     this.selected = new Set(items.map((item) => item.item).filter((item) => !this.failed(item)));
-    this.tell();
+    this.showSelection();
   }
 
-  /** Whether its image could not be loaded. */
+  /** Whether the image of an item could not be loaded. */
   failed(item) {
     return this.unseen.has(item) && this.unseen.get(item) !== 'loading';
   }
 
   toggle(i) {
     const { item } = this.items[i];
-    if (this.failed(item)) this.app.notice('Its image cannot be shown.');
+    if (this.failed(item)) this.app.notice('An item without its image cannot be selected.');
     else if (!this.selected.delete(item)) this.selected.add(item);
     this.move(i);
-    this.tell();
+    this.showSelection();
   }
 
-  tell() {
+  showSelection() {
     this.tiles.forEach((tile, i) => {
       const { item } = this.items[i];
       tile.setAttribute('aria-selected', this.selected.has(item));
@@ -202,7 +202,7 @@ export class GridView {
     this.tiles[i].focus();
   }
 
-  /** Handles keys of the grid; whether it was one. */
+  /** Handles the keys of the grid; returns false for any other. */
   key(event) {
     if (!this.tiles.length) return false;
     const across = getComputedStyle(by('grid-items')).gridTemplateColumns.split(' ').length;
@@ -255,7 +255,7 @@ export class GridView {
     this.app.go('label');
   }
 
-  /** Loads the image of a tile: items whose image is not shown cannot be answered. */
+  /** Loads the image of a tile. An item cannot be answered before its image is shown. */
   picture(item, box) {
     const image = make('img', { alt: '', draggable: 'false' });
     this.unseen.set(item.item, 'loading');
@@ -267,11 +267,11 @@ export class GridView {
         this.unseen.set(item.item, state);
         this.selected.delete(item.item);
       }
-      const words = state === 'away' ? 'not connected: will be loaded later' : 'cannot be loaded';
+      const words = state === 'away' ? 'not connected: loads later' : 'cannot be loaded';
       box.replaceChildren(
         state === 'shown' ? image : make('span', { class: 'clip' }, `${item.id}\n${words}`),
       );
-      this.tell();
+      this.showSelection();
     });
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The prediction for an item, and why it was picked. Shown on request only, as it would
-// influence the answer.
+// The prediction for an item, and why it was picked. Shown on request only, because it
+// influences the answer.
 import { bar } from './chart.js';
 import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
@@ -9,7 +9,7 @@ import { address, crisp } from './picture.js';
 import { part, percent } from './words.js';
 
 const SURE = 0.8; // above this probability one class is named
-const NOVEL = 0.2; // novel: fewer unlabelled items than this are farther from labelled ones
+const NOVEL = 0.2; // an item is novel if a smaller share of items is farther from labelled ones
 
 /** The novelty of an item; newer: the share of items that are farther from labelled ones. */
 function novelty(newer) {
@@ -23,7 +23,7 @@ export class Insight {
   constructor(box, app) {
     this.box = box;
     this.app = app;
-    this.asked = null; // what is shown: {what: prediction or why}, another object each time
+    this.asked = null; // {what: "prediction" or "why"}, a new object per request; null: closed
   }
 
   close() {
@@ -32,7 +32,7 @@ export class Insight {
     this.box.replaceChildren();
   }
 
-  /** Shows it, or closes it if it is shown. */
+  /** Shows the prediction or the reason; closes the box if it shows that already. */
   async ask(what, item) {
     if (this.asked?.what === what || !item) {
       this.close();
@@ -85,8 +85,8 @@ export class Insight {
       ),
     );
     return [
-      make('ol', { class: 'guesses' }, ...rows),
-      make('p', { class: 'soft' }, `Model ${model} may be wrong: answer what you see.`),
+      make('ol', { class: 'predictions' }, ...rows),
+      make('p', { class: 'soft' }, `Model ${model} may be wrong: label what you see.`),
     ];
   }
 
@@ -111,7 +111,7 @@ export class Insight {
           'p',
           {},
           why.model === null
-            ? 'It was drawn at random, as there is no model yet.'
+            ? 'Drawn at random: there is no model yet.'
             : 'There is no prediction for this item yet.',
         ),
       );

@@ -2,7 +2,7 @@
 //
 // Keys of classes and commands. The first ten classes have the keys 1 to 9 and 0; a class also
 // has its first letter if no command and no other class has it. Further classes get a free
-// letter. A person can choose another key; its owner then gets the key that becomes free.
+// letter. A person can choose other keys; if a key is taken, the two swap keys.
 import { saved } from './storage.js';
 
 export const COMMANDS = [
@@ -10,14 +10,14 @@ export const COMMANDS = [
   { name: 'skip', keys: ['s'], words: 'Skip: leave it to others' },
   { name: 'unsure', keys: ['u'], words: 'Unsure: I cannot tell' },
   { name: 'back', keys: ['ArrowLeft', 'b'], words: 'Back through my answers' },
-  { name: 'forward', keys: ['ArrowRight'], words: 'Forward again' },
-  { name: 'grid', keys: ['g'], words: 'Similar items in a grid, and back' },
-  { name: 'prediction', keys: ['p'], words: 'Prediction of the model' },
-  { name: 'why', keys: ['w'], words: 'Why this item was picked' },
-  { name: 'larger', keys: ['+', '='], words: 'Larger' },
-  { name: 'smaller', keys: ['-'], words: 'Smaller' },
+  { name: 'forward', keys: ['ArrowRight'], words: 'Forward through my answers' },
+  { name: 'grid', keys: ['g'], words: 'Switch between one item and similar items' },
+  { name: 'prediction', keys: ['p'], words: 'Show the prediction' },
+  { name: 'why', keys: ['w'], words: 'Show why the item was picked' },
+  { name: 'larger', keys: ['+', '='], words: 'Zoom in' },
+  { name: 'smaller', keys: ['-'], words: 'Zoom out' },
   { name: 'find', keys: ['/'], words: 'Find a class, if there are many' },
-  { name: 'help', keys: ['?'], words: 'All keys' },
+  { name: 'help', keys: ['?'], words: 'Keyboard shortcuts' },
 ];
 const DIGITS = '1234567890';
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
@@ -82,7 +82,7 @@ export class Keys {
     return this.of.get(`class ${this.classes[label]?.name}`) ?? [];
   }
 
-  /** What a key stands for: {command}, {label} or null. */
+  /** The meaning of a key: {command}, {label} or null. */
   find(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return null;
     const written = this.means.get(plain(event.key)),
@@ -98,7 +98,7 @@ export class Keys {
   choose(what, event) {
     const key = (event.shiftKey ? null : digitOf(event)) ?? plain(event.key);
     if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow')))
-      return 'That key cannot be used.';
+      return 'This key cannot be used.';
     const owner = this.means.get(key),
       old = this.of.get(what)?.[0];
     if (owner === what) return '';
@@ -119,10 +119,11 @@ export class Keys {
 
 const plain = (key) => (key.length === 1 ? key.toLowerCase() : key);
 
-/** The digit on the key, which on some keyboards (French, Czech) is written with Shift. */
+/** The digit on the key, which on some keyboards (French, Czech) needs Shift. */
 function digitOf({ code = '', key }) {
   const found = /^(Digit|Numpad)(\d)$/.exec(code);
-  return found && (found[1] === 'Digit' || key.length === 1) ? found[2] : null; // Numpad: or an arrow
+  // Without Num Lock the keys of the number pad are arrows.
+  return found && (found[1] === 'Digit' || key.length === 1) ? found[2] : null;
 }
 
 /** Whether a key goes to an input field. */

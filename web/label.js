@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labelling one item after the other, with one key each. Back shows earlier answers, which
-// another key changes.
+// Labelling one item after the other, with one key each. Back shows earlier answers; a key
+// then changes them.
 import { by } from './dom.js';
 import { ClassButtons } from './classes.js';
 import { drawCommands, runShared } from './commands.js';
@@ -72,14 +72,14 @@ export class LabelView {
     this.insight.close();
     const empty = {
       asking: 'Loading…',
-      empty: 'Nothing is left to label for now. New items will appear here.',
+      empty: 'Nothing to label right now. New items will appear here.',
     };
     this.stage.show(item, empty[queue.state] ?? `No items could be loaded: ${queue.trouble}`);
     this.watch.restart();
     by('item-id').textContent = item ? item.id : '';
     by('item-id').title = item ? item.id : '';
     by('said').textContent =
-      this.back < 0 ? '' : `Your answer: ${this.words(item)}. Another answer changes it.`;
+      this.back < 0 ? '' : `Your answer: ${this.words(item)}. Choose another to change it.`;
     by('label').classList.toggle('back', this.back >= 0);
     this.buttons.mark(this.back >= 0 && item.kind === 'label' ? item.label : null);
     this.buttons.enable(Boolean(item));
@@ -94,11 +94,11 @@ export class LabelView {
   }
 
   /** Why the item cannot be answered; null: it can. Without a connection it cannot be skipped
-   * either: one would skip all items until it is back. */
+   * either, or a person would skip every item until the connection is back. */
   refusal(kind) {
     switch (this.stage.state) {
       case 'away':
-        return 'Not connected: the image will be loaded when the connection is back.';
+        return 'Not connected: the image loads when the connection is back.';
       case 'loading':
         return kind === 'label' ? 'The image is still loading.' : null;
       case 'broken':
@@ -112,7 +112,7 @@ export class LabelView {
     if (this.answer('label', label)) this.buttons.flash(label);
   }
 
-  /** Whether the answer was accepted. */
+  /** Returns whether the answer was accepted. */
   answer(kind, label) {
     const item = this.item;
     if (!item || this.app.blocked()) return false;

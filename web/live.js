@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Live status: server-sent events or, as a fallback, polling every few seconds. A hidden page
-// does neither, as a browser has few connections to a server for all of its tabs.
+// does neither, because all tabs of a browser share few connections to a server.
 //
 // Events: "status" {labels, entries, worker, round, model, people?}, "again" (the connection
-// is back, perhaps to another server).
+// is back, maybe to another server).
 
 const POLL = 5000; // milliseconds; also below
 const TRY_AGAIN = 30000; // until events are tried again
@@ -25,7 +25,7 @@ export class Live extends EventTarget {
     this.source = new EventSource('/api/events');
     this.source.addEventListener('status', (event) => {
       this.heard();
-      this.tell(JSON.parse(event.data));
+      this.emitStatus(JSON.parse(event.data));
     });
     this.source.addEventListener('open', () => {
       if (this.lost) this.dispatchEvent(new Event('again'));
@@ -62,7 +62,7 @@ export class Live extends EventTarget {
     const status = await this.api.get('/api/status').catch(() => null);
     if (!status) return;
     const { info, worker, meter } = status;
-    this.tell({
+    this.emitStatus({
       labels: info.labelled,
       entries: info.entries,
       worker,
@@ -71,7 +71,7 @@ export class Live extends EventTarget {
     });
   }
 
-  tell(status) {
+  emitStatus(status) {
     this.dispatchEvent(new CustomEvent('status', { detail: status }));
   }
 }

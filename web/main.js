@@ -14,15 +14,15 @@ import { KeySettings } from './settings.js';
 import { LabelView } from './label.js';
 import { Live } from './live.js';
 import { Outbox } from './outbox.js';
-import { picturesOf, tryMissing } from './picture.js';
+import { setProject, retryMissing } from './picture.js';
 import { Queue } from './queue.js';
 import { SignIn } from './signin.js';
 import { Progress } from './progress.js';
 import { count, grouped, percent, seconds } from './words.js';
 
-const REFRESH = 60000; // milliseconds: for classes that others have added
+const REFRESH = 60000; // milliseconds; shows classes that others have added
 
-// What failed, by what the worker was doing.
+// What failed, by the activity of the worker.
 const FAILED = {
   preparing: 'The items could not be read',
   training: 'The last training failed',
@@ -34,10 +34,10 @@ class App {
     this.api = new Api();
     this.signIn = new SignIn(this.api);
     this.api.addEventListener('signedout', ({ detail }) => this.signedOut(detail));
-    this.api.addEventListener('moved', () => location.reload()); // stored answers belong to the other project
+    this.api.addEventListener('moved', () => location.reload()); // answers in this browser are stored by project
   }
 
-  /** From opening the page to the first item. */
+  /** Signs in without the form if possible; tries until the server can be reached. */
   async start() {
     let session;
     try {
@@ -58,11 +58,11 @@ class App {
     if (!this.project) {
       this.enter(now);
     } else if (now.person.name !== this.person.name) {
-      this.api.gone = true; // stored answers belong to the other person
+      this.api.gone = true; // answers in this browser are stored by person
       location.reload();
     } else {
       this.route();
-      this.outbox.hurry();
+      this.outbox.sendNow();
       this.queue.refill();
       this.live.start();
     }
@@ -72,7 +72,7 @@ class App {
     this.person = person;
     this.project = project;
     this.api.enter({ person, project });
-    picturesOf(project.key);
+    setProject(project.key);
     this.keys = new Keys(project.key);
     this.keys.setClasses(project.classes);
     this.outbox = new Outbox(this.api, project.key, person.name);
@@ -110,14 +110,14 @@ class App {
     this.live.addEventListener('status', ({ detail }) => {
       if (detail.people) this.people = detail.people;
       this.showWorker(detail.worker, detail.labels);
-      if (this.outbox.state === 'offline') this.outbox.hurry();
+      if (this.outbox.state === 'offline') this.outbox.sendNow();
       if (this.queue.state !== 'some') this.queue.refill();
     });
     this.live.addEventListener('again', () => {
       this.refresh();
-      tryMissing();
+      retryMissing();
     });
-    window.addEventListener('online', tryMissing);
+    window.addEventListener('online', retryMissing);
     document.querySelector('.jump').addEventListener('click', (event) => {
       event.preventDefault(); // the hash is for the views
       by('main').focus();
@@ -126,7 +126,7 @@ class App {
     by('person').addEventListener('click', () => this.leave());
     by('class-form').addEventListener('submit', (event) => {
       event.preventDefault();
-      this.keepClass();
+      this.saveClass();
     });
     document
       .querySelectorAll('[data-close]')
@@ -147,7 +147,7 @@ class App {
     location.hash = `#/${view}`;
   }
 
-  /** The view that the address names; an anchor (#main) keeps the current one. */
+  /** The view in the address; an anchor (#main) keeps the current one. */
   wanted() {
     const { hash } = location,
       name = hash.slice(2);
@@ -194,7 +194,7 @@ class App {
     const meant = this.keys.find(event);
     if (!meant || (this.view === 'dashboard' && meant.command !== 'help')) return;
     event.preventDefault();
-    if (event.repeat && meant.command !== 'larger' && meant.command !== 'smaller') return; // holding a key down is one answer
+    if (event.repeat && meant.command !== 'larger' && meant.command !== 'smaller') return; // a key held down answers once
     if ('label' in meant) view.choose(meant.label);
     else this.command(meant.command);
   }
@@ -205,7 +205,7 @@ class App {
     else this.views[this.view].command?.(name);
   }
 
-  /** Whether an answer has to wait, as the item shown is about to change. */
+  /** Whether an undo is under way: the item shown is about to change. */
   blocked() {
     if (this.answers.undoing) this.notice('Please wait: the last answer is being undone.');
     return this.answers.undoing;
@@ -213,7 +213,7 @@ class App {
 
   // ---- messages ----
 
-  /** Shown for a while, and read by screen readers. */
+  /** Shows a message for a few seconds; screen readers read it, too. */
   notice(words) {
     const box = by('notice');
     box.textContent = words;
@@ -225,7 +225,7 @@ class App {
     );
   }
 
-  /** For screen readers only. */
+  /** A message for screen readers only. */
   announce(words) {
     by('announce').textContent = words;
   }
@@ -239,7 +239,7 @@ class App {
     // Screen readers announce only changes between online and offline.
     if ((state === 'offline') !== (by('state').dataset.state === 'offline')) {
       this.announce(words[state]);
-      if (state !== 'offline') tryMissing();
+      if (state !== 'offline') retryMissing();
     }
     by('state').dataset.state = state;
     by('state').textContent = words[state];
@@ -253,9 +253,9 @@ class App {
 
   showProgress() {
     const { progress, queue } = this;
-    const parts = [[grouped(progress.labels), 'labelled now']];
-    if (this.labels !== undefined) parts.push([grouped(this.labels), 'in all']);
-    if (progress.seconds !== null) parts.push([seconds(progress.seconds), 'an item']);
+    const parts = [[grouped(progress.labels), 'labelled in this tab']];
+    if (this.labels !== undefined) parts.push([grouped(this.labels), 'in total']);
+    if (progress.seconds !== null) parts.push([seconds(progress.seconds), 'per item']);
     if (queue.left?.picks > 0)
       parts.push([grouped(queue.left.picks), queue.left.picks === 1 ? 'pick left' : 'picks left']);
     by('progress').replaceChildren(
@@ -263,7 +263,7 @@ class App {
     );
   }
 
-  /** Shows what the worker does, or how many labels are missing for the next training. */
+  /** Shows the activity of the worker, or the number of labels until the next training. */
   showWorker(worker, labels) {
     if (labels !== undefined) this.showLabels(labels);
     const doing = {
@@ -307,7 +307,7 @@ class App {
     by('class').showModal();
   }
 
-  async keepClass() {
+  async saveClass() {
     try {
       const { classes } = await this.api.post('/api/classes', {
         name: by('class-name').value.trim(),
@@ -347,7 +347,7 @@ class App {
       this.notice(error.message);
       return;
     }
-    this.progress.end();
+    this.progress.reset();
     location.hash = '';
     location.reload();
   }

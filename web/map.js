@@ -46,7 +46,7 @@ export class PoolMap {
       ? ''
       : reply instanceof Error
         ? reply.message
-        : 'There is no map until there is a model.';
+        : 'No map yet: it needs a model.';
     by('map-box').hidden = !this.points.length;
     this.at = this.points.find((p) => p.item === this.at?.item) ?? null;
     this.draw();
@@ -141,7 +141,7 @@ export class PoolMap {
     this.draw();
     const box = by('map-item');
     if (!point) {
-      box.replaceChildren(make('p', { class: 'soft' }, 'Point at the map, or tap it, to see an item.'));
+      box.replaceChildren(make('p', { class: 'soft' }, 'Point at or tap the map to see an item.'));
       return;
     }
     const item = await this.app.api.get(`/api/items/${point.item}`).catch(() => null);

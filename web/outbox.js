@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers on their way to the server. The browser stores each under its own key, so that tabs
-// do not overwrite each other's, until the server confirms that it is on disk. An answer
+// Answers that the server has not confirmed. The browser stores each under its own key, so that
+// tabs do not overwrite each other's, until the server confirms that it is on disk. An answer
 // without a reply is sent again with the same `once`, also after a reload; the server stores
 // it only once. One tab sends at a time.
 //
-// An answer that was sent may be stored although no reply came. To undo it, it is sent once
-// more: the reply has its entry, which is then undone.
+// The server may have stored an answer although no reply arrived. To undo such an answer, the
+// page sends it again: the reply has its entry, which is then undone.
 //
 // Events: "state" (saved, saving, offline), "confirmed" {answers, receipts, labels},
 // "refused" {answers, message}, "undone" {item, with the lease it has now}.
@@ -25,9 +25,9 @@ export function once() {
 
 let turn = Promise.resolve();
 
-/** Runs f under a lock that all tabs share. Without such locks (plain HTTP from another
- * computer) the lock is of this page only. */
-function alone(name, f) {
+/** Runs f under a lock that all tabs share. Browsers have no such locks over plain HTTP from
+ * another computer; the fallback locks within this page only. */
+function withLock(name, f) {
   if (navigator.locks) return navigator.locks.request(name, f);
   const mine = turn.then(f);
   turn = mine.catch(() => {});
@@ -46,9 +46,9 @@ export class Outbox extends EventTarget {
     this.order = 0;
     this.state = 'saved';
     this.trouble = '';
-    window.addEventListener('online', () => this.hurry());
+    window.addEventListener('online', () => this.sendNow());
     window.addEventListener('storage', (event) => {
-      if (event.key?.startsWith(this.prefix)) this.tell(); // sent by another tab
+      if (event.key?.startsWith(this.prefix)) this.emitState(); // sent by another tab
     });
   }
 
@@ -72,18 +72,19 @@ export class Outbox extends EventTarget {
     this.send();
   }
 
-  /** Drops an answer that was never sent; whether it could. */
+  /** Drops an answer that was never sent; returns false if it was sent. */
   drop(name) {
     const entry = saved.get(this.prefix + name);
     if (!entry || entry.tried) return false;
     saved.drop(this.prefix + name);
-    this.tell();
+    this.emitState();
     return true;
   }
 
-  /** Undoes an answer that is not confirmed, once nothing is being sent; whether it was. */
+  /** Undoes an answer that is not confirmed, after waiting for the request under way. Returns
+   * false if it is confirmed or undone by then. */
   async withdraw(name) {
-    const taken = await alone(this.prefix, () => {
+    const taken = await withLock(this.prefix, () => {
       const entry = saved.get(this.prefix + name);
       if (!entry || entry.undone) return false;
       if (!this.drop(name)) this.keep({ ...entry, undone: once() });
@@ -94,7 +95,7 @@ export class Outbox extends EventTarget {
   }
 
   /** Sends now, without waiting for the next try. */
-  hurry() {
+  sendNow() {
     clearTimeout(this.timer);
     this.timer = null;
     this.send();
@@ -102,16 +103,16 @@ export class Outbox extends EventTarget {
 
   send() {
     if (this.sending || this.timer) {
-      this.tell();
+      this.emitState();
       return;
     }
-    this.sending = alone(this.prefix, () => this.sendAll()).finally(() => {
+    this.sending = withLock(this.prefix, () => this.sendAll()).finally(() => {
       this.sending = null;
-      this.tell();
-      // answers that were added at the last moment
+      this.emitState();
+      // answers that were added in the meantime
       if (!this.timer && !this.stopped && this.pending.length) this.send();
     });
-    this.tell(); // another tab may be sending
+    this.emitState(); // another tab may be sending
   }
 
   async sendAll() {
@@ -119,7 +120,7 @@ export class Outbox extends EventTarget {
     for (let waiting = this.pending; waiting.length; waiting = this.pending) {
       const entries = this.nextBatch(waiting);
       for (const entry of entries) if (!entry.tried) this.keep({ ...entry, tried: true });
-      this.tell();
+      this.emitState();
       try {
         await this.sendSome(entries);
       } catch (error) {
@@ -129,7 +130,7 @@ export class Outbox extends EventTarget {
     this.failures = 0;
   }
 
-  /** The answers of the next request; an undone one goes alone. */
+  /** The answers of the next request; an undone one is sent alone. */
   nextBatch(waiting) {
     const taken = waiting.findIndex((entry) => entry.undone);
     if (taken === 0) return waiting.slice(0, 1);
@@ -143,7 +144,7 @@ export class Outbox extends EventTarget {
     if (undone) await this.undo(undone, reply.receipts[0].entry);
     for (const { answer } of entries) {
       const now = saved.get(this.prefix + answer.once);
-      if (undone || !now?.undone) saved.drop(this.prefix + answer.once); // else: undone meanwhile
+      if (undone || !now?.undone) saved.drop(this.prefix + answer.once); // else: undone in the meantime
     }
     this.failures = 0;
     this.trouble = '';
@@ -161,7 +162,7 @@ export class Outbox extends EventTarget {
     this.dispatchEvent(new CustomEvent('undone', { detail: item }));
   }
 
-  /** Whether to continue at once. */
+  /** Handles an error; returns whether to continue at once. */
   failed(entries, error) {
     if (error instanceof Refused && error.ours && (error.status === 409 || error.status === 422)) {
       this.refused(entries, error.message);
@@ -171,7 +172,7 @@ export class Outbox extends EventTarget {
     this.stopped = error instanceof SignedOut;
     if (!this.stopped) {
       const wait = WAITS[Math.min(this.failures++, WAITS.length - 1)];
-      this.timer = setTimeout(() => this.hurry(), wait);
+      this.timer = setTimeout(() => this.sendNow(), wait);
     }
     return false;
   }
@@ -189,7 +190,7 @@ export class Outbox extends EventTarget {
       this.dispatchEvent(new CustomEvent('refused', { detail: { answers: [answer], message } }));
   }
 
-  tell() {
+  emitState() {
     const { pending } = this,
       waiting = pending.filter((entry) => !entry.undone).length;
     this.state = pending.length === 0 ? 'saved' : this.failures ? 'offline' : 'saving';

@@ -3,8 +3,8 @@
 // Images: addresses and loading. Browsers cache images by address, and another project may be
 // served at the same address later, so the project's key is part of it.
 //
-// A failed image is tried again after 1, 2, 4 and 8 seconds. If the server still fails, it is
-// given up; without a connection it is tried until that is back.
+// A failed image is retried after 1, 2, 4 and 8 seconds. Then it is given up if the server still
+// fails; without a connection the retries go on, every 8 seconds.
 const SMALL = 128; // pixels: images up to this size are shown with sharp pixels
 const FIRST = 1000; // milliseconds
 const RETRIES = 4;
@@ -12,7 +12,7 @@ const RETRIES = 4;
 let mark = '';
 
 /** Sets the project key for addresses. */
-export function picturesOf(key) {
+export function setProject(key) {
   mark = encodeURIComponent(key);
 }
 
@@ -28,18 +28,18 @@ export function crisp(image) {
 
 const missing = new Set(); // Loading
 
-/** The connection is back. */
-export function tryMissing() {
-  for (const loading of [...missing]) loading.again();
+/** Retries all missing images: the connection is back. */
+export function retryMissing() {
+  for (const loading of [...missing]) loading.retry();
 }
 
-/** Why an image failed: "away" (no connection, not signed in, or with `patient` an error of
- * the server), else "broken". */
-async function reason(source, patient) {
+/** Why an image failed: "away" (no connection, not signed in, or with `retrying` a server
+ * error), else "broken". */
+async function reason(source, retrying) {
   try {
     const { status } = await fetch(source, { cache: 'no-store' });
-    const passing = (status >= 500 && patient) || [401, 403, 408, 429].includes(status);
-    return passing ? 'away' : 'broken';
+    const temporary = (status >= 500 && retrying) || [401, 403, 408, 429].includes(status);
+    return temporary ? 'away' : 'broken';
   } catch {
     return 'away';
   }
@@ -87,8 +87,8 @@ export class Loading {
     this.image.src = this.source;
   }
 
-  /** Now, and as patiently as at first. */
-  again() {
+  /** Retries now, and then as often as after a first failure. */
+  retry() {
     clearTimeout(this.timer);
     this.failures = 0;
     this.load();

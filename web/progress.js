@@ -20,8 +20,8 @@ export class Progress {
     tab.set(this.place, { labels: this.labels, times: this.times });
   }
 
-  /** Resets it for another person. */
-  end() {
+  /** For another person. */
+  reset() {
     tab.drop(this.place);
   }
 

@@ -6,8 +6,8 @@ import { by, make } from './dom.js';
 const FIELDS = [
   {
     key: 'batch',
-    words: 'Items in a round',
-    help: 'A model is trained when this many items are labelled.',
+    words: 'Items per round',
+    help: 'A model is trained after this many labels.',
     type: 'number',
     min: 1,
     step: 1,
@@ -37,7 +37,7 @@ const FIELDS = [
   },
   {
     key: 'lease_minutes',
-    words: 'Minutes to answer',
+    words: 'Lease in minutes',
     help: 'After this time without activity, another person may get the item.',
     type: 'number',
     min: 0.1,
@@ -52,7 +52,7 @@ const FIELDS = [
   {
     key: 'stop_width',
     words: 'Stop: width of the interval',
-    help: 'Narrow if not wider than this: 0.1 is ten percentage points.',
+    help: 'The interval is narrow if at most this wide; 0.1 is ten percentage points.',
     type: 'number',
     min: 0,
     step: 'any',
@@ -60,7 +60,7 @@ const FIELDS = [
   {
     key: 'stop_gain',
     words: 'Stop: gain per ten labels',
-    help: 'Fading if less than this.',
+    help: 'The gain is fading if below this.',
     type: 'number',
     min: 0,
     step: 'any',
@@ -68,7 +68,7 @@ const FIELDS = [
   {
     key: 'stop_labels',
     words: 'Stop: recent labels',
-    help: 'The number of labels that the gain is measured over.',
+    help: 'The gain is measured over this many labels.',
     type: 'number',
     min: 1,
     step: 1,
@@ -76,7 +76,7 @@ const FIELDS = [
   {
     key: 'stop_agreement',
     words: 'Stop: agreement of models',
-    help: 'Agreeing if on this share of the items or more.',
+    help: 'The models agree if they predict the same for at least this share of items.',
     type: 'number',
     min: 0,
     step: 'any',
@@ -148,7 +148,7 @@ export class ProjectSettings {
       if (input.value !== String(this.settings[input.name]))
         changed[input.name] = input.type === 'number' ? Number(input.value) : input.value;
     if (!Object.keys(changed).length) {
-      this.app.notice('Nothing was changed.');
+      this.app.notice('No changes to save.');
       return;
     }
     try {

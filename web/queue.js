@@ -4,15 +4,15 @@
 // Leases are renewed every minute while the person is active, and released when the page is
 // left, so that others get the items.
 //
-// Events: "change" (the item to show may be another), "left" (what is left of the round).
+// Events: "change" (the item to show may have changed), "left" (the rest of the round).
 import { SignedOut } from './api.js';
 import { address } from './picture.js';
 
 const PRELOADED = 3;
 const MOST = 50; // items per request
 const RENEW = 60000; // milliseconds, or a third of a lease
-const PRESENT = 2; // lease times without any input until a person counts as away
-const SIGNS = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'];
+const PRESENT = 2; // leases; without input for this many, a person counts as away
+const ACTIVITY = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'];
 const ASK_AGAIN = 10000; // milliseconds, when there was no item
 
 export class Queue extends EventTarget {
@@ -34,10 +34,10 @@ export class Queue extends EventTarget {
       for (const item of this.items) if (item.item === detail.item) item.lease = detail.lease;
     });
     setInterval(() => this.renew(), Math.min(RENEW, lease / 3));
-    for (const sign of SIGNS)
-      window.addEventListener(sign, () => this.sign(), { capture: true, passive: true });
+    for (const sign of ACTIVITY)
+      window.addEventListener(sign, () => this.active(), { capture: true, passive: true });
     document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) this.sign();
+      if (!document.hidden) this.active();
     });
     window.addEventListener('pagehide', () => this.leave());
     window.addEventListener('pageshow', (event) => {
@@ -46,7 +46,7 @@ export class Queue extends EventTarget {
   }
 
   /** The person is active. */
-  sign() {
+  active() {
     this.seen = Date.now();
     if (!this.away || document.hidden) return;
     this.away = false;
@@ -70,7 +70,7 @@ export class Queue extends EventTarget {
     this.refill();
   }
 
-  /** The item was answered: do not show it again. */
+  /** Removes an answered item. */
   done(item) {
     this.items = this.items.filter((other) => other.item !== item);
     this.held.delete(item);
@@ -93,7 +93,7 @@ export class Queue extends EventTarget {
     this.changed();
   }
 
-  /** Items shown in the grid besides the queue. */
+  /** Adds items that the grid shows besides the queue. */
   hold(items) {
     for (const item of items)
       if (!this.items.some((other) => other.item === item.item))

@@ -68,7 +68,7 @@ export class KeySettings {
   wait(what, button) {
     this.waiting = what;
     button.replaceChildren('Press a key…');
-    by('keys-words').textContent = 'Press the key you want, or Esc to cancel.';
+    by('keys-words').textContent = 'Press a key, or Esc to cancel.';
   }
 
   key(event) {
@@ -79,7 +79,7 @@ export class KeySettings {
     const trouble = event.key === 'Escape' ? '' : this.app.keys.choose(this.waiting, event);
     const what = this.waiting;
     this.waiting = null;
-    by('keys-words').textContent = trouble || 'Click a key below, then press the key you want instead.';
+    by('keys-words').textContent = trouble || 'To change a key, click it and press another.';
     this.changed();
     const name = what.slice(what.indexOf(' ') + 1),
       words = COMMANDS.find((c) => c.name === name && what.startsWith('command'))?.words ?? name;

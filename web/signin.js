@@ -18,7 +18,7 @@ export class SignIn {
   ask(session) {
     by('name').value = saved.get('scant.name') ?? '';
     this.askToken(session.needs_token);
-    this.tell(session.why ?? '');
+    this.showError(session.why ?? '');
     (by('name').value && session.needs_token ? by('token') : by('name')).focus();
     return new Promise((resolve) => {
       this.resolve = resolve;
@@ -34,28 +34,28 @@ export class SignIn {
     const name = by('name').value.trim();
     if (!name || this.busy) return;
     this.busy = true;
-    this.tell('');
+    this.showError('');
     try {
       this.askToken((await this.api.session()).needs_token); // the server may have been replaced
       const session = await this.api.signIn(name, by('token').value);
       by('token').value = '';
-      document.activeElement?.blur(); // browsers do so later, and keys must reach the page now
+      document.activeElement?.blur(); // browsers do this later, but the next key is an answer
       this.resolve?.(session);
     } catch (error) {
       const status = error instanceof Refused ? error.status : 0,
         wrong = { 403: by('token'), 422: by('name') }[status];
-      this.tell(error.message, wrong);
+      this.showError(error.message, wrong);
     } finally {
       this.busy = false;
     }
   }
 
   /** Shows an error, and marks the field it concerns. */
-  tell(words, wrong = null) {
+  showError(words, wrong = null) {
     by('signin-trouble').textContent = words;
     for (const field of [by('name'), by('token')])
       if (field === wrong) field.setAttribute('aria-invalid', 'true');
       else field.removeAttribute('aria-invalid');
-    wrong?.select(); // and focus
+    wrong?.select(); // also focuses it
   }
 }

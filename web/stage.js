@@ -36,7 +36,7 @@ export class Stage {
         make(
           'p',
           { class: 'empty' },
-          'This item has neither an image nor a text.',
+          'This item has no image and no text.',
           make('br'),
           make('b', {}, item.id),
         ),
@@ -73,14 +73,14 @@ export class Stage {
     const name = make('b', {}, item.id);
     const words =
       state === 'away'
-        ? [make('p', {}, 'Not connected. The image of ', name, ' will be loaded when the connection is back.')]
+        ? [make('p', {}, 'Not connected. The image of ', name, ' loads when the connection is back.')]
         : [
             make('p', {}, 'The image of ', name, ' cannot be loaded.'),
             make(
               'p',
               {},
               'Skip it, or ',
-              make('button', { type: 'button', onclick: () => this.loading.again() }, 'try again'),
+              make('button', { type: 'button', onclick: () => this.loading.retry() }, 'try again'),
               '.',
             ),
           ];

@@ -34,7 +34,7 @@ export const seconds = (s) => (known(s) ? (s < 10 ? s.toFixed(1) : Math.round(s)
 
 export function ago(at, now = Date.now()) {
   const s = Math.max(0, (now - at) / 1000);
-  if (s < 60) return 'now';
+  if (s < 60) return 'just now';
   if (s < 3600) return `${Math.round(s / 60)} min ago`;
   if (s < 86400) return `${Math.round(s / 3600)} h ago`;
   return new Date(at).toLocaleDateString();

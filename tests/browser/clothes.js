@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A project of pictures of clothes, served while the tests of a file run, and people at its
-// page.
+// A project of images of clothes, served while the tests of a file run, and people at its page.
 'use strict';
 const { before, after } = require('node:test');
 const assert = require('node:assert');
@@ -15,7 +14,7 @@ const { CLASSES, labels, pictures, serve } = require('./project.js');
 const { notice, shown } = person;
 const ITEMS = 260;
 
-/** browser, server, folder of the files, dir of the project, truth: labels by id. */
+/** browser, server, folder (temporary), dir (the project), truth: id -> label. */
 const here = {};
 exports.here = here;
 
@@ -23,7 +22,7 @@ before(async () => {
   here.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'scant-label-'));
   fs.mkdirSync(process.env.SCREENS, { recursive: true });
   here.dir = path.join(here.folder, 'clothes');
-  // It trains when a test asks for it: what may be taken back changes with a round.
+  // No training unless a test starts one: a new round changes which answers can be undone.
   const set = ['batch=200', 'epochs=20', 'auto_train=no'].flatMap((one) => ['--set', one]);
   here.truth = pictures(here.dir, ITEMS, ...set);
   here.server = await serve(here.dir);
@@ -42,7 +41,7 @@ const signIn = (name, options, address = here.server.address) =>
 
 const keyOf = (label) => String((label + 1) % 10);
 
-// Labels n items by keyboard; returns what was said, by id.
+// Labels n items by keyboard; returns the class names by id.
 async function label(page, n) {
   const said = new Map();
   for (let i = 0; i < n; i++) {
@@ -54,8 +53,8 @@ async function label(page, n) {
   return said;
 }
 
-// An item whose answer was taken back is shown again.
-async function comesAgain(page, item) {
+// Waits for an undo, and checks that the item is shown again.
+async function assertShownAgain(page, item) {
   await notice(page, /^Undone/);
   assert.strictEqual(await shown(page), item);
 }
@@ -69,15 +68,15 @@ function assertStored(said, person) {
   return stored;
 }
 
-// Each answer of a person that stands, oldest first.
-const told = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
-const mine = async (page) =>
-  (await told(page, '/api/mine?count=50')).entries
+const getJson = (page, path) => page.evaluate(async (p) => (await fetch(p)).json(), path);
+// The current answers of the person, oldest first.
+const currentAnswers = async (page) =>
+  (await getJson(page, '/api/mine?count=50')).entries
     .filter((e) => e.stands && e.kind !== 'undo')
     .reverse();
 
-// All that a person is given who asks for as much as there is.
-const given = (page) =>
+// Leases as many items as the server gives; returns their ids.
+const leaseAll = (page) =>
   page.evaluate(async () => {
     const { csrf } = await (await fetch('/api/session')).json();
     const headers = { 'Content-Type': 'application/json', 'X-Scant': csrf };
@@ -91,9 +90,9 @@ Object.assign(exports, {
   signIn,
   keyOf,
   label,
-  comesAgain,
+  assertShownAgain,
   assertStored,
-  told,
-  mine,
-  given,
+  getJson,
+  currentAnswers,
+  leaseAll,
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is labelling: names, tokens, and sessions that are lost as the server was started again.
+// Signing in: names, tokens, and sessions lost because the server was restarted.
 'use strict';
 const { test, before, after } = require('node:test');
 const assert = require('node:assert');
@@ -11,7 +11,7 @@ const person = require('./person.js');
 const { launch } = require('./sight.js');
 const { serve, texts } = require('./project.js');
 
-const { done, saved, shown, watch } = person;
+const { done, pass, saved, shown, watch } = person;
 const MAILS = Array.from({ length: 24 }, (_, i) => [`mail ${i}`, `Offer ${i}: buy now.`]);
 
 let browser, folder;
@@ -27,8 +27,8 @@ after(async () => {
 
 const open = (server) => person.open(browser, server.address);
 
-// A project that is served to those who know the token.
-async function closed(name, token) {
+// Serves a new project with a token.
+async function serveWithToken(name, token) {
   const dir = path.join(folder, name);
   texts(dir, MAILS, ['spam', 'ham']);
   return serve(dir, '--no-training', '--token', token);
@@ -41,8 +41,8 @@ async function enter(page, token) {
   return shown(page);
 }
 
-test('after a wrong token one is in its field', async () => {
-  const server = await closed('closed', 'open sesame, please');
+test('a wrong token puts the focus into its field', async () => {
+  const server = await serveWithToken('closed', 'open sesame, please');
   try {
     const page = await open(server);
     page.mayFail = true;
@@ -60,7 +60,7 @@ test('after a wrong token one is in its field', async () => {
           });
         }),
     );
-    await page.keyboard.type('open sesame, please'); // instead of what was selected
+    await page.keyboard.type('open sesame, please'); // replaces the selection
     await page.keyboard.press('Enter');
     assert.strictEqual(await focused, '', 'the next key is an answer, not typed into the form');
     await shown(page);
@@ -70,8 +70,8 @@ test('after a wrong token one is in its field', async () => {
   }
 });
 
-test('who is asked for another token is left to type, and the old one is not sent again', async () => {
-  const server = await closed('locked', 'the first of tokens');
+test('the sign-in form for a new token keeps what is typed, and nothing is sent meanwhile', async () => {
+  const server = await serveWithToken('locked', 'the first of tokens');
   const restart = async () => {
     await server.kill('SIGTERM');
     server.args = ['--no-training', '--token', 'the second of tokens'];
@@ -80,9 +80,11 @@ test('who is asked for another token is left to type, and the old one is not sen
   try {
     const page = await open(server);
     page.mayFail = true;
+    await page.clock.install();
+    await page.reload();
     const item = await enter(page, 'the first of tokens');
-    let asked = 0;
-    page.on('request', () => asked++);
+    let requests = 0;
+    page.on('request', () => requests++);
     const sent = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/session'));
     await restart();
     await page.keyboard.press('1');
@@ -91,16 +93,17 @@ test('who is asked for another token is left to type, and the old one is not sen
     await name.waitFor();
     await name.fill('');
     await name.pressSequentially('a');
-    await page.waitForTimeout(500); // what was under way
-    asked = 0;
-    await page.waitForTimeout(6000); // more than the page waits before it asks again
-    assert.strictEqual(asked, 0, 'nothing is asked while nobody is signed in');
+    await page.waitForTimeout(500); // requests under way
+    requests = 0;
+    await page.clock.runFor(61000); // longer than every interval of the page
+    await page.waitForTimeout(200);
+    assert.strictEqual(requests, 0, 'no request while nobody is signed in');
     await page.keyboard.press('n');
     assert.strictEqual(await name.inputValue(), 'an');
     await page.evaluate(() => {
       location.hash = '#/dashboard';
     });
-    await restart(); // what was asked of the last one is of no use
+    await restart(); // the sessions of the last one are lost
     await name.fill('ann');
     await page.getByLabel('Token').fill('the second of tokens');
     await page.keyboard.press('Enter');
@@ -115,30 +118,32 @@ test('who is asked for another token is left to type, and the old one is not sen
   }
 });
 
-test('two tabs take up a session that was lost, both at once', async () => {
+test('two tabs sign in again at the same time after a restart of the server', async () => {
   const dir = path.join(folder, 'tabs');
   texts(dir, MAILS, ['spam', 'ham']);
   const server = await serve(dir, '--no-training');
   try {
-    const one = await person.signIn(browser, server.address, 'ann'),
+    let session = pass;
+    const routes = { '**/api/session': (route) => session(route) };
+    const one = await person.signIn(browser, server.address, 'ann', { routes }),
       two = await watch(await one.context().newPage(), server.address);
     const pages = [one, two];
+    await two.route('**/api/session', routes['**/api/session']);
     await two.goto(server.address);
     await shown(two);
     for (const page of pages) page.mayFail = true;
     await server.kill('SIGTERM');
     await server.start();
-    // Each has begun a session of its own before either signs in: the browser keeps the last.
+    // Both start a session before either signs in: the browser keeps the cookie of the last.
     let begun = 0,
       go;
     const both = new Promise((resolve) => (go = resolve));
-    for (const page of pages)
-      await page.route('**/api/session', async (route) => {
-        const post = route.request().method() === 'POST';
-        if (post && ++begun === 2) go();
-        if (post) await both;
-        await route.continue();
-      });
+    session = async (route) => {
+      const post = route.request().method() === 'POST';
+      if (post && ++begun === 2) go();
+      if (post) await both;
+      await route.continue();
+    };
     for (const page of pages) {
       await page.bringToFront();
       await page.keyboard.press('1');

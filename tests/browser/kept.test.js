@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No answer is lost or counted twice, whatever happens to connections, tabs, sessions and the
-// server, and none goes to another project, person or item than it was given for.
+// No answer is lost or stored twice, whatever happens to connections, tabs, sessions and the
+// server, and none is stored for another project, person or item.
 'use strict';
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -12,22 +12,23 @@ const {
   signIn,
   keyOf,
   label,
-  comesAgain,
+  assertShownAgain,
   assertStored,
-  told,
-  given,
+  getJson,
+  leaseAll,
 } = require('./clothes.js');
-const { done, id, notice, saved, shown, watch } = require('./person.js');
+const { abort, done, id, notice, online, pass, saved, shown, watch } = require('./person.js');
 const { CLASSES, labels, pictures, serve } = require('./project.js');
 
 const SCREENS = process.env.SCREENS;
 
 // ---- connections ----
 
-test('without a connection answers are kept, over a reload too, and can be taken back', async () => {
-  const page = await signIn('ann');
+test('answers survive a lost connection and a reload, and can be undone', async () => {
+  let answers = pass;
+  const page = await signIn('ann', { routes: { '**/api/answers': (route) => answers(route) } });
   page.mayFail = true;
-  await page.route('**/api/answers', (route) => route.abort());
+  answers = abort;
   const said = await label(page, 3),
     fourth = await id(page);
   await page.locator('#state[data-state="offline"]').waitFor();
@@ -41,56 +42,56 @@ test('without a connection answers are kept, over a reload too, and can be taken
   await page.reload();
   await page.locator('#state[data-state="offline"]').waitFor();
   assert.strictEqual(labels(here.dir).get([...said.keys()][0]), undefined);
-  assert.ok(!said.has(await shown(page)), 'what was answered does not come again');
-  await page.unroute('**/api/answers');
+  assert.ok(!said.has(await shown(page)), 'an answered item is not shown again');
+  answers = pass;
+  await online(page);
   await saved(page);
   assertStored(said, 'ann');
   await done(page);
 });
 
-test('a reply that is lost does not store an answer twice', async () => {
-  const page = await signIn('ann');
-  page.mayFail = true;
+test('an answer whose reply is lost is stored once', async () => {
   let requests = 0;
-  await page.route('**/api/answers', async (route) => {
+  const answers = async (route) => {
     if (requests++ === 0) {
-      await route.fetch(); // the server stores it, and nobody hears of it
+      await route.fetch(); // the server stores it, but the reply is lost
       await route.abort();
     } else {
       await route.continue();
     }
-  });
-  const before = (await told(page, '/api/status')).info.entries;
+  };
+  const page = await signIn('ann', { routes: { '**/api/answers': answers } });
+  page.mayFail = true;
+  const before = (await getJson(page, '/api/status')).info.entries;
   const said = await label(page, 1);
   await page.locator('#state[data-state="offline"]').waitFor();
   await saved(page);
   assert.ok(requests > 1);
-  assert.strictEqual((await told(page, '/api/status')).info.entries, before + 1);
+  assert.strictEqual((await getJson(page, '/api/status')).info.entries, before + 1);
   assertStored(said, 'ann');
   await done(page);
 });
 
-test('an answer that the server refuses is told, and labelling goes on', async () => {
-  const page = await signIn('ann');
+test('the page reports an answer that the server refuses, and labelling continues', async () => {
+  let answers = (route) =>
+    route.fulfill({ status: 409, json: { error: 'Somebody else has it by now.', items: [0] } });
+  const page = await signIn('ann', { routes: { '**/api/answers': (route) => answers(route) } });
   page.mayFail = true;
-  await page.route('**/api/answers', (route) =>
-    route.fulfill({ status: 409, json: { error: 'Somebody else has it by now.', items: [0] } }),
-  );
   const item = await id(page);
   await page.keyboard.press('1');
   await notice(page, 'not stored: Somebody else has it by now.');
   await shown(page, item);
   await saved(page);
-  await page.unroute('**/api/answers');
+  answers = pass;
   const said = await label(page, 1);
   await saved(page);
   assertStored(said, 'ann');
   await done(page);
 });
 
-test('leases are renewed every minute, and given back when the page is left', async () => {
+test('leases are renewed every minute, and released when the page is left', async () => {
   const few = path.join(here.folder, 'few');
-  pictures(few, 12, '--set', 'audit_every=0'); // so that one person can have all of them
+  pictures(few, 12, '--set', 'audit_every=0'); // so that one person can lease all items
   const other = await serve(few, '--no-training');
   try {
     const page = await open({}, other.address);
@@ -108,12 +109,12 @@ test('leases are renewed every minute, and given back when the page is left', as
     const held = [...page.ids.values()];
     assert.ok(held.length >= 3);
     const ben = await signIn('ben', {}, other.address);
-    assert.ok(!(await given(ben)).some((item) => held.includes(item)));
+    assert.ok(!(await leaseAll(ben)).some((item) => held.includes(item)));
     await page.goto('about:blank');
-    page.faults = page.faults.filter((fault) => fault !== 'asks for about:blank');
+    page.faults = page.faults.filter((fault) => fault !== 'requests about:blank');
     let missing = held;
     for (let tries = 0; missing.length && tries < 50; tries++) {
-      const all = await given(ben);
+      const all = await leaseAll(ben);
       missing = held.filter((item) => !all.includes(item));
       await ben.waitForTimeout(100);
     }
@@ -125,19 +126,17 @@ test('leases are renewed every minute, and given back when the page is left', as
   }
 });
 
-test('where events do not come through the page asks for the state', async () => {
-  const page = await open();
+test('without server-sent events the page polls the status', async () => {
+  const events = (route) => route.fulfill({ status: 503, json: { error: 'too many' } });
+  const page = await open({ routes: { '**/api/events': events } });
   page.mayFail = true;
-  await page.route('**/api/events', (route) =>
-    route.fulfill({ status: 503, json: { error: 'too many' } }),
-  );
   await page.getByLabel('Your name').fill('ann');
   await Promise.all([page.waitForResponse('**/api/status'), page.keyboard.press('Enter')]);
-  await page.locator('#progress', { hasText: 'in all' }).waitFor();
+  await page.locator('#progress', { hasText: 'in total' }).waitFor();
   await done(page);
 });
 
-test('two people at once never see the same item', async () => {
+test('two people never get the same item at the same time', async () => {
   const people = [await signIn('ben'), await signIn('cleo')],
     seen = [new Set(), new Set()];
   for (let i = 0; i < 12; i++)
@@ -156,13 +155,13 @@ test('two people at once never see the same item', async () => {
   for (const page of people) await done(page);
 });
 
-test('a server killed in the middle: what was confirmed is there, and the page goes on', async () => {
+test('confirmed answers survive a killed server, and the page sends the others after a restart', async () => {
   const page = await signIn('dora');
   const said = await label(page, 5);
   await saved(page);
   page.mayFail = true;
   const item = await id(page);
-  await page.keyboard.press(keyOf(here.truth.get(item))); // perhaps on its way when it dies
+  await page.keyboard.press(keyOf(here.truth.get(item))); // the server may be killed before or after it arrives
   await here.server.kill('SIGKILL');
   said.set(item, CLASSES[here.truth.get(item)]);
   const next = await shown(page, item);
@@ -185,9 +184,9 @@ test('a server killed in the middle: what was confirmed is there, and the page g
   await done(page);
 });
 
-// ---- whose answers, and of what ----
+// ---- projects, people and items ----
 
-test('answers that are kept go to their own project, whatever is served at its address', async () => {
+test('unsent answers go only to their own project, also if the address serves another', async () => {
   const [one, two] = ['one', 'two'].map((name) => path.join(here.folder, name));
   for (const project of [one, two]) pictures(project, 20, '--set', 'name=the same');
   const other = await serve(one, '--no-training');
@@ -198,20 +197,22 @@ test('answers that are kept go to their own project, whatever is served at its a
   };
   const signInAgain = async (page) => {
     await page.locator('#signin-trouble', { hasText: 'Another project' }).waitFor();
-    await page.keyboard.press('Enter'); // the name is proposed
+    await page.keyboard.press('Enter'); // the name is filled in
     await shown(page);
     await saved(page);
   };
   try {
-    const page = await signIn('fay', {}, other.address);
+    let answers = abort;
+    const routes = { '**/api/answers': (route) => answers(route) };
+    const page = await signIn('fay', { routes }, other.address);
     page.mayFail = true;
-    await page.route('**/api/answers', (route) => route.abort());
     const first = await id(page);
     await page.keyboard.press('3');
     await shown(page, first);
     await page.locator('#state[data-state="offline"]').waitFor();
     await exchange(two);
-    await page.unroute('**/api/answers');
+    answers = pass;
+    await online(page);
     await signInAgain(page);
     assert.strictEqual(labels(two).size, 0);
     await exchange(one);
@@ -224,58 +225,58 @@ test('answers that are kept go to their own project, whatever is served at its a
   }
 });
 
-test('a key that is pressed while an answer is taken back labels nothing', async () => {
-  const page = await signIn('ann');
+test('a key pressed during an undo labels nothing', async () => {
+  let go;
+  const undo = async (route) => {
+    await new Promise((resolve) => {
+      go = resolve;
+    });
+    await route.continue();
+  };
+  const page = await signIn('ann', { routes: { '**/api/undo': undo } });
   const first = await id(page);
   await page.keyboard.press('1');
   const second = await shown(page, first);
   await saved(page);
   const stored = labels(here.dir).size;
-  let go;
-  await page.route('**/api/undo', async (route) => {
-    await new Promise((resolve) => {
-      go = resolve;
-    });
-    await route.continue();
-  });
   await Promise.all([page.waitForRequest('**/api/undo'), page.keyboard.press('z')]);
   await page.keyboard.press('2');
   await notice(page, 'Please wait');
   assert.strictEqual(await id(page), second);
   go();
-  await comesAgain(page, first);
+  await assertShownAgain(page, first);
   await saved(page);
   assert.strictEqual(labels(here.dir).size, stored - 1);
   assert.ok(!labels(here.dir).has(second));
   await done(page);
 });
 
-test('an undo without a connection is tried again, and takes back the same', async () => {
-  const page = await signIn('ann');
+test('an undo whose reply is lost can be repeated, and undoes the same answer', async () => {
+  let undo = async (route) => {
+    await route.fetch(); // the server undoes it, but the reply is lost
+    await route.abort();
+  };
+  const page = await signIn('ann', { routes: { '**/api/undo': (route) => undo(route) } });
   page.mayFail = true;
   const said = [...(await label(page, 2)).keys()];
   await saved(page);
-  await page.route('**/api/undo', async (route) => {
-    await route.fetch(); // it is heard, and nobody hears of that
-    await route.abort();
-  });
   await page.keyboard.press('z');
   await notice(page, 'Not connected');
-  await page.unroute('**/api/undo');
+  undo = pass;
   await page.keyboard.press('z');
-  await comesAgain(page, said[1]);
+  await assertShownAgain(page, said[1]);
   assert.ok(labels(here.dir).has(said[0]) && !labels(here.dir).has(said[1]));
   await done(page);
 });
 
-test('what was stored although its reply was lost is taken back there, too', async () => {
-  const page = await signIn('ann');
-  page.mayFail = true;
+test('undo also withdraws a stored answer whose reply was lost', async () => {
   let stored = 0;
-  await page.route('**/api/answers', async (route) => {
+  let answers = async (route) => {
     if (stored++ === 0) await route.fetch();
     await route.abort();
-  });
+  };
+  const page = await signIn('ann', { routes: { '**/api/answers': (route) => answers(route) } });
+  page.mayFail = true;
   const first = await id(page);
   await page.keyboard.press('1');
   await page.locator('#state[data-state="offline"]').waitFor();
@@ -283,9 +284,10 @@ test('what was stored although its reply was lost is taken back there, too', asy
   assert.strictEqual(labels(here.dir).get(first).label, CLASSES[0]);
   await page.keyboard.press('z');
   assert.strictEqual(await shown(page, second), first);
-  const heard = page.waitForResponse('**/api/undo');
-  await page.unroute('**/api/answers');
-  const { item } = await (await heard).json();
+  const undone = page.waitForResponse('**/api/undo');
+  answers = pass;
+  await online(page);
+  const { item } = await (await undone).json();
   assert.strictEqual(item.id, first);
   await saved(page);
   assert.strictEqual(labels(here.dir).get(first), undefined);
@@ -296,7 +298,7 @@ test('what was stored although its reply was lost is taken back there, too', asy
   await done(page);
 });
 
-test('going back, undo takes back the answer that is shown', async () => {
+test('after Back, undo withdraws the answer that is shown', async () => {
   const page = await signIn('ann');
   const said = [...(await label(page, 3)).keys()],
     now = await id(page);
@@ -306,7 +308,7 @@ test('going back, undo takes back the answer that is shown', async () => {
   await page.keyboard.press('b');
   assert.strictEqual(await shown(page, said[2]), said[1]);
   await page.keyboard.press('z');
-  await comesAgain(page, said[1]);
+  await assertShownAgain(page, said[1]);
   assert.strictEqual(await page.locator('#said').textContent(), '');
   assert.deepStrictEqual(
     said.map((item) => labels(here.dir).has(item)),
@@ -315,44 +317,44 @@ test('going back, undo takes back the answer that is shown', async () => {
   await done(page);
 });
 
-test('an item that is not ours after its answer was taken back does not come up', async () => {
-  const page = await signIn('ann');
-  const first = await id(page);
-  await page.keyboard.press('1');
-  const second = await shown(page, first);
-  await saved(page);
-  await page.route('**/api/undo', async (route) => {
+test('an item leased to somebody else is not shown after the undo of its answer', async () => {
+  const undo = async (route) => {
     const response = await route.fetch(),
       json = await response.json();
     json.item.lease = null;
     await route.fulfill({ response, json });
-  });
+  };
+  const page = await signIn('ann', { routes: { '**/api/undo': undo } });
+  const first = await id(page);
+  await page.keyboard.press('1');
+  const second = await shown(page, first);
+  await saved(page);
   await page.keyboard.press('z');
   await notice(page, 'leased to somebody else now');
   assert.strictEqual(await id(page), second);
   await done(page);
 });
 
-test('what a proxy says is no refusal: the answer is kept and sent', async () => {
-  const page = await signIn('ann');
+test('an error page of a proxy does not drop the answer', async () => {
+  let answers = (route) =>
+    route.fulfill({ status: 404, contentType: 'text/html', body: '<h1>no such host</h1>' });
+  const page = await signIn('ann', { routes: { '**/api/answers': (route) => answers(route) } });
   page.mayFail = true;
-  await page.route('**/api/answers', (route) =>
-    route.fulfill({ status: 404, contentType: 'text/html', body: '<h1>no such host</h1>' }),
-  );
   const said = await label(page, 1);
   await page.locator('#state[data-state="offline"]', { hasText: '1 answer waiting' }).waitFor();
-  await page.unroute('**/api/answers');
+  answers = pass;
+  await online(page);
   await saved(page);
   assertStored(said, 'ann');
   await done(page);
 });
 
-test('two tabs of a person have items of their own, and send each answer once', async () => {
+test('two tabs of a person get different items, and send each answer once', async () => {
   const page = await signIn('gus'),
     second = await watch(await page.context().newPage(), here.server.address);
   await second.goto(here.server.address);
   await shown(second);
-  const before = (await told(page, '/api/status')).info.entries;
+  const before = (await getJson(page, '/api/status')).info.entries;
   const said = new Map();
   for (let i = 0; i < 5; i++)
     for (const tab of [page, second])
@@ -362,11 +364,11 @@ test('two tabs of a person have items of their own, and send each answer once', 
       }
   assert.notStrictEqual(await id(page), await id(second));
   await Promise.all([saved(page), saved(second)]);
-  assert.strictEqual((await told(page, '/api/status')).info.entries, before + 10);
-  // what is taken back is this tab's last, not the person's
+  assert.strictEqual((await getJson(page, '/api/status')).info.entries, before + 10);
+  // undo withdraws the last answer of this tab, not of the person
   const mineHere = [...said.keys()].at(-2);
   await page.keyboard.press('z');
-  await comesAgain(page, mineHere);
+  await assertShownAgain(page, mineHere);
   said.delete(mineHere);
   await second.close();
   for (const [item, name] of await label(page, 3)) said.set(item, name);
@@ -376,7 +378,7 @@ test('two tabs of a person have items of their own, and send each answer once', 
   await done(page);
 });
 
-test('whoever is away holds no items, and gets new ones on coming back', async () => {
+test('leases are not renewed while the person is away, and are renewed again on return', async () => {
   const page = await open();
   await page.clock.install();
   await page.reload();
@@ -396,7 +398,7 @@ test('whoever is away holds no items, and gets new ones on coming back', async (
   await done(page);
 });
 
-test('somebody else labels: the session forgets who was there', async () => {
+test('after signing out, another person can sign in', async () => {
   const page = await signIn('ann');
   await label(page, 1);
   await saved(page);

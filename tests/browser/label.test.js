@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The labelling page as a person uses it, with the real server behind: by keyboard, in a grid,
-// with what the model says, and the dashboard. No page says anything on the console, asks for
-// anything elsewhere or is wider than the screen. A picture of each view is left in
-// build-browser/screens/ to be looked at.
+// The labelling page with a real server: keyboard, grid, predictions, dashboard. No page writes to
+// the console, sends a request to another server or is wider than the screen. Screenshots of all
+// views are left in build-browser/screens/.
 'use strict';
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -15,33 +14,33 @@ const {
   signIn,
   keyOf,
   label,
-  comesAgain,
+  assertShownAgain,
   assertStored,
-  told,
-  mine,
+  getJson,
+  currentAnswers,
 } = require('./clothes.js');
 const { done, id, notice, saved, shown } = require('./person.js');
 const { CLASSES, labels, pictures, serve, strategies, texts } = require('./project.js');
-const { overflow, sticking, unreadable } = require('./sight.js');
+const { overflow, overflowingKeys, unreadable } = require('./sight.js');
 
 const SCREENS = process.env.SCREENS;
 
 // ---- one person ----
 
-test('forty items are labelled by keyboard, and all of them are stored', async () => {
+test('forty labels by keyboard are all stored', async () => {
   const page = await signIn('ann');
   const said = await label(page, 40);
-  assert.strictEqual(said.size, 40, 'no item came twice');
+  assert.strictEqual(said.size, 40, 'no item is shown twice');
   await saved(page);
   assert.strictEqual(assertStored(said, 'ann').size, 40);
   assert.match(
     await page.locator('#progress').textContent(),
-    /40 labelled now.*40 in all.* s an item/,
+    /40 labelled in this tab.*40 in total.* s per item/,
   );
   await done(page);
 });
 
-test('undo takes back the last answer, and reload keeps what was said', async () => {
+test('undo withdraws the last answer, and a reload keeps stored answers', async () => {
   const page = await signIn('ann');
   const first = await id(page),
     wrong = (here.truth.get(first) + 1) % 10;
@@ -50,7 +49,7 @@ test('undo takes back the last answer, and reload keeps what was said', async ()
   await saved(page);
   assert.strictEqual(labels(here.dir).get(first).label, CLASSES[wrong]);
   await page.keyboard.press('z');
-  await comesAgain(page, first);
+  await assertShownAgain(page, first);
   assert.strictEqual(labels(here.dir).get(first), undefined);
   const said = await label(page, 1);
   await saved(page);
@@ -60,7 +59,7 @@ test('undo takes back the last answer, and reload keeps what was said', async ()
   await done(page);
 });
 
-test('skip and unsure are kept apart, and are no labels', async () => {
+test('skip and unsure are stored as different answers, not as labels', async () => {
   const page = await signIn('ann');
   const before = labels(here.dir).size,
     a = await id(page);
@@ -69,7 +68,7 @@ test('skip and unsure are kept apart, and are no labels', async () => {
   await page.keyboard.press('u');
   await shown(page, b);
   await saved(page);
-  const last = (await mine(page)).slice(-2);
+  const last = (await currentAnswers(page)).slice(-2);
   assert.deepStrictEqual(
     last.map((e) => [e.id, e.kind]),
     [
@@ -81,7 +80,7 @@ test('skip and unsure are kept apart, and are no labels', async () => {
   await done(page);
 });
 
-test("one goes back through one's answers, and changes one", async () => {
+test('Back shows earlier answers, which can be changed', async () => {
   const page = await signIn('ann');
   const said = [...(await label(page, 3))],
     now = await id(page);
@@ -99,14 +98,14 @@ test("one goes back through one's answers, and changes one", async () => {
   assert.strictEqual(await shown(page, said[2][0]), now);
   await saved(page);
   assertStored(new Map([[said[0][0], CLASSES[other]], said[1], said[2]]), 'ann');
-  await page.reload(); // further back than this page remembers
+  await page.reload(); // then earlier answers come from the server
   const fresh = await shown(page);
   await page.keyboard.press('b');
   assert.strictEqual(await shown(page, fresh), said[0][0], 'the last entry is the change');
   await done(page);
 });
 
-test('keys are ignored in fields, shown by ?, and can be chosen', async () => {
+test('keys are ignored in fields, listed by ?, and can be changed', async () => {
   const page = await signIn('ann');
   const now = await id(page);
   await page.keyboard.press('?');
@@ -132,7 +131,7 @@ test('keys are ignored in fields, shown by ?, and can be chosen', async () => {
   await done(page);
 });
 
-test('classes have digits, then letters of their own; what has a key that is chosen gets the other', async () => {
+test('classes have digits, then free letters; choosing a taken key swaps the two keys', async () => {
   const page = await signIn('ann');
   const keys = await page.evaluate(async () => {
     const { Keys } = await import('/keys.js');
@@ -152,7 +151,7 @@ test('classes have digits, then letters of their own; what has a key that is cho
       taken: of(['cat', 'dog'], ['class cat', 'S'], ['class dog', 'Enter']),
     };
   });
-  assert.deepStrictEqual(keys.few, ['1', '2d', '3', '4', '5é']); // z takes back
+  assert.deepStrictEqual(keys.few, ['1', '2d', '3', '4', '5é']); // z is undo
   assert.deepStrictEqual(keys.many.slice(0, 10), [...'1234567890']);
   const letters = keys.many.filter((key) => /^[a-z]$/.test(key));
   assert.strictEqual(new Set(letters).size, letters.length);
@@ -165,11 +164,11 @@ test('classes have digits, then letters of their own; what has a key that is cho
   await done(page);
 });
 
-test('a key that is held down answers once', async () => {
+test('a key held down answers once', async () => {
   const page = await signIn('ann');
   const item = await id(page);
   await page.keyboard.down('1');
-  await page.keyboard.down('1'); // as a keyboard repeats it
+  await page.keyboard.down('1'); // keyboards repeat it
   await page.keyboard.down('1');
   await page.keyboard.up('1');
   await shown(page, item);
@@ -180,7 +179,7 @@ test('a key that is held down answers once', async () => {
   await done(page);
 });
 
-test('digits are found on keyboards that write them with Shift', async () => {
+test('digit keys work on keyboards where digits need Shift', async () => {
   const page = await signIn('ann');
   const found = await page.evaluate(async () => {
     const { Keys } = await import('/keys.js');
@@ -201,9 +200,9 @@ test('digits are found on keyboards that write them with Shift', async () => {
   await done(page);
 });
 
-// ---- what there is besides ----
+// ---- other views ----
 
-test('texts in a grid can be read whole', async () => {
+test('the grid shows the full text of an item', async () => {
   const long = path.join(here.folder, 'long');
   texts(
     long,
@@ -228,11 +227,11 @@ test('texts in a grid can be read whole', async () => {
       );
       assert.strictEqual(covered, 0);
       assert.ok((await page.evaluate(overflow)) <= 0);
-      assert.deepStrictEqual(await page.evaluate(sticking), []);
+      assert.deepStrictEqual(await page.evaluate(overflowingKeys), []);
       await page.screenshot({ path: path.join(SCREENS, `grid-texts-${width}.png`) });
       await page.keyboard.press('g');
       await shown(page);
-      assert.deepStrictEqual(await page.evaluate(sticking), []);
+      assert.deepStrictEqual(await page.evaluate(overflowingKeys), []);
       await done(page);
     }
   } finally {
@@ -240,21 +239,21 @@ test('texts in a grid can be read whole', async () => {
   }
 });
 
-test('the model, once there is one: prediction and why on demand, look-alikes in a grid', async () => {
+test('with a model the page shows predictions and reasons on request, and similar items', async () => {
   const page = await signIn('ann');
   await page.goto(here.server.address + '#/dashboard');
-  if (!(await told(page, '/api/status')).models.length)
+  if (!(await getJson(page, '/api/status')).models.length)
     await page.getByRole('button', { name: 'Train now' }).click();
   for (let status; !status?.models.length || status.worker.doing !== 'idle';) {
     await page.waitForTimeout(200);
-    status = await told(page, '/api/status');
+    status = await getJson(page, '/api/status');
     assert.strictEqual(status.worker.error, null);
   }
   await page.keyboard.press('Escape');
   await shown(page);
   assert.strictEqual(await page.locator('#insight').isVisible(), false);
   await page.keyboard.press('p');
-  await page.locator('.guesses li').first().waitFor();
+  await page.locator('.predictions li').first().waitFor();
   await page.screenshot({ path: path.join(SCREENS, 'prediction.png') });
   await page.keyboard.press('w');
   await page.locator('.near img').first().waitFor();
@@ -293,28 +292,28 @@ test('the model, once there is one: prediction and why on demand, look-alikes in
   await done(page);
 });
 
-// A field that the form does not take.
-async function keepsOut(page, field, value) {
+// The form rejects a value, and focuses its field.
+async function assertRejected(page, field, value) {
   await page.locator(field).fill(value);
   await page.getByRole('button', { name: 'Save settings' }).click();
   assert.strictEqual(await page.locator(field).evaluate((input) => input.validity.valid), false);
   assert.strictEqual(await page.evaluate(() => document.activeElement.id), field.slice(1));
 }
 
-test('the dashboard shows curve, interval, classes, map, people and rounds, and does things', async () => {
+test('the dashboard shows the meter, curve, classes, map, people and rounds; settings and classes can be changed', async () => {
   const page = await signIn('ann', { viewport: { width: 1280, height: 2600 } });
   await page.getByRole('link', { name: 'Dashboard' }).click();
   await page.locator('#curve .point').first().waitFor();
   await page.locator('#map-box:visible').waitFor();
-  const status = await told(page, '/api/status'),
+  const status = await getJson(page, '/api/status'),
     models = status.models.filter((m) => m.accuracy !== null);
   assert.strictEqual(await page.locator('#curve .point').count(), models.length);
   assert.match(
     await page.locator('#curve .point title').first().textContent(),
-    /labels?: [\d.]+\s% right, between/,
+    /labels?: accuracy [\d.]+\s%, between/,
   );
-  // of so few audited items the interval is told
-  assert.match(await page.locator('#accuracy').textContent(), /^Between \d+\s% and \d+\s% right$/);
+  // few audited items: the interval only
+  assert.match(await page.locator('#accuracy').textContent(), /^Accuracy \d+\s% to \d+\s%$/);
   assert.strictEqual(await page.locator('#balance li').count(), CLASSES.length);
   assert.ok(status.people.length && status.rounds.length);
   assert.strictEqual(await page.locator('#people tbody tr').count(), status.people.length);
@@ -343,11 +342,11 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.locator('#set-batch').fill('30');
   await page.getByRole('button', { name: 'Save settings' }).click();
   await notice(page, 'Settings saved');
-  assert.strictEqual(String((await told(page, '/api/status')).settings.batch), '30');
-  await keepsOut(page, '#set-stop_width', ''); // which is no 0
+  assert.strictEqual(String((await getJson(page, '/api/status')).settings.batch), '30');
+  await assertRejected(page, '#set-stop_width', ''); // not 0
   await page.locator('#set-stop_width').fill('0.15');
   page.mayFail = true;
-  await page.locator('#set-audit_every').fill('0'); // labels of it are there already
+  await page.locator('#set-audit_every').fill('0'); // the audit set has labels already
   await page.getByRole('button', { name: 'Save settings' }).click();
   await notice(page, /drawn before the first answer/);
   await page.locator('#set-audit_every').fill('10');
@@ -356,7 +355,7 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await page.getByRole('button', { name: 'Save settings' }).click();
   await notice(page, /bayes/);
   page.mayFail = false;
-  const { settings } = await told(page, '/api/status');
+  const { settings } = await getJson(page, '/api/status');
   assert.deepStrictEqual(
     [settings.stop_width, settings.audit_every, settings.strategy].map(String),
     ['0.15', '10', 'badge'],
@@ -370,11 +369,11 @@ test('the dashboard shows curve, interval, classes, map, people and rounds, and 
   await done(page);
 });
 
-test('a picture that cannot be read is told, and can be skipped', async () => {
+test('the page reports an image that cannot be read, and the item can be skipped', async () => {
   const small = path.join(here.folder, 'broken');
   pictures(small, 12);
   for (const name of fs.readdirSync(small + '-pictures'))
-    fs.writeFileSync(path.join(small + '-pictures', name), 'no picture');
+    fs.writeFileSync(path.join(small + '-pictures', name), 'not an image');
   const other = await serve(small, '--no-training');
   try {
     const page = await open({}, other.address);
@@ -398,7 +397,7 @@ test('a picture that cannot be read is told, and can be skipped', async () => {
   }
 });
 
-test('texts are shown as texts, whatever they say; the token is asked for once', async () => {
+test('texts are never markup, and the token is needed only once', async () => {
   const mails = path.join(here.folder, 'mails'),
     evil = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
   texts(
@@ -437,8 +436,8 @@ test('texts are shown as texts, whatever they say; the token is asked for once',
     const second = await shown(page);
     await page.keyboard.press('2');
     await shown(page, second);
-    await saved(page); // signed in again by itself, with the token
-    assert.strictEqual((await mine(page)).at(-1).id, second);
+    await saved(page); // signed in again with the remembered token
+    assert.strictEqual((await currentAnswers(page)).at(-1).id, second);
     await done(page);
   } finally {
     await other.kill('SIGTERM');
@@ -447,7 +446,7 @@ test('texts are shown as texts, whatever they say; the token is asked for once',
 
 for (const width of [1280, 360])
   for (const colorScheme of ['light', 'dark'])
-    test(`every view ${width} wide, ${colorScheme}: readable, no wider than the screen`, async () => {
+    test(`every view ${width} wide, ${colorScheme}: readable, not wider than the screen`, async () => {
       const page = await signIn('ann', {
         viewport: { width, height: width > 500 ? 800 : 740 },
         colorScheme,
@@ -460,7 +459,10 @@ for (const width of [1280, 360])
       ]) {
         await page.goto(`${here.server.address}#/${view}`);
         await page.locator(ready).first().waitFor();
-        await page.waitForTimeout(200); // pictures of the grid, the map
+        await page.waitForFunction(() =>
+          [...document.querySelectorAll('.tile .shown')].every((box) => box.hasChildNodes()),
+        );
+        if (view === 'dashboard') await page.locator('#map-box').waitFor();
         assert.ok((await page.evaluate(overflow)) <= 0, `${view} is wider than the screen`);
         assert.deepStrictEqual(await page.evaluate(unreadable), [], view);
         const small = await page.evaluate(() =>
@@ -473,7 +475,7 @@ for (const width of [1280, 360])
             )
             .map((e) => e.outerHTML),
         );
-        assert.deepStrictEqual(small, [], `${view}: too small to press`);
+        assert.deepStrictEqual(small, [], `${view}: too small to tap`);
         if (view === 'dashboard')
           await page.setViewportSize({
             width,

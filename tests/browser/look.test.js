@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person has before their eyes on the labelling page, on phones and with many classes,
-// too: nothing is answered for that was not seen, and nothing is cut, hidden or too faint.
-// A picture of each view is left in build-browser/screens/ to be looked at.
+// What is visible on the labelling page, also on phones and with many classes: an item cannot be
+// answered before it is shown, and nothing is cut off, hidden or too faint. Screenshots are left
+// in build-browser/screens/.
 'use strict';
 const { test, before, after } = require('node:test');
 const assert = require('node:assert');
@@ -13,7 +13,7 @@ const person = require('./person.js');
 const { launch, overflow, unreadable } = require('./sight.js');
 const { picturesOf, serve, texts } = require('./project.js');
 
-const { done, id, notice, saved, shown } = person;
+const { abort, done, id, notice, online, pass, saved, shown, waitIn } = person;
 const SCREENS = process.env.SCREENS;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const NAMES = (
@@ -52,16 +52,15 @@ const open = (server, options) => person.open(browser, server.address, options);
 const signIn = (server, options) => person.signIn(browser, server.address, 'ann', options);
 const screen = (page, name) => page.screenshot({ path: path.join(SCREENS, `${name}.png`) });
 
-// The name of who labels, given to a page whose picture may never come.
+// Signs in without waiting for an image, which may never load.
 async function begin(page) {
   await page.getByLabel('Your name').fill('ann');
   await page.keyboard.press('Enter');
 }
 
 const stage = (page, state) => page.locator(`#stage[data-state="${state}"]`).waitFor();
-const online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
 
-// The items that are given to who asks for some.
+// Leases the next items, and returns them.
 const next = (page) =>
   page.evaluate(async () => {
     const { csrf } = await (await fetch('/api/session')).json();
@@ -70,20 +69,21 @@ const next = (page) =>
     return (await (await fetch('/api/next', { method: 'POST', headers, body })).json()).items;
   });
 
-// Before there are features nothing is alike: the next items are, then.
-const alikeAreNext = (page) =>
-  page.route('**/api/alike', async (route) => {
-    await saved(page); // or what was just answered would come again
+// Without features there are no similar items: these routes reply with the next items instead.
+const nextAsSimilar = {
+  '**/api/alike': async (route) => {
+    const page = route.request().frame().page();
+    await saved(page); // else the reply would have items just answered
     await route.fulfill({ json: { items: await next(page) } });
-  });
+  },
+};
 
-// ---- what is shown is of the item that is shown ----
+// ---- about the item shown ----
 
-test('what was asked about an item is not shown for the next', async () => {
-  const page = await signIn(servers[10]);
+test('a late reply about an item is not shown for the next item', async () => {
   let release;
   const asked = [];
-  await page.route('**/why', async (route) => {
+  const why = async (route) => {
     asked.push(route.request().url());
     if (asked.length === 1)
       await new Promise((resolve) => {
@@ -91,7 +91,8 @@ test('what was asked about an item is not shown for the next', async () => {
       });
     const json = { class_1: asked.length - 1, p_1: 0.9, class_2: null, p_2: null };
     await route.fulfill({ json: { ...json, surer: 0, newer: 0, neighbours: [] } });
-  });
+  };
+  const page = await signIn(servers[10], { routes: { '**/why': why } });
   const first = await id(page);
   await Promise.all([page.waitForRequest('**/why'), page.keyboard.press('w')]);
   await page.keyboard.press('1');
@@ -109,31 +110,31 @@ test('what was asked about an item is not shown for the next', async () => {
   await done(page);
 });
 
-test('why there is no opinion of the model is told as it is', async () => {
-  const page = await signIn(servers[10]);
+test('the page says why there is no prediction', async () => {
+  let prediction = pass,
+    why = pass;
+  const page = await signIn(servers[10], {
+    routes: { '**/prediction': (route) => prediction(route), '**/why': (route) => why(route) },
+  });
   page.mayFail = true;
   const box = page.locator('#insight'),
-    says = (words) => box.locator('p').getByText(words, { exact: true }).waitFor(),
+    says = (words) => waitIn(box, box.locator('p').getByText(words, { exact: true })),
     ask = async (key, words) => {
       await page.keyboard.press(key);
       await says(words);
       await page.keyboard.press('Escape');
     };
   await ask('p', 'There is no model yet.');
-  await ask('w', 'It was drawn at random, as there is no model yet.');
+  await ask('w', 'Drawn at random: there is no model yet.');
   const words = 'there is no prediction for this item yet';
-  await page.route('**/prediction', (route) =>
-    route.fulfill({ status: 404, json: { error: words } }),
-  );
+  prediction = (route) => route.fulfill({ status: 404, json: { error: words } });
   const nothing = { class_1: null, p_1: null, class_2: null, p_2: null, surer: null, newer: null };
-  await page.route('**/why', (route) =>
-    route.fulfill({ json: { ...nothing, model: 3, neighbours: [] } }),
-  );
+  why = (route) => route.fulfill({ json: { ...nothing, model: 3, neighbours: [] } });
   for (const key of ['p', 'w']) await ask(key, 'There is no prediction for this item yet.');
   await done(page);
 });
 
-test('the count of labels follows a label that is changed to unsure, and back', async () => {
+test('changing a label to unsure and back updates the number of labels', async () => {
   const page = await signIn(servers[10]);
   for (let i = 0; i < 3; i++) {
     const item = await shown(page);
@@ -141,11 +142,11 @@ test('the count of labels follows a label that is changed to unsure, and back', 
     await shown(page, item);
   }
   const progress = (words) => page.locator('#progress', { hasText: words }).waitFor();
-  await progress('3 labelled now');
+  await progress('3 labelled in this tab');
   const now = await id(page);
   for (const [key, words] of [
-    ['u', '2 labelled now'],
-    ['2', '3 labelled now'],
+    ['u', '2 labelled in this tab'],
+    ['2', '3 labelled in this tab'],
   ]) {
     await page.keyboard.press('b');
     await shown(page, now);
@@ -158,12 +159,12 @@ test('the count of labels follows a label that is changed to unsure, and back', 
   await done(page);
 });
 
-// ---- pictures that do not come ----
+// ---- images that cannot be loaded ----
 
-test('a picture that no connection brought comes with it, and is not skipped meanwhile', async () => {
-  const page = await open(servers[10]);
+test('an image that failed without a connection loads when it is back; the item cannot be skipped meanwhile', async () => {
+  let picture = abort;
+  const page = await open(servers[10], { routes: { '**/picture?*': (route) => picture(route) } });
   page.mayFail = true;
-  await page.route('**/picture?*', (route) => route.abort());
   await begin(page);
   await stage(page, 'away');
   await screen(page, 'away');
@@ -174,21 +175,21 @@ test('a picture that no connection brought comes with it, and is not skipped mea
     await notice(page, 'Not connected');
   }
   assert.strictEqual(await id(page), item);
-  await page.unroute('**/picture?*');
+  picture = pass;
   await online(page);
   assert.strictEqual(await shown(page), item);
   await done(page);
 });
 
-test('a picture that was given up is tried again when the connection is back', async () => {
-  const page = await open(servers[10]);
-  page.mayFail = true;
-  await page.clock.install();
+test('an image that was given up is retried when the connection is back', async () => {
   let tries = 0;
-  await page.route('**/picture?*', (route) => {
+  let picture = (route) => {
     tries++;
     return route.fulfill({ status: 404, json: { error: 'there is no such file' } });
-  });
+  };
+  const page = await open(servers[10], { routes: { '**/picture?*': (route) => picture(route) } });
+  page.mayFail = true;
+  await page.clock.install();
   await page.reload();
   await begin(page);
   await stage(page, 'broken');
@@ -198,21 +199,20 @@ test('a picture that was given up is tried again when the connection is back', a
     await page.clock.runFor(9000);
     await page.waitForTimeout(200);
   } while (tries > before);
-  await page.unroute('**/picture?*');
+  picture = pass;
   await online(page);
   await shown(page);
   await done(page);
 });
 
-test('a picture that the server fails at can be skipped in the end, one that nobody answers for cannot', async () => {
+test('an item can be skipped after the server failed to send its image, but not without a connection', async () => {
   for (const [fail, state] of [
     [(route) => route.fulfill({ status: 500, json: { error: 'the disk is broken' } }), 'broken'],
-    [(route) => route.abort(), 'away'],
+    [abort, 'away'],
   ]) {
-    const page = await open(servers[10]);
+    const page = await open(servers[10], { routes: { '**/picture?*': fail } });
     page.mayFail = true;
     await page.clock.install();
-    await page.route('**/picture?*', fail);
     await page.reload();
     await begin(page);
     await stage(page, 'away');
@@ -237,21 +237,22 @@ test('a picture that the server fails at can be skipped in the end, one that nob
   }
 });
 
-test('in the grid nothing is answered for whose picture did not come', async () => {
-  const page = await signIn(servers[10]);
+test('the grid never answers an item whose image failed', async () => {
+  let lost = null;
+  const picture = (route) =>
+    lost && route.request().url().includes(`${lost.picture}?`) ? route.abort() : route.continue();
+  const page = await signIn(servers[10], { routes: { ...nextAsSimilar, '**/picture?*': picture } });
   page.mayFail = true;
-  await alikeAreNext(page);
-  const lost = (await next(page))[3];
-  await page.route(`**${lost.picture}?*`, (route) => route.abort());
+  lost = (await next(page))[3];
   await page.keyboard.press('g');
   const tile = page.locator(`.tile[title="${lost.id}"]`),
     chosen = page.locator('.tile[aria-selected="true"]');
-  await tile.getByText('will be loaded later').waitFor();
+  await tile.getByText('loads later').waitFor();
   const n = await page.locator('.tile').count();
   assert.ok(n >= 7, `${n} tiles`);
   await page.getByRole('button', { name: 'All', exact: true }).click();
   assert.strictEqual(await chosen.count(), n - 1);
-  await tile.click({ force: true }); // it is disabled, which does not keep a person from trying
+  await tile.click({ force: true }); // a person can click it although it is disabled
   await page.keyboard.press(' ');
   assert.strictEqual(await chosen.count(), n - 1);
   await screen(page, 'grid-lost');
@@ -266,7 +267,7 @@ test('in the grid nothing is answered for whose picture did not come', async () 
   await done(page);
 });
 
-test('before there are features the grid says so, and goes on saying it', async () => {
+test('without features the grid says why it is empty, and keeps saying it', async () => {
   const page = await signIn(servers[20], { viewport: { width: 360, height: 740 } });
   page.mayFail = true;
   await page.clock.install();
@@ -280,9 +281,9 @@ test('before there are features the grid says so, and goes on saying it', async 
   await done(page);
 });
 
-// ---- where one is ----
+// ---- addresses ----
 
-test('the skip link leads to the content, and no address breaks the views', async () => {
+test('the skip link goes to the content, and unknown addresses show a view', async () => {
   const page = await signIn(servers[10]);
   const view = () => page.evaluate(() => document.body.dataset.view);
   await page.getByRole('link', { name: 'Dashboard' }).click();
@@ -305,7 +306,7 @@ test('the skip link leads to the content, and no address breaks the views', asyn
 // ---- small screens, many classes, long names ----
 
 for (const n of [20, 30])
-  test(`on a phone the picture is in sight whichever of ${n} classes is tapped`, async () => {
+  test(`on a phone the image stays visible when the last of ${n} classes is tapped`, async () => {
     const page = await signIn(servers[n], PHONE);
     const item = await id(page);
     const last = page.locator('#classes button').last();
@@ -323,9 +324,8 @@ for (const n of [20, 30])
     await done(page);
   });
 
-test('on a phone one sees the next look-alikes after those that were answered', async () => {
-  const page = await signIn(servers[30], PHONE);
-  await alikeAreNext(page);
+test('on a phone the page scrolls up to the next similar items after an answer', async () => {
+  const page = await signIn(servers[30], { ...PHONE, routes: nextAsSimilar });
   await page.getByRole('link', { name: 'Similar items' }).tap();
   await page.locator('.tile').nth(1).waitFor();
   const first = await page.locator('.tile').first().getAttribute('title');
@@ -339,7 +339,7 @@ test('on a phone one sees the next look-alikes after those that were answered', 
   await done(page);
 });
 
-test('on a phone what was asked can be closed, and is not behind the picture', async () => {
+test('on a phone the box about an item can be closed, and is not behind the image', async () => {
   const page = await signIn(servers[20], PHONE);
   page.mayFail = true;
   await page.locator('#do-why').tap();
@@ -356,7 +356,7 @@ test('on a phone what was asked can be closed, and is not behind the picture', a
   await done(page);
 });
 
-test('a long name is cut at its end, and what is at the right of the header stays there', async () => {
+test('a long name is cut off at its end, within the header', async () => {
   const name = 'Wilhelmina Alexandra von Hohenzollern-Sigmaringen';
   const page = await person.signIn(browser, servers[10].address, name);
   for (const width of [360, 481, 700, 890, 1280]) {
@@ -382,7 +382,7 @@ test('a long name is cut at its end, and what is at the right of the header stay
   await done(page);
 });
 
-test('names of classes are broken between words alone', async () => {
+test('class names break only between words', async () => {
   for (const n of [10, 20, 30]) {
     const page = await signIn(servers[n]);
     for (const width of [390, 820, 1280, 1920]) {
@@ -405,7 +405,7 @@ test('names of classes are broken between words alone', async () => {
   }
 });
 
-test('two classes are as high as one of many', async () => {
+test('the buttons of two classes are not higher than those of many', async () => {
   for (const width of [390, 820, 1280]) {
     const page = await signIn(servers.texts, { viewport: { width, height: 800 } });
     const { height } = await page.locator('#classes button').first().boundingBox();
@@ -414,7 +414,7 @@ test('two classes are as high as one of many', async () => {
   }
 });
 
-test('thirty classes: the list shows that it goes on, and / finds one', async () => {
+test('a long list of classes fades at its end, and / finds a class', async () => {
   const page = await signIn(servers[30]);
   const list = page.locator('#classes');
   assert.ok(await list.evaluate((e) => e.scrollHeight > e.clientHeight + 2));
@@ -428,7 +428,7 @@ test('thirty classes: the list shows that it goes on, and / finds one', async ()
       outer = e.parentElement.getBoundingClientRect();
     return Math.min(inner.top - outer.top, inner.left - outer.left, outer.right - inner.right);
   });
-  assert.ok(room >= 5, `${room} pixels for the ring about the field`);
+  assert.ok(room >= 5, `${room} pixels for the focus ring`);
   await page.keyboard.type('rooster');
   await screen(page, 'find');
   await page.keyboard.press('Escape');
@@ -449,18 +449,19 @@ test('thirty classes: the list shows that it goes on, and / finds one', async ()
   await done(page);
 });
 
-test('who looks for a class goes on typing when somebody adds one', async () => {
-  const page = await open(servers[30]);
+test('the search for a class keeps its text when somebody adds a class', async () => {
+  let session = pass;
+  const page = await open(servers[30], { routes: { '**/api/session': (route) => session(route) } });
   await page.clock.install();
   await page.reload();
   await begin(page);
   const item = await shown(page);
-  await page.route('**/api/session', async (route) => {
+  session = async (route) => {
     const response = await route.fetch(),
       json = await response.json();
     json.project.classes.push({ label: NAMES.length, name: 'raster' });
     await route.fulfill({ response, json });
-  });
+  };
   await page.keyboard.press('/');
   await page.keyboard.type('rster');
   for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowLeft');
@@ -482,9 +483,9 @@ test('who looks for a class goes on typing when somebody adds one', async () => 
 // ---- texts ----
 
 for (const colorScheme of ['light', 'dark'])
-  test(`texts, ${colorScheme}: read out, readable when taken out, and no − and +`, async () => {
+  test(`texts, ${colorScheme}: named for screen readers, readable when deselected, without zoom`, async () => {
     const page = await signIn(servers.texts, { colorScheme });
-    assert.strictEqual(await page.getByRole('button', { name: 'Larger' }).count(), 0);
+    assert.strictEqual(await page.getByRole('button', { name: 'Zoom in' }).count(), 0);
     await page.keyboard.press('g');
     await page.locator('.tile').nth(1).waitFor();
     await page.getByRole('button', { name: 'None' }).click();
@@ -497,8 +498,7 @@ for (const colorScheme of ['light', 'dark'])
     await done(page);
   });
 
-test('of texts that are near, the labels are in sight', async () => {
-  const page = await signIn(servers.texts);
+test('the labels of the nearest texts are visible', async () => {
   const neighbours = MAILS.slice(0, 5).map(([name, text], item) => ({
     item,
     id: name,
@@ -507,7 +507,9 @@ test('of texts that are near, the labels are in sight', async () => {
     label: item % 2,
   }));
   const why = { class_1: 0, p_1: 0.5, class_2: 1, p_2: 0.4, surer: 0.5, newer: 0.1 };
-  await page.route('**/why', (route) => route.fulfill({ json: { ...why, neighbours } }));
+  const page = await signIn(servers.texts, {
+    routes: { '**/why': (route) => route.fulfill({ json: { ...why, neighbours } }) },
+  });
   await page.keyboard.press('w');
   await page.locator('.near .name').first().waitFor();
   await screen(page, 'why-texts');
@@ -522,25 +524,25 @@ test('of texts that are near, the labels are in sight', async () => {
   await done(page);
 });
 
-test('look-alikes are asked for once after an answer, when it is stored', async () => {
-  const page = await signIn(servers.texts);
+test('similar items are requested once per answer, after it is stored', async () => {
+  const answers = async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.continue();
+  };
+  const page = await signIn(servers.texts, { routes: { '**/api/answers': answers } });
   let asked = 0;
   page.on('request', (r) => {
     if (r.url().endsWith('/api/alike')) asked++;
   });
-  await page.route('**/api/answers', async (route) => {
-    await page.waitForTimeout(300);
-    await route.continue();
-  });
   const tile = (i) => page.locator('.tile').nth(i),
-    told = new Set();
+    answered = new Set();
   await page.keyboard.press('g');
   for (const which of [0, 1]) {
     await tile(1).waitFor();
     asked = 0;
     await page.getByRole('button', { name: 'None' }).click();
     await tile(which).click();
-    told.add(await tile(which).getAttribute('title'));
+    answered.add(await tile(which).getAttribute('title'));
     await page.keyboard.press('1');
     await notice(page, '1 item: spam');
     await saved(page);
@@ -548,7 +550,7 @@ test('look-alikes are asked for once after an answer, when it is stored', async 
     await page.waitForTimeout(300);
     assert.strictEqual(asked, 1);
     const titles = await page.locator('.tile').evaluateAll((all) => all.map((e) => e.title));
-    assert.ok(!titles.some((title) => told.has(title)));
+    assert.ok(!titles.some((title) => answered.has(title)));
   }
   await done(page);
 });

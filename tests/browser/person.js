@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A person at the labelling page, for tests of it. A page notes what must not be: words on the
-// console, requests to elsewhere.
+// A person at the labelling page. done() fails if the page wrote to the console or sent a request
+// to another server.
 'use strict';
 const assert = require('node:assert');
 
-const PATIENCE = 15000; // milliseconds, on a machine that does other things, too
+const PATIENCE = 15000; // milliseconds, for a loaded machine
 
-/** A page at an address; options are a context's. `confirmed`: answers that the server has
- * confirmed, by item; `ids`: of the items it gave. */
-exports.open = async (browser, address, options = {}) => {
+/** Route handlers. */
+exports.pass = (route) => route.continue();
+exports.abort = (route) => route.abort();
+
+/** Opens a page in a context of its own. routes: handlers by pattern. They are installed before the
+ * page is opened: a request soon after page.route() on an open page may bypass the handler. A test
+ * switches a handler by a variable. The other options are the context's. */
+exports.open = async (browser, address, { routes = {}, ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await exports.watch(await context.newPage(), address);
+  for (const [pattern, handler] of Object.entries(routes)) await page.route(pattern, handler);
   await page.goto(address);
   return page;
 };
 
+/** Records what a page does. */
 exports.watch = async (page, address) => {
   page.faults = [];
-  page.mayFail = false; // requests, for a while
-  page.confirmed = new Map();
-  page.ids = new Map();
+  page.mayFail = false; // failed requests are expected
+  page.confirmed = new Map(); // item -> answer that the server has confirmed
+  page.ids = new Map(); // item -> id, of the items the server sent
   page.setDefaultTimeout(PATIENCE);
   page.on('console', (m) => {
     if (!page.mayFail || !/Failed to load resource|ERR_/.test(m.text()))
@@ -29,7 +36,7 @@ exports.watch = async (page, address) => {
   page.on('pageerror', (e) => page.faults.push(`error: ${e.stack}`));
   page.on('request', (r) => {
     if (!r.url().startsWith(new URL(address).origin + '/') && !r.url().startsWith('data:'))
-      page.faults.push('asks for ' + r.url());
+      page.faults.push('requests ' + r.url());
   });
   page.on('response', async (r) => {
     if (r.status() !== 200) return;
@@ -45,7 +52,7 @@ exports.watch = async (page, address) => {
 
 exports.done = async (page) => {
   assert.deepStrictEqual(page.faults, []);
-  await page.unrouteAll({ behavior: 'ignoreErrors' }); // of requests that are under way
+  await page.unrouteAll({ behavior: 'ignoreErrors' }); // handlers of requests under way
   await page.context().close();
 };
 
@@ -59,7 +66,7 @@ exports.signIn = async (browser, address, name, options) => {
 
 exports.id = (page) => page.locator('#item-id').textContent();
 
-/** The item in front, once it can be seen; other than `before`. Returns its id. */
+/** Waits until an item other than `before` is shown; returns its id. */
 exports.shown = async (page, before = '') => {
   await page.waitForFunction(
     (old) =>
@@ -71,6 +78,20 @@ exports.shown = async (page, before = '') => {
   return exports.id(page);
 };
 
+/** The event of a browser that is back online: the page then retries at once. */
+exports.online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
+
 exports.saved = (page) => page.locator('#state[data-state="saved"]').waitFor();
 
-exports.notice = (page, words) => page.locator('#notice.seen', { hasText: words }).waitFor();
+/** Waits for a locator; a timeout reports what the box shows instead. */
+exports.waitIn = async (box, locator) => {
+  try {
+    await locator.waitFor();
+  } catch (error) {
+    const now = await box.evaluate((e) => `"${e.textContent}"${e.checkVisibility() ? '' : ' (hidden)'}`);
+    throw new Error(`${error.message}\nThe box shows: ${now}`, { cause: error });
+  }
+};
+
+exports.notice = (page, words) =>
+  exports.waitIn(page.locator('#notice'), page.locator('#notice.seen', { hasText: words }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Projects and servers for tests of the labelling page: pictures of clothes (those of
-// fashion-mnist where they are installed, else drawn), texts with features, `scant serve`.
+// Projects and servers for tests of the labelling page: images of clothes (of fashion-mnist if it is
+// installed, else drawn), texts with features, `scant serve`.
 'use strict';
 const { execFileSync, spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -28,7 +28,7 @@ exports.CLASSES = [
 const scant = (...args) =>
   execFileSync(SCANT, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-// ---- pictures ----
+// ---- images ----
 
 function crc(bytes) {
   let c = ~0;
@@ -62,7 +62,7 @@ function png(pixels) {
   ]);
 }
 
-// Bars whose place tells the class, with noise that makes every picture another.
+// A bar whose position is the class, with noise that makes every image different.
 function drawn(i) {
   const label = i % 10,
     pixels = Buffer.alloc(SIDE * SIDE);
@@ -88,10 +88,10 @@ function clothes(i) {
 /** Names of all strategies. */
 exports.strategies = () => JSON.parse(scant('strategies', '--format', 'json')).map((s) => s.name);
 
-/** A project of n pictures; returns the classes by id. */
+/** A project of n images; returns the labels by id. */
 exports.pictures = (dir, n, ...more) => exports.picturesOf(exports.CLASSES, dir, n, ...more);
 
-/** The same with other names of classes, and perhaps more of them than are true. */
+/** The same with other class names; there may be more than ten. */
 exports.picturesOf = (classes, dir, n, ...more) => {
   const folder = dir + '-pictures',
     truth = new Map();
@@ -107,7 +107,7 @@ exports.picturesOf = (classes, dir, n, ...more) => {
   return truth;
 };
 
-/** A project of texts, the ids and texts as given, with features of two kinds. */
+/** A project of texts, [[id, text]…], with features in two clusters. */
 exports.texts = (dir, items, classes, ...more) => {
   const quoted = (s) => '"' + s.replace(/"/g, '""') + '"';
   fs.writeFileSync(
@@ -140,7 +140,7 @@ exports.texts = (dir, items, classes, ...more) => {
   );
 };
 
-/** What `scant export` says: id -> {label, annotator}, of those that have a label. */
+/** The labelled items by `scant export`: id -> {label, annotator, …}. */
 exports.labels = (dir) => {
   const [head, ...lines] = scant('export', dir, '--format', 'csv', '--quiet').trim().split(/\r?\n/);
   const columns = head.split(',');
@@ -178,7 +178,7 @@ class Server {
     return this;
   }
 
-  /** Ends it as a power cut would. */
+  /** The default signal ends it without cleanup, like a power cut. */
   async kill(signal = 'SIGKILL') {
     const ended = new Promise((resolve) => this.process.once('close', resolve));
     this.process.kill(signal);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// report.html as a person sees it: on wide and narrow screens, light and dark, with and
-// without scripts. A page makes no request, says nothing on the console, is never wider than
-// the screen, and its words can be read.
+// report.html on wide and narrow screens, light and dark, with and without scripts. A page sends
+// no request, writes nothing to the console, is never wider than the screen, and is readable.
 'use strict';
 const { test, before, after } = require('node:test');
 const assert = require('node:assert');
@@ -18,7 +17,8 @@ const NAMES = ['random', 'entropy', 'margin', 'coreset', 'badge', 'npc', 'dynami
 
 let browser, folder;
 
-// Results of runs that differ a little, and the report of them. cut: rounds of the last run.
+// Writes results of runs that differ a little, and their report; returns its address. cut: rounds
+// of the last run.
 function results(name, strategies, seeds, rounds, cut) {
   const dir = path.join(folder, name);
   let curve = CURVE, picks = PICKS;
@@ -50,7 +50,7 @@ after(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-// A page that fails the test where it asks for anything or complains.
+// Opens a page; done() fails if it sent a request or wrote to the console.
 async function open(url, options) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -58,7 +58,7 @@ async function open(url, options) {
   page.on('console', (m) => page.faults.push(m.type() + ': ' + m.text()));
   page.on('pageerror', (e) => page.faults.push('error: ' + e.message));
   page.on('request', (r) => {
-    if (r.url() !== url && !r.url().startsWith('data:')) page.faults.push('asks for ' + r.url());
+    if (r.url() !== url && !r.url().startsWith('data:')) page.faults.push('requests ' + r.url());
   });
   await page.goto(url);
   return page;
@@ -71,7 +71,7 @@ async function done(page) {
 
 for (const width of [1280, 700, 400])
   for (const colorScheme of ['light', 'dark'])
-    test(`a page ${width} wide, ${colorScheme}`, async () => {
+    test(`the report ${width} pixels wide, ${colorScheme}: readable, not wider than the screen`, async () => {
       const url = results(`w${width}${colorScheme}`, NAMES, [0, 1, 2], 8);
       const page = await open(url, { viewport: { width, height: 800 }, colorScheme });
       assert.ok(await page.evaluate(overflow) <= 0, 'wider than the screen');
@@ -92,7 +92,7 @@ for (const width of [1280, 700, 400])
       await done(page);
     });
 
-test('values show under the pointer, without those that are taken off', async () => {
+test('the pointer shows the values of all strategies that are not hidden', async () => {
   const url = results('pointer', NAMES, [0, 1], 6);
   const page = await open(url, { viewport: { width: 1280, height: 900 } });
   const box = await page.locator('svg.curves:visible').boundingBox();
@@ -112,7 +112,7 @@ test('values show under the pointer, without those that are taken off', async ()
   await done(page);
 });
 
-test('a page needs no script', async () => {
+test('the report works without scripts', async () => {
   const url = results('plain', NAMES, [0, 1], 6);
   const page = await open(url, { javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
   assert.ok(await page.locator('svg.curves:visible').count());
@@ -121,7 +121,7 @@ test('a page needs no script', async () => {
   await done(page);
 });
 
-test('strange results make a page all the same', async () => {
+test('unusual results make a valid report', async () => {
   const many = ['random', ...Array.from({ length: 19 }, (_, i) => `a rather long name of a strategy ${i}`)];
   const cases = [
     results('one', ['badge'], [7], 1),

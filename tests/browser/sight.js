@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person sees of a page, for tests of pages: run within the page by evaluate().
+// Checks of what is visible on a page. All but launch() run within the page, by evaluate().
 'use strict';
 const { chromium } = require('playwright-core');
 
@@ -10,11 +10,11 @@ exports.launch = () =>
     args: process.getuid() === 0 ? ['--no-sandbox'] : [],
   });
 
-// Pixels that the page is wider than the screen.
+// By how many pixels the page is wider than the screen.
 exports.overflow = () => document.documentElement.scrollWidth - window.innerWidth;
 
-// Key caps that stick out of their buttons.
-exports.sticking = () =>
+// Buttons that a key cap does not fit into.
+exports.overflowingKeys = () =>
   [...document.querySelectorAll('button kbd')]
     .filter((cap) => {
       const inner = cap.getBoundingClientRect(),
@@ -23,7 +23,7 @@ exports.sticking = () =>
     })
     .map((cap) => cap.closest('button').textContent);
 
-// Words whose contrast with what is behind them is below 4.5, and those that are tiny.
+// Texts with a contrast below 4.5, or smaller than 8.5 pixels.
 exports.unreadable = () => {
   const parse = (c) => c.match(/[\d.]+/g).map(Number);
   const light = (c) => {
