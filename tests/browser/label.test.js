@@ -19,7 +19,7 @@ const {
   getJson,
   currentAnswers,
 } = require('./clothes.js');
-const { done, id, notice, saved, shown } = require('./person.js');
+const { done, gridLoaded, id, notice, saved, shown } = require('./person.js');
 const { CLASSES, labels, pictures, serve, strategies, texts } = require('./project.js');
 const { overflow, overflowingKeys, unreadable } = require('./sight.js');
 
@@ -262,7 +262,7 @@ test('with a model the page shows predictions and reasons on request, and simila
   assert.strictEqual(await page.locator('#insight').isVisible(), false);
 
   await page.keyboard.press('g');
-  await page.locator('.tile[aria-selected="true"]').first().waitFor();
+  await gridLoaded(page);
   const tiles = await page.locator('.tile').count();
   assert.ok(tiles > 2, `${tiles} tiles`);
   await page.keyboard.press('ArrowRight');

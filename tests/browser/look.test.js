@@ -13,7 +13,7 @@ const person = require('./person.js');
 const { launch, overflow, unreadable } = require('./sight.js');
 const { picturesOf, serve, texts } = require('./project.js');
 
-const { abort, done, id, notice, online, pass, saved, shown, waitIn } = person;
+const { abort, done, gridLoaded, id, notice, online, pass, saved, shown, waitIn } = person;
 const SCREENS = process.env.SCREENS;
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const NAMES = (
@@ -248,6 +248,7 @@ test('the grid never answers an item whose image failed', async () => {
   const tile = page.locator(`.tile[title="${lost.id}"]`),
     chosen = page.locator('.tile[aria-selected="true"]');
   await tile.getByText('loads later').waitFor();
+  await gridLoaded(page);
   const n = await page.locator('.tile').count();
   assert.ok(n >= 7, `${n} tiles`);
   await page.getByRole('button', { name: 'All', exact: true }).click();
@@ -327,7 +328,7 @@ for (const n of [20, 30])
 test('on a phone the page scrolls up to the next similar items after an answer', async () => {
   const page = await signIn(servers[30], { ...PHONE, routes: nextAsSimilar });
   await page.getByRole('link', { name: 'Similar items' }).tap();
-  await page.locator('.tile').nth(1).waitFor();
+  await gridLoaded(page);
   const first = await page.locator('.tile').first().getAttribute('title');
   await page.locator('#grid-classes button').last().tap();
   await page.waitForFunction(
@@ -538,7 +539,7 @@ test('similar items are requested once per answer, after it is stored', async ()
     answered = new Set();
   await page.keyboard.press('g');
   for (const which of [0, 1]) {
-    await tile(1).waitFor();
+    await gridLoaded(page);
     asked = 0;
     await page.getByRole('button', { name: 'None' }).click();
     await tile(which).click();

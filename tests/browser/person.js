@@ -78,6 +78,14 @@ exports.shown = async (page, before = '') => {
   return exports.id(page);
 };
 
+/** Waits until the grid shows similar items and no image of them is loading: before, the page
+ * refuses answers. */
+exports.gridLoaded = (page) =>
+  page.waitForFunction(() => {
+    const boxes = [...document.querySelectorAll('.tile .shown')];
+    return boxes.length > 1 && boxes.every((box) => box.hasChildNodes());
+  });
+
 /** The event of a browser that is back online: the page then retries at once. */
 exports.online = (page) => page.evaluate(() => window.dispatchEvent(new Event('online')));
 

@@ -127,7 +127,7 @@ static void a_damaged_state_is_refused(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (read_state(ctx, wrong[i], &s, &arena) != SCANT_EINPUT)
             fail_msg("%s was accepted", wrong[i]);
-        assert_says(ctx, path_of("state.json"), "not what a run");
+        assert_says(ctx, path_of("state.json"), "not a valid state");
     }
     assert_int_equal(
         read_state(ctx,
@@ -275,7 +275,7 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         if (read_partial(ctx, wrong[i], &s) != SCANT_EINPUT)
             fail_msg("%s was accepted", wrong[i]);
-        assert_says(ctx, path_of("state.json"), "not what a run");
+        assert_says(ctx, path_of("state.json"), "not a valid state");
     }
     const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]",
                                QUERY TIMES MORE("[[null, null]]", "[5, 0, 0, 0]"));
