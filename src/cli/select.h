@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `scant select`: the command (select.c), inputs (select_inputs.c; in words:
- * select_needs.c), --dry-run (select_plan.c), output files (output.c), --plot (plot.c).
+ * select_needs.c), the plan and --dry-run (select_plan.c), output files
+ * (select_output.c), --plot (plot.c).
  */
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
@@ -76,10 +77,12 @@ void select_check_overwrites(const select_job *job);
 void select_check_targets(const select_job *job);
 void select_read_state(select_job *job);
 void select_write(select_job *job); /* writes all output files */
+
+void select_plan(select_job *job); /* plans the selection and the plot */
 void select_print_plan(const select_job *job);
 
 void select_check_plot(const select_job *job);
-void select_plan(select_job *job); /* plans the selection and the plot */
+scant_evidence select_plot_evidence(const select_job *job);
 void select_draw(select_job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `--dry-run`: prints the inputs, passes and memory of a selection.
+ * Plans a selection with its plot; `--dry-run` prints its inputs, passes and memory.
  */
 #include <string.h>
 
@@ -106,4 +106,30 @@ void select_print_plan(const select_job *job) {
     add_line(&text, "plot", job->args->plot);
     add_line(&text, "threads", cli_format("%u", scant_ctx_threads(job->net.ctx)));
     cli_print(&text);
+}
+
+/* If both the plot and the selection need too much memory, the message names the larger
+ * number. The plot is planned before the selection holds memory. */
+void select_plan(select_job *job) {
+    const scant_array *features = job->args->plot ? job->arrays[IN_FEATURES] : NULL;
+    scant_ctx *ctx = job->net.ctx;
+    scant_evidence evidence = select_plot_evidence(job);
+    size_t memory = 0;
+    scant_status drawn =
+        features ? scant_plot_plan(ctx, &evidence, job->args->batch, &memory) : SCANT_OK;
+    const char *why = cli_format("%s", scant_ctx_errmsg(ctx));
+    select_try(job, scant_selection_open(ctx, job->strategy->name, &job->evidence,
+                                         job->args->batch, &job->opts, &job->selection));
+    scant_status planned = scant_selection_plan(job->selection, &job->plan);
+    if (drawn != SCANT_OK && (drawn != SCANT_ENOMEM || memory > job->plan.memory))
+        cli_die(cli_exit_of(drawn), "%s", why);
+    select_try(job, planned);
+    if (memory > job->plan.memory) job->plan.memory = memory;
+    if (features && scant_array_shape(features)[0] != job->plan.rows)
+        cli_die(CLI_BAD_INPUT, "%s: has %zu rows, but the other inputs have %zu",
+                scant_array_name(features), scant_array_shape(features)[0],
+                job->plan.rows);
+    if (job->ids && scant_ids_count(job->ids) != job->plan.rows)
+        cli_die(CLI_BAD_INPUT, "%s has %zu ids, but the inputs have %zu rows",
+                job->args->ids, scant_ids_count(job->ids), job->plan.rows);
 }
