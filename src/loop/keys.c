@@ -11,6 +11,7 @@
 
 #include "core/option.h"
 #include "loop/experiment.h"
+#include "nn/train.h"
 #include "scant/train.h"
 
 #define AT(field) offsetof(loop_settings, field)
@@ -64,10 +65,10 @@ static const scant_option model_rows[] = {
 
 static const scant_option train_rows[] = {
     OPT_ROW("lr", NUMBER, "RATE|auto", NULL, AT(training.lr), NULL,
-            "learning rate (default 0.01; adam: 0.001; or the method's); auto: the "
+            "learning rate (default " NN_LR_TEXT "; or the method's); auto: the "
             "default, scaled each round by the change of the smallest eigenvalue of the "
             "labelled samples' kernel",
-            .otherwise = "0.01; adam: 0.001", .max = INFINITY, .open = SCANT_OPEN_BOTH,
+            .otherwise = NN_LR_TEXT, .max = INFINITY, .open = SCANT_OPEN_BOTH,
             .choices = "auto"),
     OPT_SWITCH("reinit", "yes", AT(reinit), NULL,
                "new weights each round; no: continue from the last round's"),
@@ -106,7 +107,8 @@ static const scant_option loop_rows[] = {
              "a paper's options for its strategies"),
 };
 
-/* Defaults that differ from the shared table; those of a method take precedence. */
+/* Defaults of section train that differ from the shared table; those of a method take
+ * precedence. */
 static const scant_setting other_defaults[] = {{"epochs", "150"}, {"batch", "32"}};
 
 /* ---- the list of keys -------------------------------------------------------------- */

@@ -13,6 +13,13 @@
 #include "nn/optim.h"
 #include "scant/train.h"
 
+/* The default learning rates, and the same in words for help texts. */
+#define NN_SGD_LR 0.01
+#define NN_ADAM_LR 0.001
+#define NN_LR_TEXT NN_QUOTED(NN_SGD_LR) "; adam: " NN_QUOTED(NN_ADAM_LR)
+#define NN_QUOTED(number) NN_QUOTED_AS_IS(number)
+#define NN_QUOTED_AS_IS(number) #number
+
 /* A batch being prepared. */
 typedef struct nn_batch {
     size_t count;

@@ -2,8 +2,8 @@
  *
  * The table of training options: a row each, with its default. Flags of `scant train`,
  * keys of experiments, project settings, help, the manual and the metadata of a training
- * are generated from it. The learning rate's default depends on the optimizer and is set
- * below. A training method may have defaults of its own (src/ssl).
+ * are generated from it. The learning rate's default depends on the optimizer: train.h
+ * has both. A training method may have defaults of its own (src/ssl).
  */
 #include <assert.h>
 #include <math.h>
@@ -15,8 +15,6 @@
 #include "scant/train.h"
 
 #define AT(field) offsetof(scant_train_opts, field)
-
-static const double sgd_lr = 0.01, adam_lr = 0.001;
 
 static const char training[] = "Training";
 static const char unlabelled[] = "Unlabelled samples (docs/semi-supervised.md)";
@@ -31,7 +29,7 @@ static const scant_option rows[] = {
               "labelled samples per step"),
     OPT_CHOICE("optimizer", "sgd|adam", "sgd", AT(optimizer), training, "update rule"),
     OPT_ROW("lr", NUMBER, "RATE", NULL, AT(lr), training, "learning rate",
-            .otherwise = "0.01; adam: 0.001", .max = INFINITY, .open = SCANT_OPEN_BOTH),
+            .otherwise = NN_LR_TEXT, .max = INFINITY, .open = SCANT_OPEN_BOTH),
     OPT_NUMBER("momentum", "M", "0.9", AT(momentum), 0, 1, SCANT_OPEN_MAX, training,
                "momentum of sgd"),
     OPT_SWITCH("nesterov", "no", AT(nesterov), training, "Nesterov momentum"),
@@ -118,7 +116,7 @@ void nn_train_defaults(const char *optimizer, scant_train_opts *o) {
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].value) nn_train_set(o, rows[i].key, rows[i].value);
     if (optimizer) o->optimizer = optimizer;
-    o->lr = strcmp(o->optimizer, "adam") == 0 ? adam_lr : sgd_lr;
+    o->lr = strcmp(o->optimizer, "adam") == 0 ? NN_ADAM_LR : NN_SGD_LR;
 }
 
 uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *o) {

@@ -7,6 +7,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # `cli/select.c:run`, `serve/routes.c`, `web/api.js:post`
 HOP = re.compile(r"`((?:[a-z_]+/)+[\w.-]+\.(?:c|h|js|json|html|css|py))(?::(\w+))?`")
+# `serve/http.c:begin` → `check` → `check_api`: further functions of the same file
+CHAIN = re.compile(r"`((?:[a-z_]+/)+[\w.-]+\.c):\w+`((?: → `\w+`)+)")
 PLACES = ("", "src", "include")
 
 
@@ -23,17 +25,26 @@ def find(path):
     return None
 
 
+def defines(file, name):
+    """Whether the file defines the function, or the table, of that name; a call does not count."""
+    form = r"(?m)^[A-Za-z_][\w \t*]*\b%s\s*(?:\([^;{}]*\)\s*\{|\[\]\s*=)" if file.endswith((".c", ".h")) else \
+        r"(?m)^\s*(?:export |async |function |const )*%s\s*(?:\([^;]*\)\s*\{|=)"
+    return re.search(form % name, read(file)) is not None
+
+
 class Design(unittest.TestCase):
     def check(self, page):
-        hops = HOP.findall(read("docs", page))
+        text = read("docs", page)
+        hops = HOP.findall(text)
+        for path, names in CHAIN.findall(text):
+            hops += [(path, name) for name in re.findall(r"`(\w+)`", names)]
         self.assertTrue(hops)
         for path, name in hops:
             with self.subTest(page, path=path, name=name):
                 file = find(path)
                 self.assertIsNotNone(file, "there is no such file")
                 if name:
-                    found = re.search(rf"\b{name}\s*[(=]", read(file))
-                    self.assertTrue(found, "the file has no such function")
+                    self.assertTrue(defines(file, name), "the file defines no such function")
 
     def test_files_and_functions_in_the_design_exist(self):
         self.check("design.md")
