@@ -2,7 +2,7 @@
  *
  * `scant add`: more items for a project.
  */
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct add_args {
     scant_source source;

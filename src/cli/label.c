@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 #include "core/near.h"
 
 typedef struct label_args {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct log_args {
     const char *format, *person;

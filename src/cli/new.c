@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct new_args {
     scant_source source;

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 #include "core/argmax.h"
 
 typedef struct predict_args {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct query_args {
     size_t batch;

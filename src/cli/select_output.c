@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 #include "cli/select.h"
 
 enum { MOST_STATE = 64 << 20 }; /* limit in bytes; a state has a few numbers per label */

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct set_args {
     const char *format;

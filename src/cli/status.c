@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/project.h"
+#include "cli/project_args.h"
 
 typedef struct status_args {
     const char *format;

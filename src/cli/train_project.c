@@ -3,7 +3,7 @@
  * `scant train DIR`: trains a model on a project's labels. The network and its training
  * are settings of the project; most flags of other trainings are refused.
  */
-#include "cli/project.h"
+#include "cli/project_args.h"
 #include "cli/train.h"
 
 static void check_flags(const cli_call *call, const char *dir) {

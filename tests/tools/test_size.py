@@ -44,12 +44,26 @@ class Size(unittest.TestCase):
         subprocess.run(["git", "-C", self.root, "-c", "user.name=t", "-c", "user.email=t@example.org",
                         "-c", "commit.gpgsign=false", *words], check=True, capture_output=True)
 
+    def run_size(self, *words):
+        return subprocess.run([sys.executable, os.path.join(self.root, "tools", "size"), *words],
+                              capture_output=True, text=True, check=False)
+
     def size(self, *words):
         """The printed rows, as lists of words."""
-        done = subprocess.run([sys.executable, os.path.join(self.root, "tools", "size"), *words],
-                              capture_output=True, text=True, check=False)
+        done = self.run_size(*words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [line.split() for line in done.stdout.splitlines()]
+
+    def test_check_fails_for_functions_above_the_limits(self):
+        self.write("src/one/long.c", LONG)  # long, but within the limit
+        done = self.run_size("--check")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.write("src/one/complex.c", COMPLEX)
+        self.write("src/one/longer.c", LONG.replace("    x++;\n", "    x++;\n    x--;\n"))
+        done = self.run_size("--check")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("src/one/complex.c:1: third has 30 lines and a complexity of 26", done.stdout)
+        self.assertIn("src/one/longer.c:1: second has 81 lines", done.stdout)
 
     def test_the_working_tree_is_counted(self):
         self.write("include/one.h", "int first(int x);\n")

@@ -2,7 +2,7 @@
  *
  * What the commands on projects share.
  */
-#include "cli/project.h"
+#include "cli/project_args.h"
 #include "scant/project.h"
 
 #include <math.h>

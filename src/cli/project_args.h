@@ -3,8 +3,8 @@
  * What the commands on projects share: opening, atomic output, and the stop rule. Errors
  * end the program.
  */
-#ifndef SCANT_CLI_PROJECT_H
-#define SCANT_CLI_PROJECT_H
+#ifndef SCANT_CLI_PROJECT_ARGS_H
+#define SCANT_CLI_PROJECT_ARGS_H
 
 #include "cli/net_args.h"
 #include "loop/project_json.h"
