@@ -41,8 +41,8 @@ static int code_of(scant_status status, unsigned flags) {
     case SCANT_EINPUT:
         return flags & ITEM_404 ? 404 : 422;
     case SCANT_EUSAGE:
-        return flags & VALUE_422 ? 422 : 409;
     case SCANT_ECONFLICT:
+        return flags & VALUE_422 ? 422 : 409;
     case SCANT_ENOTREADY:
         return 409;
     case SCANT_ENOMEM:

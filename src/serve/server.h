@@ -121,7 +121,8 @@ enum {
     NEEDS_PERSON = 1,  /* requires a session with a name */
     NEEDS_NOTHING = 2, /* requires no token */
     ITEM_404 = 4,      /* has an item: SCANT_ENOTFOUND and SCANT_EINPUT are 404 */
-    VALUE_422 = 8      /* has values: SCANT_EUSAGE and SCANT_ENOTFOUND are 422 */
+    VALUE_422 = 8      /* has values: SCANT_EUSAGE, SCANT_ECONFLICT and SCANT_ENOTFOUND
+                          are 422 */
 };
 
 /* Writes the members of the reply, an object; its status is 200 unless r->reply.status is

@@ -230,7 +230,7 @@ static scant_status check_kind(scant_project *project, const store_batch *batch)
         AUTO(store_content_close) store_content first = {0};
         int64_t kind = store_integer(row, 0);
         if (kind != (int64_t)content->kind)
-            return scant__fail(project->ctx, SCANT_EUSAGE,
+            return scant__fail(project->ctx, SCANT_ECONFLICT,
                                "%s: contains %s; the project has %s", content->path,
                                names[content->kind],
                                names[kind >= 1 && kind <= 3 ? kind : 0]);
@@ -261,7 +261,7 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
                                    adding *out) {
     int64_t n = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
     if (n <= 0)
-        return scant__fail(project->ctx, SCANT_EUSAGE,
+        return scant__fail(project->ctx, SCANT_ENOTREADY,
                            "the project has no folder to look through for new images");
     out->batches = TRY_ZERO(arena, store_batch, (size_t)n);
     STORE_EACH(row, project,

@@ -251,7 +251,7 @@ static scant_status fill(scant_project *project, creating *c) {
         TRY(store_class_put(project, o->classes[i], &label));
     for (size_t i = 0; i < o->n_settings; i++)
         TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
-    TRY(store_settings_check(project, o->settings, o->n_settings));
+    TRY(store_settings_check(project, o->settings, o->n_settings, SCANT_EUSAGE));
     TRY(store_batch_put(project, &c->batch, !o->n_classes));
     scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
     scant__text_json(&text, c->batch.content.path);

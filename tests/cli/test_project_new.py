@@ -173,6 +173,8 @@ class Add(ProjectCase):
         self.assertIn("10 new, 40 rows", self.ok("add", project, "--features", more, "--manifest",
                                                  again))
         self.fails(2, "add", project, "--features", more, "--images", "x", says="not both")
+        self.fails(2, "add", project, says="no folder to look through")
+        self.fails(2, "add", project, "--images", self.images(3)[0], says="the project has feature rows")
 
     def test_rows_of_another_width_are_refused(self):
         project, _ = self.blobs(30)
@@ -212,6 +214,7 @@ class Set(ProjectCase):
         self.fails(2, "set", project, "batch", says="KEY=VALUE")
         self.fails(2, "set", project, "batch=-3", says="batch")
         self.fails(2, "set", project, "strategy=bagde", says="bagde")
+        self.fails(2, "set", project, "strategy=bald", says="set bayes")
         self.assertEqual(self.ok("set", project), before)
 
 
