@@ -167,7 +167,7 @@ static scant_status redraw_audit(scant_project *project, const scant_setting *s,
 }
 
 static scant_status put_setting(scant_project *project, const scant_setting *s) {
-    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     audit_size before;
     TRY(read_audit_size(project, &before));
     TRY(store_setting_put(project, s->key, s->value));
@@ -175,12 +175,8 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     if (strcmp(s->key, "overlap") == 0) /* updates which items need second opinions */
         STORE_EACH(row, project, "SELECT DISTINCT item FROM answers")
             TRY(store_refresh(project, store_count(row, 0), 0));
-    scant__text_add(&text, "{\"key\": ");
-    scant__text_json(&text, s->key);
-    scant__text_add(&text, ", \"value\": ");
-    scant__text_json(&text, s->value);
-    scant__text_add(&text, "}");
-    return store_event_add(project, "set", &text);
+    JSON_OBJECT(&json, NULL, MEMBER("key", s->key), MEMBER("value", s->value));
+    return store_event_add(project, "set", &json.text);
 }
 
 scant_status store_settings_check(scant_project *project, const scant_setting *changed,

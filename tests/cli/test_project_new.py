@@ -203,9 +203,12 @@ class Set(ProjectCase):
         values = json.loads(self.ok("set", project, "--format", "json"))
         self.assertEqual((values["batch"], values["strategy"]), ("5", "margin"))
         self.assertEqual(len(self.batch(project)), 5)
-        kinds = [one["kind"] for one in json.loads(self.ok("log", project, "--events", "--format",
-                                                           "json"))]
-        self.assertIn("set", kinds)
+        events = json.loads(self.ok("log", project, "--events", "--format", "json"))
+        self.assertEqual(set(events[0]), {"event", "time", "kind", "text"})
+        self.assertEqual(events[0]["kind"], "created")
+        self.assertEqual(set(events[0]["text"]), {"items", "source", "seed"})
+        self.assertEqual([one["text"] for one in events if one["kind"] == "set"],
+                         [{"key": "batch", "value": "5"}, {"key": "strategy", "value": "margin"}])
 
     def test_wrong_keys_and_values_are_refused(self):
         project, _ = self.blobs(20)

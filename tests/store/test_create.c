@@ -580,8 +580,8 @@ static void settings_are_stored_and_logged(void **state) {
         assert_int_equal(scant_project_set(project, wrong[i][0], wrong[i][1]),
                          SCANT_EUSAGE);
     OK(scant_project_events(project, 0, add_event, all));
-    assert_non_null(strstr(all, "set{\"key\": \"batch\", \"value\": \"7\"}"));
-    assert_non_null(strstr(all, "created{\"items\": 5"));
+    assert_non_null(strstr(all, "set{\"key\":\"batch\",\"value\":\"7\"}"));
+    assert_non_null(strstr(all, "created{\"items\":5,\"source\":\""));
     scant_project_free(other);
     scant_project_free(project);
 }
