@@ -26,7 +26,8 @@ extern "C" {
  * SCANT_EINPUT (a damaged database) and SCANT_ENOMEM. Throughout this header
  *   SCANT_EUSAGE     the arguments are wrong, whatever the project contains;
  *   SCANT_ENOTFOUND  the project has no such item, class, person or entry;
- *   SCANT_ECONFLICT  somebody else holds it, or it exists already;
+ *   SCANT_ECONFLICT  the project contradicts it: somebody else holds the item, the name
+ *                    exists already, other settings or answers rule it out;
  *   SCANT_ENOTREADY  something must happen first, usually training a model.
  */
 typedef struct scant_project scant_project;
@@ -67,15 +68,17 @@ SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 
 /* Adds items, in time proportional to their number. A source that is already a folder of
- * the project is searched for new images; source NULL: all such folders are. Ids must be
- * new. *added (may be NULL): how many were added. */
+ * the project is searched for new images; source NULL: all such folders are
+ * (SCANT_ENOTREADY: there is none). Ids must be new. SCANT_ECONFLICT: the project has
+ * items of another kind. *added (may be NULL): how many were added. */
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
 /* The settings of a project, with their defaults. Static. */
 SCANT_API const scant_option *scant_project_options(size_t *count);
-/* SCANT_EUSAGE: the value is not allowed, or there are answers and it would change the
- * audit set: another audit_most, or audit_every changed from or to 0. */
+/* SCANT_EUSAGE: there is no such key, or the value is not allowed. SCANT_ECONFLICT: the
+ * strategy needs posterior draws and bayes is none; or there are answers, and the value
+ * would change the audit set (another audit_most, or audit_every from or to 0). */
 SCANT_API scant_status scant_project_set(scant_project *project, const char *key,
                                          const char *value);
 /* Several settings, all or none. */
@@ -365,9 +368,9 @@ typedef struct scant_project_query_opts {
 } scant_project_query_opts;
 
 /* Picks items to label next with the last model, and stores them as a round.
- * SCANT_ENOTREADY: the strategy needs a model or features that do not exist yet. *out is
- * new: scant_picks_free() ends it; its rows are items. *round may be NULL. If no item is
- * left to pick: SCANT_OK, *out is NULL and *round 0. */
+ * SCANT_ENOTREADY: the strategy needs a model, features or posterior draws that do not
+ * exist yet. *out is new: scant_picks_free() ends it; its rows are items. *round may be
+ * NULL. If no item is left to pick: SCANT_OK, *out is NULL and *round 0. */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);

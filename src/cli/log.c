@@ -108,19 +108,26 @@ static scant_status add_entry(void *user, const scant_entry *entry) {
 
 /* ---- events ------------------------------------------------------------------------ */
 
+static scant__text json_event(const scant_event *event) {
+    scant__json json = CLI_JSON;
+    scant__json_open(&json, NULL, '{');
+    JSON_MEMBERS(&json, MEMBER("event", event->event),
+                 MEMBER("time", project_time(event->at)), MEMBER("kind", event->kind));
+    scant__json_raw(&json, "text", event->text && *event->text ? event->text : "null");
+    scant__json_close(&json, '}');
+    return json.text;
+}
+
+static scant__text text_event(const scant_event *event) {
+    scant__text text = CLI_TEXT;
+    scant__text_addf(&text, "%s  %-10s %s", project_time(event->at), event->kind,
+                     event->text ? event->text : "");
+    return text;
+}
+
 static scant_status add_event(void *user, const scant_event *event) {
     log_lines *lines = user;
-    scant__text text = CLI_TEXT;
-    const char *what = event->text && *event->text ? event->text : NULL;
-    if (lines->json) /* the text of an event is JSON */
-        scant__text_addf(
-            &text, "{\"event\": %lld, \"time\": \"%s\", \"kind\": \"%s\", \"text\": %s}",
-            (long long)event->event, project_time(event->at), event->kind,
-            what ? what : "null");
-    else
-        scant__text_addf(&text, "%s  %-10s %s", project_time(event->at), event->kind,
-                         what ? what : "");
-    add_line(lines, text);
+    add_line(lines, (lines->json ? json_event : text_event)(event));
     return SCANT_OK;
 }
 

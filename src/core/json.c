@@ -128,6 +128,10 @@ void scant__json_hex64(scant__json *json, const char *key, uint64_t value) {
     scant__text_addf(begin_member(json, key), "\"%016" PRIx64 "\"", value);
 }
 
+void scant__json_raw(scant__json *json, const char *key, const char *value) {
+    scant__text_add(begin_member(json, key), value);
+}
+
 void scant__json_end(scant__json *json) {
     scant__text_end(&json->text);
     json->comma = false;

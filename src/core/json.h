@@ -44,6 +44,8 @@ void scant__json_bool(scant__json *json, const char *key, bool value);
 void scant__json_null(scant__json *json, const char *key);
 /* A string of 16 hexadecimal digits: a JSON number would lose bits. */
 void scant__json_hex64(scant__json *json, const char *key, uint64_t value);
+/* A value that is JSON already. */
+void scant__json_raw(scant__json *json, const char *key, const char *value);
 void scant__json_end(scant__json *json); /* frees; the writer is empty again */
 
 /* ---- several members in one call --------------------------------------------------- */

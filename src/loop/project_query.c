@@ -89,7 +89,7 @@ static scant_status fail_missing(const query *a, unsigned missing) {
                            "two classes at least, and train",
                            a->strategy);
     if (missing & SCANT_SAMPLES)
-        return scant__fail(ctx_of(a), SCANT_EUSAGE,
+        return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s needs posterior draws, and the last model has none: "
                            "set bayes to dropout or variational, and train again",
                            a->strategy);

@@ -33,26 +33,27 @@ void public_text(const server *s, const char *text, char *out, size_t size) {
     if (size) out[used] = '\0';
 }
 
-/* Returns the HTTP status for a library status and the route's flags. */
+/* Returns the HTTP status for a library status. It depends on the route as well, because
+ * the contract (web/openapi.json) does: SCANT_ENOTFOUND is 404 for the item that a
+ * request is about, 422 for an item or class of an answer, 409 for an undo without an
+ * answer. */
 static int code_of(scant_status status, unsigned flags) {
-    switch (status) {
-    case SCANT_ENOTFOUND:
-        return flags & ITEM_404 ? 404 : flags & VALUE_422 ? 422 : 409;
-    case SCANT_EINPUT:
-        return flags & ITEM_404 ? 404 : 422;
-    case SCANT_EUSAGE:
-        return flags & VALUE_422 ? 422 : 409;
-    case SCANT_ECONFLICT:
-    case SCANT_ENOTREADY:
-        return 409;
-    case SCANT_ENOMEM:
-    case SCANT_ECANCELLED:
-        return 503;
-    case SCANT_EIO:
-        return 507;
-    default:
-        return 500;
-    }
+    static const struct {
+        int other, item, value; /* item: with ITEM_404; value: with VALUE_422 */
+    } codes[] = {
+        [SCANT_EUSAGE] = {409, 409, 422},
+        [SCANT_EINPUT] = {422, 404, 422}, /* 404: an image that cannot be read */
+        [SCANT_ENOTFOUND] = {409, 404, 422},
+        [SCANT_ECONFLICT] = {409, 409, 422}, /* 422: a setting; api_answers() gives 409 */
+        [SCANT_ENOTREADY] = {409, 409, 409},
+        [SCANT_ENOMEM] = {503, 503, 503},
+        [SCANT_ECANCELLED] = {503, 503, 503},
+        [SCANT_EIO] = {507, 507, 507},
+    };
+    size_t i = (size_t)status;
+    if (i >= sizeof codes / sizeof *codes || !codes[i].other) return 500;
+    if (flags & ITEM_404) return codes[i].item;
+    return flags & VALUE_422 ? codes[i].value : codes[i].other;
 }
 
 static void reply_failed(project_handle *h, request *r, scant_status status) {

@@ -120,8 +120,8 @@ void queues_free(server *s); /* after queues_close() and http_close() */
 enum {
     NEEDS_PERSON = 1,  /* requires a session with a name */
     NEEDS_NOTHING = 2, /* requires no token */
-    ITEM_404 = 4,      /* has an item: SCANT_ENOTFOUND and SCANT_EINPUT are 404 */
-    VALUE_422 = 8      /* has values: SCANT_EUSAGE and SCANT_ENOTFOUND are 422 */
+    ITEM_404 = 4,      /* is about one item: 404 if it is missing (reply.c) */
+    VALUE_422 = 8      /* has values: 422 if they are wrong (reply.c) */
 };
 
 /* Writes the members of the reply, an object; its status is 200 unless r->reply.status is

@@ -214,19 +214,19 @@ static void check(worker *w, bool requested) {
     if (w->failed && !requested && w->digest == digest_of(w, &info)) return;
     scant_status status = work_once(w, requested, &info, batch);
     w->failed = status != SCANT_OK;
-    w->digest = digest_of(w, &info);
     if (w->failed && status != SCANT_ECANCELLED) {
         why = scant_ctx_errmsg(w->handle.ctx);
         server_log(w->handle.server, SCANT_LOG_WARNING, "%s: %s", w->doing, why);
     }
-    show_error(w, why);
+    show_error(w, why); /* copies it, before other calls replace the message */
+    w->digest = digest_of(w, &info);
     if (scant_project_info_get(w->handle.project, &info) == SCANT_OK)
         update_next_training(w, &info, batch);
     show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 
-/* Waits for changed or POLL_SECONDS (other programs may change the project). False: end.
- */
+/* Waits until the project changes, a training is requested, or POLL_SECONDS pass: other
+ * programs may change the project. False: the worker ends. */
 static bool await(worker *w, bool *requested) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);

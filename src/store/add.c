@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "scant/project.h"
 #include "store/content.h"
 
@@ -206,7 +207,7 @@ static void adding_end(adding *a) {
 }
 
 static scant_status put_batches(scant_project *project, const adding *a, size_t *added) {
-    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     size_t n = 0;
     for (size_t i = 0; i < a->n; i++) {
@@ -214,8 +215,8 @@ static scant_status put_batches(scant_project *project, const adding *a, size_t 
         TRY(store_batch_put(project, &a->batches[i], false));
         n += a->batches[i].n;
     }
-    scant__text_addf(&text, "{\"items\": %zu}", n);
-    if (n) TRY(store_event_add(project, "added", &text));
+    JSON_OBJECT(&json, NULL, MEMBER("items", n));
+    if (n) TRY(store_event_add(project, "added", &json.text));
     TRY(store_commit(&tx));
     if (added) *added = n;
     return SCANT_OK;
@@ -230,7 +231,7 @@ static scant_status check_kind(scant_project *project, const store_batch *batch)
         AUTO(store_content_close) store_content first = {0};
         int64_t kind = store_integer(row, 0);
         if (kind != (int64_t)content->kind)
-            return scant__fail(project->ctx, SCANT_EUSAGE,
+            return scant__fail(project->ctx, SCANT_ECONFLICT,
                                "%s: contains %s; the project has %s", content->path,
                                names[content->kind],
                                names[kind >= 1 && kind <= 3 ? kind : 0]);
@@ -261,7 +262,7 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
                                    adding *out) {
     int64_t n = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
     if (n <= 0)
-        return scant__fail(project->ctx, SCANT_EUSAGE,
+        return scant__fail(project->ctx, SCANT_ENOTREADY,
                            "the project has no folder to look through for new images");
     out->batches = TRY_ZERO(arena, store_batch, (size_t)n);
     STORE_EACH(row, project,

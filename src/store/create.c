@@ -242,7 +242,7 @@ static scant_status write_meta(scant_project *project, const creating *c) {
 }
 
 static scant_status fill(scant_project *project, creating *c) {
-    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     const scant_project_opts *o = c->opts;
     size_t label;
@@ -251,12 +251,11 @@ static scant_status fill(scant_project *project, creating *c) {
         TRY(store_class_put(project, o->classes[i], &label));
     for (size_t i = 0; i < o->n_settings; i++)
         TRY(store_setting_put(project, o->settings[i].key, o->settings[i].value));
-    TRY(store_settings_check(project, o->settings, o->n_settings));
+    TRY(store_settings_check(project, o->settings, o->n_settings, SCANT_EUSAGE));
     TRY(store_batch_put(project, &c->batch, !o->n_classes));
-    scant__text_addf(&text, "{\"items\": %zu, \"source\": ", c->batch.n);
-    scant__text_json(&text, c->batch.content.path);
-    scant__text_addf(&text, ", \"seed\": %llu}", (unsigned long long)o->seed);
-    TRY(store_event_add(project, "created", &text));
+    JSON_OBJECT(&json, NULL, MEMBER("items", c->batch.n),
+                MEMBER("source", c->batch.content.path), MEMBER("seed", (size_t)o->seed));
+    TRY(store_event_add(project, "created", &json.text));
     return store_commit(&tx);
 }
 

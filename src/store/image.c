@@ -116,6 +116,7 @@ static bool read_cached(image_job *a) {
     return taken;
 }
 
+/* Ignores failures: the image is made already, and the next call makes it again. */
 static void write_cache(const image_job *a) {
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;

@@ -214,15 +214,11 @@ static scant_status drop_replaced(importing *m) {
 /* ---- storing ----------------------------------------------------------------------- */
 
 static scant_status add_event(const importing *m) {
-    AUTO(scant__text_end) scant__text text = {.ctx = m->ctx};
-    scant__text_add(&text, "{\"file\": ");
-    scant__text_json(&text, m->file);
-    scant__text_addf(&text,
-                     ", \"lines\": %zu, \"stored\": %zu, \"repeated\": %zu, "
-                     "\"older\": %zu, \"unknown\": %zu}",
-                     m->out->lines, m->out->stored, m->out->repeated, m->out->older,
-                     m->out->unknown);
-    return store_event_add(m->project, "imported", &text);
+    AUTO(scant__json_end) scant__json json = {.text.ctx = m->ctx};
+    JSON_OBJECT(&json, NULL, MEMBER("file", m->file), MEMBER("lines", m->out->lines),
+                MEMBER("stored", m->out->stored), MEMBER("repeated", m->out->repeated),
+                MEMBER("older", m->out->older), MEMBER("unknown", m->out->unknown));
+    return store_event_add(m->project, "imported", &json.text);
 }
 
 static scant_status store_all(importing *m) {

@@ -197,14 +197,12 @@ scant_status store_class_put(scant_project *project, const char *name, size_t *l
 
 scant_status scant_project_class_add(scant_project *project, const char *name,
                                      size_t *label) {
-    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     size_t number;
     TRY(store_class_put(project, name, &number));
-    scant__text_addf(&text, "{\"label\": %zu, \"name\": ", number);
-    scant__text_json(&text, name);
-    scant__text_add(&text, "}");
-    TRY(store_event_add(project, "class", &text));
+    JSON_OBJECT(&json, NULL, MEMBER("label", number), MEMBER("name", name));
+    TRY(store_event_add(project, "class", &json.text));
     TRY(store_commit(&tx));
     if (label) *label = number;
     return SCANT_OK;

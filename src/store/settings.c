@@ -158,7 +158,7 @@ static scant_status redraw_audit(scant_project *project, const scant_setting *s,
         (now.most == before->most || (isnan(now.most) && isnan(before->most))))
         return SCANT_OK;
     if (TRY_ONE(project, 0, "SELECT EXISTS (SELECT 1 FROM labels)"))
-        return scant__fail(project->ctx, SCANT_EUSAGE,
+        return scant__fail(project->ctx, SCANT_ECONFLICT,
                            "%s cannot be set to '%s': the audit set is drawn before the "
                            "first answer; create a new project with this value and "
                            "import the labels of this one",
@@ -167,7 +167,7 @@ static scant_status redraw_audit(scant_project *project, const scant_setting *s,
 }
 
 static scant_status put_setting(scant_project *project, const scant_setting *s) {
-    AUTO(scant__text_end) scant__text text = {.ctx = project->ctx};
+    AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     audit_size before;
     TRY(read_audit_size(project, &before));
     TRY(store_setting_put(project, s->key, s->value));
@@ -175,16 +175,12 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     if (strcmp(s->key, "overlap") == 0) /* updates which items need second opinions */
         STORE_EACH(row, project, "SELECT DISTINCT item FROM answers")
             TRY(store_refresh(project, store_count(row, 0), 0));
-    scant__text_add(&text, "{\"key\": ");
-    scant__text_json(&text, s->key);
-    scant__text_add(&text, ", \"value\": ");
-    scant__text_json(&text, s->value);
-    scant__text_add(&text, "}");
-    return store_event_add(project, "set", &text);
+    JSON_OBJECT(&json, NULL, MEMBER("key", s->key), MEMBER("value", s->value));
+    return store_event_add(project, "set", &json.text);
 }
 
 scant_status store_settings_check(scant_project *project, const scant_setting *changed,
-                                  size_t n) {
+                                  size_t n, scant_status failure) {
     bool concerned = false;
     for (size_t i = 0; i < n; i++)
         concerned |= strcmp(changed[i].key, "strategy") == 0 ||
@@ -196,7 +192,7 @@ scant_status store_settings_check(scant_project *project, const scant_setting *c
     if (!info || !bayes || strcmp(bayes, "none") != 0) return SCANT_OK;
     bool draws = info->needs & SCANT_SAMPLES;
     if (!draws || (info->or_needs && !(info->or_needs & SCANT_SAMPLES))) return SCANT_OK;
-    return scant__fail(project->ctx, SCANT_EUSAGE,
+    return scant__fail(project->ctx, failure,
                        "strategy %s needs posterior draws, and bayes is none: set bayes "
                        "to dropout or variational as well",
                        strategy);
@@ -206,7 +202,7 @@ scant_status scant_project_set_all(scant_project *project, const scant_setting *
                                    size_t n) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     for (size_t i = 0; i < n; i++) TRY(put_setting(project, &settings[i]));
-    TRY(store_settings_check(project, settings, n));
+    TRY(store_settings_check(project, settings, n, SCANT_ECONFLICT));
     return store_commit(&tx);
 }
 

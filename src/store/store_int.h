@@ -217,10 +217,10 @@ scant_status store_open_images(scant_project *project, const char *path,
 scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *value);
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value);
-/* SCANT_EUSAGE if the changed settings contradict others: the strategy needs posterior
- * draws and bayes is none. */
+/* Returns `failure` if the changed settings contradict others: the strategy needs
+ * posterior draws and bayes is none. */
 scant_status store_settings_check(scant_project *project, const scant_setting *changed,
-                                  size_t n);
+                                  size_t n, scant_status failure);
 /* Reads a setting as a number: "auto" is NaN, "yes" is 1, other words are 0. (In
  * store_number(), "auto" and errors are 0.) */
 scant_status store_setting(scant_project *project, const char *key, double *number);

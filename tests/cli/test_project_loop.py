@@ -173,6 +173,8 @@ class Query(ProjectCase):
         self.ok("train", project)
         self.fails(2, "query", project, "--strategy", "bagde", says="'badge'")
         self.fails(2, "query", project, "--strategy", "badge", "--opt", "biass=1", says="'bias'")
+        self.fails(2, "query", project, "--strategy", "bald", says="train again")
+        self.fails(2, "set", project, "audit_most=7", says="before the first answer")
         self.assertEqual(len(self.batch(project, "--strategy", "badge", "--opt", "bias=1",
                                         "--batch", "9")), 9)
 

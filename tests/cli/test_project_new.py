@@ -173,6 +173,8 @@ class Add(ProjectCase):
         self.assertIn("10 new, 40 rows", self.ok("add", project, "--features", more, "--manifest",
                                                  again))
         self.fails(2, "add", project, "--features", more, "--images", "x", says="not both")
+        self.fails(2, "add", project, says="no folder to look through")
+        self.fails(2, "add", project, "--images", self.images(3)[0], says="the project has feature rows")
 
     def test_rows_of_another_width_are_refused(self):
         project, _ = self.blobs(30)
@@ -201,9 +203,12 @@ class Set(ProjectCase):
         values = json.loads(self.ok("set", project, "--format", "json"))
         self.assertEqual((values["batch"], values["strategy"]), ("5", "margin"))
         self.assertEqual(len(self.batch(project)), 5)
-        kinds = [one["kind"] for one in json.loads(self.ok("log", project, "--events", "--format",
-                                                           "json"))]
-        self.assertIn("set", kinds)
+        events = json.loads(self.ok("log", project, "--events", "--format", "json"))
+        self.assertEqual(set(events[0]), {"event", "time", "kind", "text"})
+        self.assertEqual(events[0]["kind"], "created")
+        self.assertEqual(set(events[0]["text"]), {"items", "source", "seed"})
+        self.assertEqual([one["text"] for one in events if one["kind"] == "set"],
+                         [{"key": "batch", "value": "5"}, {"key": "strategy", "value": "margin"}])
 
     def test_wrong_keys_and_values_are_refused(self):
         project, _ = self.blobs(20)
@@ -212,6 +217,7 @@ class Set(ProjectCase):
         self.fails(2, "set", project, "batch", says="KEY=VALUE")
         self.fails(2, "set", project, "batch=-3", says="batch")
         self.fails(2, "set", project, "strategy=bagde", says="bagde")
+        self.fails(2, "set", project, "strategy=bald", says="set bayes")
         self.assertEqual(self.ok("set", project), before)
 
 

@@ -319,6 +319,9 @@ class Labelling(ServeCase):
         self.assertIn("nonsense", error)
         self.assertEqual(ann.get("/api/status")["settings"]["batch"], "7")
         self.refused(422, ann.post, "/api/settings", nosuchkey=1)
+        # a value that is allowed, but contradicts the project
+        self.assertIn("bayes", self.refused(422, ann.post, "/api/settings", strategy="bald")["error"])
+        self.assertIn("audit set", self.refused(422, ann.post, "/api/settings", audit_most=7)["error"])
         # another program sees the new class
         self.assertEqual(server.end(), 0)
         self.assertIn("owl", self.ok("status", project))

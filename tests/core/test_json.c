@@ -20,6 +20,7 @@ static void written_json_reads_back(void **state) {
     scant__json_integer(&o, "i", INT64_MIN);
     scant__json_size(&o, "z", 0);
     scant__json_hex64(&o, "k", 0xfedcba9876543210u);
+    scant__json_raw(&o, "r", "{\"x\": [1]}");
     scant__json_open(&o, "a", '[');
     scant__json_number(&o, NULL, 0.1);
     scant__json_number(&o, NULL, 1.0 / 3);
@@ -40,6 +41,8 @@ static void written_json_reads_back(void **state) {
     assert_true(json_integer_value(json_object_get(root, "i")) == INT64_MIN);
     assert_string_equal(json_string_value(json_object_get(root, "k")),
                         "fedcba9876543210");
+    const json_t *x = json_object_get(json_object_get(root, "r"), "x");
+    assert_int_equal(json_integer_value(json_array_get(x, 0)), 1);
     const json_t *a = json_object_get(root, "a");
     assert_int_equal(json_array_size(a), 6);
     assert_true(json_real_value(json_array_get(a, 0)) == 0.1);

@@ -138,7 +138,7 @@ static void every_strategy_picks(void **state) {
             scant_picks *picks;
             scant_status status = scant_project_query(l.project, &o, &picks, NULL);
             if (!draws && is_bayesian(all[i]->name)) {
-                assert_int_equal(status, SCANT_EUSAGE);
+                assert_int_equal(status, SCANT_ENOTREADY);
                 assert_non_null(strstr(scant_ctx_errmsg(ctx), "set bayes to"));
                 continue;
             }

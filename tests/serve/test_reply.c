@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages of the library as they are shown on pages.
+ * Errors of the library as replies: their messages and HTTP statuses.
  */
 #include "support.h"
 
@@ -39,10 +39,54 @@ static void a_message_is_cut_to_the_buffer(void **state) {
     assert_string_equal(small, "");
 }
 
+static scant_status given; /* returned by fail_as_given() */
+
+static scant_status fail_as_given(project_handle *h, request *r, scant__json *o) {
+    (void)h, (void)r, (void)o;
+    return given;
+}
+
+static int code_of(scant_status status, unsigned flags) {
+    static const serve_opts opts;
+    static server s;
+    s.opts = &opts;
+    project_handle h = {.server = &s, .ctx = ctx_threads(1)};
+    const route failing = {.flags = flags, .handler = fail_as_given};
+    request r = {.route = &failing};
+    given = status;
+    reply_to(&h, &r);
+    assert_true(r.replied);
+    free(r.reply.bytes);
+    scant_ctx_free(h.ctx);
+    return r.reply.status;
+}
+
+/* web/openapi.json lists the statuses of each route. */
+static void the_http_status_follows_from_the_error_and_the_route(void **state) {
+    static const struct {
+        scant_status status;
+        int item, value, other;
+    } rows[] = {
+        {SCANT_ENOTFOUND, 404, 422, 409},  {SCANT_EINPUT, 404, 422, 422},
+        {SCANT_EUSAGE, 409, 422, 409},     {SCANT_ECONFLICT, 409, 422, 409},
+        {SCANT_ENOTREADY, 409, 409, 409},  {SCANT_ENOMEM, 503, 503, 503},
+        {SCANT_ECANCELLED, 503, 503, 503}, {SCANT_EIO, 507, 507, 507},
+        {SCANT_EINTERNAL, 500, 500, 500},  {(scant_status)99, 500, 500, 500},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(code_of(rows[i].status, ITEM_404), rows[i].item);
+        assert_int_equal(code_of(rows[i].status, NEEDS_PERSON | VALUE_422),
+                         rows[i].value);
+        assert_int_equal(code_of(rows[i].status, NEEDS_PERSON), rows[i].other);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_name_files_without_their_folders),
         cmocka_unit_test(a_message_is_cut_to_the_buffer),
+        cmocka_unit_test(the_http_status_follows_from_the_error_and_the_route),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static void the_audit_set_is_fixed_from_the_first_answer_on(void **state) {
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         scant_setting two[] = {{"batch", "33"}, {changes[i].key, changes[i].value}};
         scant_status status = scant_project_set_all(project, two, 2);
-        assert_int_equal(status, changes[i].refused ? SCANT_EUSAGE : SCANT_OK);
+        assert_int_equal(status, changes[i].refused ? SCANT_ECONFLICT : SCANT_OK);
         if (changes[i].refused) {
             assert_non_null(strstr(scant_ctx_errmsg(ctx), "drawn before the first "
                                                           "answer; create a new"));
@@ -144,7 +144,7 @@ static void the_audit_set_is_fixed_from_the_first_answer_on(void **state) {
     ann = person(project, "ann");
     lease = next_lease(project, ann);
     OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 0));
-    REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_EUSAGE,
+    REFUSED(scant_project_set(project, "audit_every", "10"), SCANT_ECONFLICT,
             "drawn before the first answer");
     assert_int_equal(info_of(project).withheld, 0);
     scant_project_free(project);

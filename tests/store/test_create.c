@@ -295,7 +295,7 @@ static void rows_are_added_once_and_copies_are_found(void **state) {
                                 .manifest = put_text("ids.csv", "id\nnew\n7\n")},
                 NULL),
             SCANT_EINPUT, "line 3: the id '7' is in the project already");
-    REFUSED(scant_project_add(project, NULL, NULL), SCANT_EUSAGE, "no folder to look");
+    REFUSED(scant_project_add(project, NULL, NULL), SCANT_ENOTREADY, "no folder to look");
     assert_int_equal(info_of(project).items, 65);
     scant_project_free(project);
 }
@@ -338,7 +338,7 @@ static void added_items_must_be_of_the_projects_kind(void **state) {
             if (j == i) continue;
             snprintf(expected, sizeof expected, "contains %s; the project has %s",
                      words[j], words[i]);
-            REFUSED(scant_project_add(project, &sources[j], NULL), SCANT_EUSAGE,
+            REFUSED(scant_project_add(project, &sources[j], NULL), SCANT_ECONFLICT,
                     expected);
         }
         assert_int_equal(info_of(project).items, items);
@@ -534,11 +534,11 @@ static void a_strategy_and_the_setting_it_needs_are_set_together(void **state) {
                             .settings = both + 1,
                             .n_settings = 1};
     (void)state;
-    REFUSED(scant_project_set(project, "strategy", "bald"), SCANT_EUSAGE, "bayes");
+    REFUSED(scant_project_set(project, "strategy", "bald"), SCANT_ECONFLICT, "bayes");
     assert_string_equal(scant_project_get(project, "strategy"), "badge");
     OK(scant_project_set_all(project, both, 2));
     assert_string_equal(scant_project_get(project, "strategy"), "bald");
-    REFUSED(scant_project_set(project, "bayes", "none"), SCANT_EUSAGE, "bald");
+    REFUSED(scant_project_set(project, "bayes", "none"), SCANT_ECONFLICT, "bald");
     OK(scant_project_set(project, "batch", "7"));
     OK(scant_project_set_all(project, other, 2)); /* which needs no posterior draws */
     scant_project_free(project);
@@ -580,8 +580,8 @@ static void settings_are_stored_and_logged(void **state) {
         assert_int_equal(scant_project_set(project, wrong[i][0], wrong[i][1]),
                          SCANT_EUSAGE);
     OK(scant_project_events(project, 0, add_event, all));
-    assert_non_null(strstr(all, "set{\"key\": \"batch\", \"value\": \"7\"}"));
-    assert_non_null(strstr(all, "created{\"items\": 5"));
+    assert_non_null(strstr(all, "set{\"key\":\"batch\",\"value\":\"7\"}"));
+    assert_non_null(strstr(all, "created{\"items\":5,\"source\":\""));
     scant_project_free(other);
     scant_project_free(project);
 }
