@@ -515,8 +515,7 @@ static void invalid_calls_are_refused_with_a_reason(void **state) {
     assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
     e = in.evidence;
     e.labels = in.evidence.probs;
-    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT,
-                   "probs: has the shape 700 x 5");
+    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has shape 700 x 5");
     close_inputs(&in);
     scant_ctx_free(ctx);
     free(f);
