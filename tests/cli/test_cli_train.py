@@ -595,9 +595,11 @@ class WrongCalls(Train):
                          says=["w.npy", says])
         self.refused(2, *call, "--draw-by-weight", says="--sample-weights or --picks")
         for text, says in (("", "empty"), ("index,score\n1,2\n", "no column weight"),
-                           ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n", "line 3"),
-                           ("index,weight\n1,x\n", "'x' is no weight"),
-                           ("index,weight\n1\n", "line 2 ends"),
+                           ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n",
+                            "line 3: index is '3', expected a sample of --data (0 to 2)"),
+                           ("index,weight\n1,x\n", "line 2: weight is 'x', expected a number"),
+                           ("index,weight\n1\n", "line 2 has too few columns"),
+                           ("index,weight\n1\r,2\n", "line 2: index is '1"),
                            ("index,weight\n1,-2\n", "sample 1 is -2")):
             with open(self.path("p.csv"), "w", encoding="utf-8") as file:
                 file.write(text)
