@@ -291,7 +291,8 @@ static void run(const cli_call *call) {
     if (!c->n_pairs)
         cli_warning("there is only one strategy: nothing to compare");
     else if (!paired && !args->common.quiet)
-        cli_warning("no two strategies have two seeds in common: run with more seeds");
+        cli_warning("no two strategies share two seeds, so nothing can be tested: run "
+                    "with more seeds (loop.seeds)");
     if (c->n_pairs) print_tables(c);
     scant_comparison_free(job->ctx, c);
 }

@@ -75,11 +75,14 @@ static void check_call(const cli_command *command, const embed_args *a) {
                            "output, or --evaluate");
     if (!a->arrays[EMBED_GRADIENTS] && (a->sketch || a->layers || a->labelled))
         cli_usage(command, "--sketch, --layers and --labelled need --gradients");
-    if (!a->arrays[EMBED_CALIBRATED] != !a->temperature &&
-        !(a->temperature && a->evaluate))
-        cli_usage(command, "--calibrated and --temperature go together");
-    if (net_is(a->temperature, "fit") != (a->calibrate_on != NULL))
-        cli_usage(command, "--temperature fit and --calibrate-on go together");
+    if (a->arrays[EMBED_CALIBRATED] && !a->temperature)
+        cli_usage(command, "--calibrated needs --temperature");
+    if (a->temperature && !a->arrays[EMBED_CALIBRATED] && !a->evaluate)
+        cli_usage(command, "--temperature needs --calibrated or --evaluate");
+    if (net_is(a->temperature, "fit") && !a->calibrate_on)
+        cli_usage(command, "--temperature fit needs --calibrate-on");
+    if (a->calibrate_on && !net_is(a->temperature, "fit"))
+        cli_usage(command, "--calibrate-on needs --temperature fit");
     if (a->format && !a->evaluate) cli_usage(command, "--format needs --evaluate");
 }
 

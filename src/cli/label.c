@@ -115,8 +115,9 @@ static void print_result(project_job *job, const scant_import *import) {
     cli_ui_clear(&job->net.ui);
     if (job->net.ui.quiet) return;
     if (import->unknown) {
-        cli_warning("left out: %zu id%s not in the project:", import->unknown,
-                    import->unknown == 1 ? " is" : "s are");
+        const char *are = import->unknown == 1 ? "is" : "are";
+        cli_warning("%zu id%s %s not in the project and %s left out:", import->unknown,
+                    import->unknown == 1 ? "" : "s", are, are);
         list_unknown(job, import);
     }
     scant__text text = CLI_TEXT;

@@ -133,7 +133,8 @@ void net_check_args(const cli_command *command, const net_args *a) {
                   "value for it",
                   net_option_of(a));
     if (!a->mean != !a->deviation)
-        cli_usage(command, "--mean and --deviation go together");
+        cli_usage(command, "%s",
+                  a->mean ? "--mean needs --deviation" : "--deviation needs --mean");
     if (a->mean && !read_list(a->mean, false, NULL, 0))
         cli_usage(command, "--mean is '%s', expected numbers with commas between",
                   a->mean);

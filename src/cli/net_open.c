@@ -3,6 +3,7 @@
  * Opens samples, and trained networks for them.
  */
 #include "cli/net_args.h"
+#include "core/number.h"
 
 /* ---- samples ----------------------------------------------------------------------- */
 
@@ -32,13 +33,22 @@ static scant_array *open_list(net_job *job, const char *path, size_t *n) {
     return array;
 }
 
+static const char *shape_of(const scant_array *array) {
+    enum { SIZE = 200 };
+    return scant__shape_format(scant_array_shape(array), scant_array_ndim(array),
+                               cli_calloc(SIZE, 1), SIZE);
+}
+
 size_t *net_read_rows(net_job *job, const char *path, const scant_data *data,
                       size_t *count) {
     size_t n, all = scant_data_count(data);
     *count = 0;
     if (!path) return NULL;
     scant_array *array = open_list(job, path, &n);
-    if (!n) cli_die(CLI_BAD_INPUT, "%s: expected a list of one or more rows", path);
+    if (!n)
+        cli_die(CLI_BAD_INPUT,
+                "%s: has shape %s, expected a list of one or more row numbers", path,
+                shape_of(array));
     int64_t *read = cli_calloc(n, sizeof *read);
     size_t *rows = cli_calloc(n, sizeof *rows);
     net_try(job, scant_array_integers(job->ctx, array, 0, n, read));
@@ -59,8 +69,8 @@ float *net_read_floats(net_job *job, const char *path, size_t n, const char *eac
     scant_array *array = open_list(job, path, &count);
     float *numbers = cli_calloc(n, sizeof *numbers);
     if (count != n)
-        cli_die(CLI_BAD_INPUT, "%s: expected a list of %zu numbers, one for each %s",
-                path, n, each);
+        cli_die(CLI_BAD_INPUT, "%s: has shape %s, expected %zu numbers, one for each %s",
+                path, shape_of(array), n, each);
     net_try(job, scant_array_floats(job->ctx, array, 0, n, numbers));
     scant_array_free(array);
     return numbers;

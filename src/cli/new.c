@@ -80,15 +80,16 @@ static void read_classes(const cli_command *command, class_list *list, const cha
     bool zero = text.size && memchr(text.data, '\0', text.size);
     while (text.size && isspace((unsigned char)text.data[text.size - 1]))
         text.data[--text.size] = '\0';
-    if (zero || !text.size)
-        cli_die(CLI_BAD_INPUT, "%s: has no names of classes, one a line", path);
+    if (zero) cli_die(CLI_BAD_INPUT, "%s: has a zero byte, so it is not text", path);
+    if (!text.size)
+        cli_die(CLI_BAD_INPUT, "%s: is empty, expected one class name per line", path);
     split_classes(command, list, path, text.data, "\n");
 }
 
 static class_list find_classes(const cli_command *command, const new_args *args) {
     class_list list = {0};
     if (args->classes && args->classes_file)
-        cli_usage(command, "give --classes or --classes-file, not both");
+        cli_usage(command, "--classes cannot be combined with --classes-file");
     if (args->classes)
         split_classes(command, &list, "--classes", args->classes, ",");
     else if (args->classes_file)
@@ -206,7 +207,7 @@ const cli_command cli_cmd_new = {
              "t-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,boot"},
             {"Label in the browser, then:", "scant serve birds"},
         },
-    .missing = "which project? Give its folder, which is made",
+    .missing = "which project? Give a folder; it is created",
     .args_size = sizeof(new_args),
     .run = run,
 };

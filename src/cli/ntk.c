@@ -226,7 +226,8 @@ static void read_labels(ntk_job *job) {
     for (size_t i = 0; labels && i < lab->n; i++) labelled += labels[lab->rows[i]] >= 0;
     if (labelled < lab->n && needed)
         cli_die(CLI_BAD_INPUT,
-                "%s: %zu of the %zu samples have no label, and --%s needs one of each",
+                "%s: %zu of the %zu samples have no label, but --%s needs a label for "
+                "each sample",
                 a->net.data, lab->n - labelled, lab->n, uses_outputs(a));
     if (!labelled) return;
     int32_t *own = cli_calloc(lab->n, sizeof *own);
@@ -248,9 +249,10 @@ static void open_test(ntk_job *job) {
                 "%s has no test part: name the test samples of --fit with --test SPEC",
                 a->net.data);
     if (numbers != (scant_data_targets(a->test.data) != NULL))
-        cli_die(CLI_BAD_INPUT, "%s has %s, but %s %s", a->test.spec,
-                numbers ? "classes" : "numbers", a->net.data,
-                numbers ? "numbers" : "classes");
+        cli_die(CLI_BAD_INPUT,
+                "%s has %s, but %s has %s: both need the same kind of labels",
+                a->test.spec, numbers ? "classes" : "numbers to predict", a->net.data,
+                numbers ? "numbers to predict" : "classes");
     net_check_test(&a->test, a->lab.reader, a->lab.classes);
     a->lab.test = a->test.data;
     a->lab.test_rows = a->test.rows;
@@ -307,7 +309,8 @@ static void check_memory(const ntk_job *job) {
         a->kernel || needs_matrix(a) ? "" : ", or use --sketch, which needs no matrix";
     if (!lab->sketch && lab->n > most)
         cli_die(CLI_SYSTEM,
-                "a kernel has at most %d rows, that is %zu samples%s, and there are %zu: "
+                "a kernel can have at most %d rows (%zu samples%s), but there are %zu "
+                "samples: "
                 "choose some with --indices%s",
                 SCANT_STUDY_ROWS, most, all, lab->n, instead);
     if (need <= cap) return;

@@ -21,7 +21,7 @@ void select_check_plot(const select_job *job) {
     struct stat info;
     if (!path) return;
     if (!job->args->inputs[IN_FEATURES])
-        cli_usage(job->net.command, "--plot shows the features: give --features");
+        cli_usage(job->net.command, "--plot needs --features, which it draws");
     bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
     if (!special && (length < 4 || strcasecmp(path + length - 4, ".svg") != 0))
         cli_usage(job->net.command, "--plot is '%s', expected FILE.svg", path);

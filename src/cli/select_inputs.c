@@ -54,7 +54,7 @@ static void check_flags(select_job *job) {
         cli_usage(command, "--temperature cannot be combined with --calibrated: it "
                            "computes calibrated probabilities from --logits");
     if (args->inputs[IN_CALIBRATE_ON] && !fit)
-        cli_usage(command, "--calibrate-on is only for --temperature fit");
+        cli_usage(command, "--calibrate-on needs --temperature fit");
 }
 
 /* ---- missing inputs ---------------------------------------------------------------- */
@@ -80,8 +80,9 @@ static _Noreturn void missing_inputs(const select_job *job, unsigned given,
                   select_kinds_text(missing, missing_otherwise(job, given, missing)));
     for (input i = 0; i < N_INPUTS; i++)
         if (has_rows(i)) scant__text_addf(&text, "--%s, ", select_input(i)->name);
-    cli_usage(job->net.command, "%s needs any one input to count the rows: %sor --ids",
-              name, text.data);
+    cli_usage(job->net.command,
+              "%s needs an input that gives the number of rows: %sor --ids", name,
+              text.data);
 }
 
 /* Checks that the inputs that a temperature needs are given. */

@@ -79,7 +79,7 @@ static void check_given(const train_job *job) {
         cli_usage(command,
                   "--patience needs --validation N, the size of the validation set");
     if (a->train.resume && a->overwrite)
-        cli_usage(command, "--resume and --overwrite contradict each other");
+        cli_usage(command, "--resume cannot be combined with --overwrite");
 }
 
 static void check_options(const train_job *job) {
@@ -88,7 +88,7 @@ static void check_options(const train_job *job) {
     const scant_net_opts *net = &a->net.net;
     bool momentum = train_given(job, "momentum");
     if (train_given(job, "steps") && train_given(job, "epochs"))
-        cli_usage(command, "give --epochs or --steps, not both");
+        cli_usage(command, "--epochs cannot be combined with --steps");
     if (net_is(a->train.optimizer, "adam") && (momentum || train_given(job, "nesterov")))
         cli_usage(command, "--%s applies to sgd: adam has none",
                   momentum ? "momentum" : "nesterov");
@@ -98,7 +98,7 @@ static void check_options(const train_job *job) {
         !(net->dropout > 0))
         cli_usage(command, "--bayes dropout needs a --dropout above 0");
     if (net->hidden && net->no_hidden)
-        cli_usage(command, "--hidden and --no-hidden contradict each other");
+        cli_usage(command, "--hidden cannot be combined with --no-hidden");
 }
 
 /* ---- the command ------------------------------------------------------------------- */
@@ -115,9 +115,10 @@ static void compare_classes(const train_job *job) {
                         "last layer starts with weights trained for other classes",
                         file, i, was, is);
         else
-            cli_warning("%s: class %zu is called '%s' there: the samples have no class "
-                        "names, so these names stay",
-                        file, i, was);
+            cli_warning(
+                "%s: class %zu is named '%s' there, and the samples have no class "
+                "names: the names of the file are kept",
+                file, i, was);
         return;
     }
 }

@@ -205,8 +205,9 @@ static void resume(train_job *job) {
     if (job->extended && job->done_step && less) {
         if (holds(job, "result.json")) show_result(job);
         cli_usage(job->net.command,
-                  "%s: %zu epochs (%zu steps) are done already: ask for more", a->out,
-                  job->done_epoch, job->done_step);
+                  "%s: %zu epochs (%zu steps) are already done: give a larger --epochs "
+                  "or --steps",
+                  a->out, job->done_epoch, job->done_step);
     }
     if (unlink(result) != 0 && errno != ENOENT) cli_cannot_write(result, strerror(errno));
     job->kept = true;

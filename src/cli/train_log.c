@@ -64,7 +64,9 @@ static void write_event(train_job *job, scant__json *event) {
     scant__text_add(&event->text, "\n");
     if (!job->log) return;
     fwrite(event->text.data, 1, event->text.size, job->log);
-    if (fflush(job->log) != 0) cli_warning("log.jsonl: %s", strerror(errno));
+    if (fflush(job->log) != 0)
+        cli_warning("%s/log.jsonl: cannot be written: %s", job->args.out,
+                    strerror(errno));
 }
 
 static void write_epoch(train_job *job, const scant_train_state *s) {

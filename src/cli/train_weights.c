@@ -6,87 +6,81 @@
 #include <math.h>
 
 #include "cli/train.h"
+#include "core/csv.h"
 
 enum { MOST_PICKS = 1 << 30 };
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-typedef struct table {
-    const char *path, *at, *end;
-    size_t line;
-    scant__text cell; /* last cell read */
-    bool last;        /* the cell is the last of its row */
-} table;
+typedef struct picks {
+    train_job *job;
+    const char *path;
+    scant__cells cells;
+    scant__cell cell;     /* last cell read */
+    scant__text text;     /* its text, with a zero at the end */
+    size_t index, weight; /* columns; SIZE_MAX: missing */
+} picks;
 
-/* Reads a cell. RFC 4180: cells may be quoted, with quotes inside doubled. */
-static void next_cell(table *t) {
-    bool quoted = t->at < t->end && *t->at == '"';
-    t->cell.size = 0;
-    for (t->at += quoted; t->at < t->end; t->at++) {
-        if (quoted && *t->at == '\n') t->line++;
-        if (quoted && *t->at == '"') {
-            if (t->at + 1 == t->end || t->at[1] != '"') {
-                quoted = false;
-                continue;
-            }
-            t->at++;
-        } else if (!quoted && (*t->at == ',' || *t->at == '\n')) {
-            break;
-        }
-        if (quoted || *t->at != '\r') scant__text_bytes(&t->cell, t->at, 1);
+static const char *next_cell(picks *p) {
+    net_try(&p->job->net, scant__cells_next(&p->cells, &p->cell));
+    p->text.size = 0;
+    scant__text_bytes(&p->text, p->cell.text, p->cell.length);
+    scant__text_bytes(&p->text, "", 1); /* an empty cell needs its zero byte */
+    return p->text.data;
+}
+
+static void read_header(picks *p) {
+    if (!scant__cells_row(&p->cells))
+        cli_die(CLI_BAD_INPUT,
+                "%s: is empty, expected CSV with the columns index and weight", p->path);
+    for (size_t i = 0; !p->cell.last; i++) {
+        const char *name = next_cell(p);
+        if (strcmp(name, "index") == 0) p->index = i;
+        if (strcmp(name, "weight") == 0) p->weight = i;
     }
-    t->last = t->at == t->end || *t->at == '\n';
-    if (t->at < t->end) t->at++;
-    scant__text_bytes(&t->cell, "", 1); /* an empty cell needs its zero byte */
+    if (p->index == SIZE_MAX || p->weight == SIZE_MAX)
+        cli_die(CLI_BAD_INPUT,
+                "%s: was not written by 'scant select': it has no column %s", p->path,
+                p->index == SIZE_MAX ? "index" : "weight");
 }
 
-static _Noreturn void wrong(const table *t, const char *what) {
-    cli_die(CLI_BAD_INPUT, "%s: line %zu: '%s' is no %s", t->path, t->line, t->cell.data,
-            what);
-}
-
-static void read_row(train_job *job, table *t, size_t index, size_t weight) {
-    size_t all = scant_data_count(job->data), *n = &job->args.train.n_rows;
+static void read_row(picks *p) {
+    train_job *job = p->job;
+    size_t last = scant_data_count(job->data) - 1, *n = &job->args.train.n_rows;
     double value = 0;
     unsigned found = 0;
-    t->last = false;
-    for (size_t i = 0; !t->last; i++) {
-        next_cell(t);
-        if (i == index && !cli_read_number(t->cell.data, 0, all - 1, &job->rows[*n]))
-            wrong(t, "sample of --data");
-        if (i == weight && !cli_read_real(t->cell.data, &value)) wrong(t, "weight");
-        found += i == index || i == weight;
+    p->cell.last = false;
+    for (size_t i = 0; !p->cell.last; i++) {
+        const char *text = next_cell(p);
+        if (i == p->index && !cli_read_number(text, 0, last, &job->rows[*n]))
+            cli_die(CLI_BAD_INPUT,
+                    "%s: line %zu: index is '%s', expected a sample of --data (0 to %zu)",
+                    p->path, p->cell.line, text, last);
+        if (i == p->weight && !cli_read_real(text, &value))
+            cli_die(CLI_BAD_INPUT, "%s: line %zu: weight is '%s', expected a number",
+                    p->path, p->cell.line, text);
+        found += i == p->index || i == p->weight;
     }
     if (found < 2)
-        cli_die(CLI_BAD_INPUT, "%s: line %zu ends before its index and weight", t->path,
-                t->line);
+        cli_die(CLI_BAD_INPUT,
+                "%s: line %zu has too few columns: index or weight is missing", p->path,
+                p->cell.line);
     job->weights[(*n)++] = (float)value;
 }
 
 static void read_picks(train_job *job, const char *path) {
-    scant__text text = CLI_TEXT;
-    size_t index = SIZE_MAX, weight = SIZE_MAX, most = 1;
-    cli_read_file(path, MOST_PICKS, &text);
-    if (!text.size) cli_die(CLI_BAD_INPUT, "%s: is empty", path);
-    table t = {path, text.data, text.data + text.size, .line = 1, .cell = CLI_TEXT};
-    for (const char *at = t.at; at < t.end; at++) most += *at == '\n';
+    picks p = {job, path, .text = CLI_TEXT, .index = SIZE_MAX, .weight = SIZE_MAX};
+    scant__text file = CLI_TEXT;
+    size_t most = 1;
+    cli_read_file(path, MOST_PICKS, &file);
+    net_try(&job->net, scant__cells_begin(&p.cells, job->net.ctx, path,
+                                          file.size ? file.data : "", file.size));
+    for (size_t i = 0; i < file.size; i++) most += file.data[i] == '\n';
     job->rows = cli_calloc(most, sizeof *job->rows);
     job->weights = cli_calloc(most, sizeof *job->weights);
-    for (size_t i = 0; !t.last; i++) {
-        next_cell(&t);
-        if (strcmp(t.cell.data, "index") == 0) index = i;
-        if (strcmp(t.cell.data, "weight") == 0) weight = i;
-    }
-    if (index == SIZE_MAX || weight == SIZE_MAX)
-        cli_die(CLI_BAD_INPUT,
-                "%s: was not written by 'scant select': it has no column %s", path,
-                index == SIZE_MAX ? "index" : "weight");
-    for (t.line++; t.at < t.end; t.line++) {
-        if (*t.at == '\n')
-            t.at++; /* skip an empty line */
-        else
-            read_row(job, &t, index, weight);
-    }
+    read_header(&p);
+    while (scant__cells_row(&p.cells)) read_row(&p);
+    scant__cells_end(&p.cells);
     if (!job->args.train.n_rows) cli_die(CLI_BAD_INPUT, "%s: has no picks", path);
 }
 
@@ -106,8 +100,11 @@ void train_read_weights(train_job *job) {
         any = any || job->weights[i] > 0;
         if (!(job->weights[i] >= 0) || !isfinite(job->weights[i]))
             cli_die(CLI_BAD_INPUT,
-                    "%s: the weight of sample %zu is %g, expected a finite number from 0",
+                    "%s: the weight of sample %zu is %g, expected a finite number of at "
+                    "least 0",
                     path, job->rows ? job->rows[i] : i, (double)job->weights[i]);
     }
-    if (!any) cli_die(CLI_BAD_INPUT, "%s: all weights are 0", path);
+    if (!any)
+        cli_die(CLI_BAD_INPUT, "%s: all weights are 0, expected at least one above 0",
+                path);
 }

@@ -71,3 +71,13 @@ const char *scant__number_shortest(double value, int least, char out[SCANT__NUMB
     while (digits < FULL && !reads_back(value, digits, out)) digits++;
     return scant__number_round(value, digits, out);
 }
+
+const char *scant__shape_format(const size_t *shape, size_t ndim, char *out,
+                                size_t size) {
+    size_t used = 0;
+    snprintf(out, size, "%s", ndim ? "" : "a single number");
+    for (size_t i = 0; i < ndim && used < size; i++)
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%zu", i ? " x " : "", shape[i]);
+    return out;
+}

@@ -6,6 +6,7 @@
 #define SCANT_CORE_NUMBER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { SCANT__NUMBER = 32 };
 
@@ -22,5 +23,8 @@ const char *scant__number_format(double value, char out[SCANT__NUMBER]);
 /* Formats value with the fewest digits, at least `least`, that parse to the same number.
  * Round numbers have an exponent from 10^least on (6: 100000, 1e+06). */
 const char *scant__number_shortest(double value, int least, char out[SCANT__NUMBER]);
+/* Formats a shape, as "700 x 5", truncated to size; without dimensions "a single number".
+ */
+const char *scant__shape_format(const size_t *shape, size_t ndim, char *out, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * CSV data sets: one sample per row, numbers and a label column.
  *
- * Cells are read as in data/fields.h; blanks around a number are ignored. The first line
+ * Cells are read as in core/csv.h; blanks around a number are ignored. The first line
  * is a header if it names the label column (label, class, target or y) or if any cell but
  * the last is a word. The label column is the named one, else the last. If the caller
  * says there are no labels, every column holds numbers.
@@ -21,8 +21,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/csv.h"
 #include "data/dataset_int.h"
-#include "data/fields.h"
 #include "data/unpack.h"
 
 enum { MAX_CLASSES = 1000000, SHOWN = 40, TICK = 4096 };

@@ -54,7 +54,7 @@ static scant_status check_projections(scant_ctx *ctx, const loop_strategy *strat
             wanted > (double)set->samples)
             return scant__fail(
                 ctx, SCANT_EUSAGE,
-                "%s.projections is %s, expected at most model.samples, %zu",
+                "loop.%s.projections is %s, expected at most %zu (model.samples)",
                 strategy->info->name, strategy->settings[i].value, set->samples);
     return SCANT_OK;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/number.h"
 #include "core/parfor.h"
 #include "core/rng.h"
 #include "data/array.h"
@@ -227,12 +228,13 @@ static scant_status check_target(scant_ctx *ctx, const char *path, const float *
     for (size_t k = 0; k < n; k++) {
         if (!(parts[k] >= 0))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "%s: the part of class %zu is %g: it must be 0 or more",
-                               path, k, (double)parts[k]);
+                               "%s: class %zu is %g, expected at least 0", path, k,
+                               (double)parts[k]);
         sum += (double)parts[k];
     }
     if (sum > 0) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT, "%s: the parts of all classes are 0", path);
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: all classes are 0, expected at least one above 0", path);
 }
 
 static scant_status read_target(const scant_experiment *e, scant__arena *arena,
@@ -245,10 +247,14 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
     if (!needed || !*path) return SCANT_OK;
     TRY(scant_array_open(ctx, path, &array));
     size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
+    char shape[200];
     if (n != s->classes)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: expected a list of %zu numbers, one for each class", path,
-                           s->classes);
+        return scant__fail(
+            ctx, SCANT_EINPUT,
+            "%s: has shape %s, expected %zu numbers, one for each class", path,
+            scant__shape_format(scant_array_shape(array), scant_array_ndim(array), shape,
+                                sizeof shape),
+            s->classes);
     float *parts = TRY_NEW(arena, float, n);
     s->darp_target = TRY_NEW(arena, double, n);
     TRY(scant_array_floats(ctx, array, 0, n, parts));

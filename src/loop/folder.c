@@ -61,7 +61,7 @@ static scant_status cut_half_line(loop_job *job, const char *path) {
         if (want) break;
     }
     if (whole < end && ftruncate(job->log, whole) != 0)
-        return cannot(job, path, "cannot be cut");
+        return cannot(job, path, "cannot be truncated");
     return SCANT_OK;
 }
 

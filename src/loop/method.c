@@ -64,11 +64,11 @@ scant_status loop_method_check(scant_experiment *e) {
         {!supervised && strcmp(o->loss, "ce") != 0, "train.loss", o->loss,
          "methods that learn from unlabelled samples need ce"},
         {strcmp(o->method, "mean-teacher") == 0 && o->ema == 0, "train.ema", "0",
-         "the teacher of mean-teacher is that average"},
+         "mean-teacher needs an average: expected above 0"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong)
-            return loop_refuse(e, rules[i].key, "is %s: %s", rules[i].value,
+            return loop_refuse(e, rules[i].key, "is %s, but %s", rules[i].value,
                                rules[i].why);
     return SCANT_OK;
 }

@@ -18,6 +18,7 @@
  * trained again.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,7 @@ scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o
     o->resume_from = from;
     o->resume = begun && access(from, F_OK) == 0;
     if (begun && !o->resume)
-        scant__warn(run->ctx, "%s: is lost; this training starts over", from);
+        scant__warn(run->ctx, "%s: is missing; this training starts over", from);
     unlink(to); /* the state does not name it */
     return set_warm(run, part, o);
 }
@@ -198,7 +199,8 @@ static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
     char *left = part_path(run, "left", part, 0);
     if (!left) return SCANT_ENOMEM;
     if (run->job->e->set.warm && access(left, R_OK) != 0)
-        return scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read", left);
+        return scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read: %s", left,
+                           strerror(errno));
     return load(net, part_path(run, "trained", part, 0));
 }
 

@@ -148,10 +148,11 @@ scant_status project_net_open(scant_project *project, const store_model *model,
     if (!path) return SCANT_ENOMEM;
     if (access(path, F_OK) == 0 || errno != ENOENT)
         return scant_net_open(arena.ctx, path, NULL, NULL, out);
-    return scant__fail(arena.ctx, SCANT_ENOTREADY,
-                       "%s: is missing, and so are its predictions in cache/: train "
-                       "again",
-                       path);
+    return scant__fail(
+        arena.ctx, SCANT_ENOTREADY,
+        "%s: is missing, and cache/ has no predictions of this model: train "
+        "again",
+        path);
 }
 
 /* Finds the rows that can be copied: those that all needed files have. */

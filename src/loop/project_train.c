@@ -107,9 +107,10 @@ static scant_status read_previous(training *t) {
 static scant_status read_predictions(training *t, const scant_array **out) {
     TRY(project_array(t->project, PROJECT_PROBS, t->model.number, out));
     if (*out) return SCANT_OK;
-    return scant__fail(store_ctx(t->project), SCANT_EIO,
-                       "%s/cache: was changed while a model was trained",
-                       store_dir(t->project));
+    return scant__fail(
+        store_ctx(t->project), SCANT_EIO,
+        "%s/cache: the new model's predictions were deleted during training: train again",
+        store_dir(t->project));
 }
 
 static scant_status measure_agreement(training *t, const scant_array *now) {

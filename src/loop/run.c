@@ -247,7 +247,8 @@ scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opt
     loop_job job = {
         .e = e, .ctx = e->ctx, .arena = {.ctx = e->ctx}, .opts = *opts, .log = -1};
     if (!opts->out || !*opts->out)
-        return scant__fail(e->ctx, SCANT_EUSAGE, "there is no folder for results");
+        return scant__fail(e->ctx, SCANT_EUSAGE,
+                           "opts->out is missing: the results folder");
     scant_status status = run_all(&job);
     for (size_t i = 0; i < job.n_runs; i++)
         for (size_t t = 0; t < LOOP_TABLES; t++) scant__text_end(&job.runs[i].tables[t]);

@@ -313,7 +313,7 @@ static scant_status read_batch(const expected *x, const json_t *list, bool *take
                                loop_state *s) {
     size_t at = loop_state_picks(s), n = json_array_size(list);
     if (!json_is_array(list) || n > s->room_picks - at)
-        return damaged(x, "a round has too many picks");
+        return damaged(x, "the picks of a round are not a list, or are too many");
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
         double v[3];
@@ -361,7 +361,8 @@ static scant_status read_results(const expected *x, const json_t *root,
     const json_t *calibration = json_object_get(root, "calibration");
     size_t n = json_array_size(list);
     if (!json_is_array(list) || n > p->n_parts)
-        return damaged(x, "\"partial\" has more models than parts");
+        return damaged(
+            x, "\"models\" of \"partial\" is not a list, or is longer than its parts");
     p->n_tested = n;
     p->results = TRY_ZERO(arena, loop_test_result, p->n_parts + 1);
     for (size_t i = 0; i < n; i++) {
@@ -409,7 +410,8 @@ static scant_status read_partial(const expected *x, const json_t *root,
         !isfinite(p->train_seconds) || !isfinite(p->test_seconds))
         return damaged(x, "\"partial\" is not valid for the next round");
     if (!parts || strlen(parts) > LOOP_PARTS || !query || strlen(query) != 1)
-        return damaged(x, "\"partial\" has invalid training states");
+        return damaged(
+            x, "\"parts\" or \"query\" of \"partial\" is not a valid training state");
     p->n_parts = strlen(parts);
     p->parts = scant__arena_strdup(arena, parts);
     if (!p->parts) return SCANT_ENOMEM;
@@ -434,7 +436,8 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     const json_t *seed = json_object_get(root, "seed");
     const json_t *memory = json_object_get(root, "memory");
     uint64_t number;
-    if (!json_is_integer(version)) return damaged(x, "\"scant run\" is not an integer");
+    if (!json_is_integer(version))
+        return damaged(x, "\"scant run\" is missing or not an integer");
     if (json_integer_value(version) != VERSION)
         return scant__fail(
             x->ctx, SCANT_EINPUT,

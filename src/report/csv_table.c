@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "data/fields.h"
+#include "core/csv.h"
 #include "data/source.h"
 #include "report/markup.h"
 

@@ -3,9 +3,9 @@
  * Checks the shapes of a pool; reads its labels and candidates.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "data/array.h"
 #include "select/pool.h"
 
@@ -101,24 +101,16 @@ static size_t dimensions(const scant_input *input) {
 
 static char dimension(const scant_input *input, size_t i) { return input->shape[4 * i]; }
 
-static void shape_text(const scant_array *array, char *out, size_t size) {
-    size_t used = 0, ndim = scant_array_ndim(array);
-    const size_t *shape = scant_array_shape(array);
-    out[0] = 0;
-    for (size_t i = 0; i < ndim && used < size; i++)
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s%zu", i ? " x " : "", shape[i]);
-    if (ndim == 0) snprintf(out, size, "a single number");
-}
-
 static scant_status check_type(scant_ctx *ctx, const scant_array *array,
                                const scant_input *input) {
     scant_dtype dtype = scant_array_dtype(array);
     if (scant_array_ndim(array) != dimensions(input)) {
         char shape[200];
-        shape_text(array, shape, sizeof shape);
-        return scant__fail(ctx, SCANT_EINPUT, "%s: has the shape %s, expected %s",
-                           scant_array_name(array), shape, input->shape);
+        return scant__fail(
+            ctx, SCANT_EINPUT, "%s: has shape %s, expected %s", scant_array_name(array),
+            scant__shape_format(scant_array_shape(array), scant_array_ndim(array), shape,
+                                sizeof shape),
+            input->shape);
     }
     if (!(input->dtypes >> dtype & 1))
         return scant__fail(ctx, SCANT_EINPUT, "%s: holds %s, expected %s",

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/near.h"
 #include "data/array.h"
 #include "select/strategy.h"
 
@@ -18,6 +19,20 @@ static scant_status choose_inputs(scant_selection *sel, unsigned given) {
     return SCANT_OK;
 }
 
+static const char *name_at(const void *strategies, size_t i) {
+    return ((const scant_strategy_info *const *)strategies)[i]->name;
+}
+
+/* Names the nearest strategy if the name may be a typo. */
+static scant_status fail_unknown(scant_ctx *ctx, const char *name) {
+    size_t count;
+    const scant_strategy_info *const *list = scant_strategies(&count);
+    const char *near = scant__nearest_typo(name, list, count, name_at);
+    return scant__fail(ctx, SCANT_EUSAGE, "unknown strategy '%s'%s%s%s", name,
+                       near ? "; the nearest is '" : "", near ? near : "",
+                       near ? "'" : "");
+}
+
 /* Checks options and chooses inputs; sel holds zeros. On failure, too, sel->arena has to
  * be ended. */
 static scant_status begin(scant_ctx *ctx, const char *name, const scant_select_opts *opts,
@@ -27,8 +42,7 @@ static scant_status begin(scant_ctx *ctx, const char *name, const scant_select_o
     sel->arena = &sel->memory;
     scant__arena_init(sel->arena, ctx);
     sel->strategy = select_strategy_find(name);
-    if (!sel->strategy)
-        return scant__fail(ctx, SCANT_EUSAGE, "unknown strategy '%s'", name);
+    if (!sel->strategy) return fail_unknown(ctx, name);
     sel->seed = o.seed;
     sel->kernel = o.kernel;
     sel->state = o.state;

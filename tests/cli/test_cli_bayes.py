@@ -84,7 +84,7 @@ class Bayes(Case):
         self.fails(2, *call, "--bayes", "laplace", says="none|dropout|variational")
         self.fails(2, *call, "--samples", 5, says="bayes=dropout or variational")
         self.fails(2, *call, "--bayes", "dropout", "--prior", 2, says="needs bayes=variational")
-        self.fails(2, *call, "--hidden", 5, "--no-hidden", says="contradict")
+        self.fails(2, *call, "--hidden", 5, "--no-hidden", says="--hidden cannot be combined")
         self.fails(2, *call, "--bayes", "dropout", "--dropout", 0, says="above 0")
         self.assertFalse(os.path.exists(self.path("x")))
 

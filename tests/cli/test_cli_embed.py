@@ -356,7 +356,7 @@ class Scaling(Case):
         np.testing.assert_array_equal(again, z)
         self.assertEqual(said, "")
         call = ["embed", "--data", data, "--logits", self.path("n.npy"), *call]
-        self.fails(2, *call, "--mean", "0.5", says="go together")
+        self.fails(2, *call, "--mean", "0.5", says="--mean needs --deviation")
         self.fails(2, *call, "--mean", "0,1", "--deviation", "1", says="3 channels")
         self.fails(2, *call, "--mean", "0,,1", "--deviation", "1", says="--mean is")
         self.fails(2, *call, "--mean", "0", "--deviation", "1,0,1", says="--deviation is")

@@ -141,7 +141,7 @@ class Methods(Train):
         self.assertNotEqual(sorted(np.concatenate(list(averaged.values()))), sorted(live))
         np.save(self.path("t.npy"), np.ones(4))
         self.fails(3, "train", *flags, "--darp-target", self.path("t.npy"), "--out", self.path("e"),
-                   says="expected a list of 3 numbers, one for each class")
+                   says="has shape 4, expected 3 numbers, one for each class")
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
                    self.path("e"), says="another network")
 

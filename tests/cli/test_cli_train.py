@@ -440,7 +440,7 @@ class Resume(Train):
             self.assertEqual(files, {name: read(self.path("a/" + name)) for name in files})
         os.remove(self.path("a/result.json"))  # as if it had been interrupted
         self.fails(2, "train", "--resume", "--out", self.path("a"), "--epochs", 2,
-                   says="3 epochs (3 steps) are done already")
+                   says="3 epochs (3 steps) are already done")
 
     def test_progress_is_taken_from_the_checkpoint_not_from_the_log(self):
         call = ["--data", "blobs", "--count", 100, "--model", "mlp", "--batch", 50]
@@ -454,7 +454,7 @@ class Resume(Train):
             file.write(short)
         for less in (["--epochs", 5], ["--steps", 10]):
             self.fails(2, "train", "--resume", "--out", self.path("a"), *less,
-                       says="6 epochs (12 steps) are done already")
+                       says="6 epochs (12 steps) are already done")
         with open(self.path("b/log.jsonl"), "wb") as file:  # killed: the state is behind the log
             file.write(whole)
         self.assertEqual(self.train("b", "--resume", "--epochs", 5)["epochs"], 5)
@@ -578,7 +578,7 @@ class WrongCalls(Train):
 
     def test_flags_without_effect_are_refused(self):
         call = ["--data", "blobs", "--model", "mlp"]
-        self.refused(2, *call, "--epochs", 2, "--steps", 3, says="not both")
+        self.refused(2, *call, "--epochs", 2, "--steps", 3, says="--epochs cannot be combined with --steps")
         self.refused(2, *call, "--optimizer", "adam", "--momentum", 0.5, says="applies to sgd")
         self.refused(2, *call, "--decay-weights-only", says="--weight-decay")
         self.refused(2, *call, "--size", 5, says=["--size", "folder"])
@@ -595,9 +595,11 @@ class WrongCalls(Train):
                          says=["w.npy", says])
         self.refused(2, *call, "--draw-by-weight", says="--sample-weights or --picks")
         for text, says in (("", "empty"), ("index,score\n1,2\n", "no column weight"),
-                           ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n", "line 3"),
-                           ("index,weight\n1,x\n", "'x' is no weight"),
-                           ("index,weight\n1\n", "line 2 ends"),
+                           ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n",
+                            "line 3: index is '3', expected a sample of --data (0 to 2)"),
+                           ("index,weight\n1,x\n", "line 2: weight is 'x', expected a number"),
+                           ("index,weight\n1\n", "line 2 has too few columns"),
+                           ("index,weight\n1\r,2\n", "line 2: index is '1"),
                            ("index,weight\n1,-2\n", "sample 1 is -2")):
             with open(self.path("p.csv"), "w", encoding="utf-8") as file:
                 file.write(text)

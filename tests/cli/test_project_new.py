@@ -60,7 +60,7 @@ class New(ProjectCase):
         self.ok("new", self.path("p"), "--features", rows, "--classes-file", names)
         self.assertEqual([one["name"] for one in self.status(self.path("p"))["classes"]],
                          ["salt, pepper", "sugar", "flour"])
-        for text, word in (("", "no names"), ("a\n\nb\n", "class 2 has no name"),
+        for text, word in (("", "is empty"), ("a\0b", "zero byte"), ("a\n\nb\n", "class 2 has no name"),
                            ("a\nb\na\n", "'a'")):
             self.write("classes.txt", text)
             done = run("new", self.path("q"), "--features", rows, "--classes-file", names)
@@ -77,7 +77,7 @@ class New(ProjectCase):
                 (2, ["--features", rows, "--images", "x", "--classes", "a,b"], "not both"),
                 (2, ["--features", rows, "--classes", "a,b,a"], "classes 1 and 3 have the same name 'a'"),
                 (2, ["--features", rows, "--classes", "a, ,b"], "class 2 has no name"),
-                (2, ["--features", rows, "--classes", "a,b", "--classes-file", "x"], "not both"),
+                (2, ["--features", rows, "--classes", "a,b", "--classes-file", "x"], "--classes cannot be combined"),
                 (2, ["--features", rows, "--classes", "a,b", "--set", "bach=3"], "'batch'"),
                 (2, ["--features", rows, "--classes", "a,b", "--backbone", "mobilenetv2",
                      "--weights", "w"], "features already"),

@@ -79,8 +79,8 @@ class Methods(RunCase):
         np.save(target, np.array([1, 8]))  # changed since the start
         self.fails(3, "run", self.path("odd/experiment.ini"), "--resume", "--out", self.path("odd"),
                    says="samples")
-        for wrong, says in ((np.ones(3), "expected a list of 2 numbers, one for each class"),
-                            (np.ones((1, 2)), "a list of 2"), (np.array([1, -1]), "class 1 is -1"),
+        for wrong, says in ((np.ones(3), "has shape 3, expected 2 numbers, one for each class"),
+                            (np.ones((1, 2)), "has shape 1 x 2, expected 2 numbers"), (np.array([1, -1]), "class 1 is -1"),
                             (np.zeros(2), "all classes are 0"), (np.array([1, np.nan]), "not a finite number")):
             np.save(target, wrong)
             self.fails(3, "run", *sets(MOONS, train__method="fixmatch", train__darp="yes",

@@ -80,12 +80,23 @@ static void the_locale_has_no_effect(void **state) {
     setlocale(LC_ALL, "C");
 }
 
+static void shapes_are_truncated_to_the_room(void **state) {
+    const size_t shape[] = {700, 5, 32};
+    char out[16], little[6];
+    (void)state;
+    assert_string_equal(scant__shape_format(shape, 3, out, sizeof out), "700 x 5 x 32");
+    assert_string_equal(scant__shape_format(shape, 1, out, sizeof out), "700");
+    assert_string_equal(scant__shape_format(shape, 3, little, sizeof little), "700 x");
+    assert_string_equal(scant__shape_format(NULL, 0, out, sizeof out), "a single number");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_forms_are_the_shortest),
         cmocka_unit_test(every_form_reads_back),
         cmocka_unit_test(only_decimal_numbers_are_read),
         cmocka_unit_test(the_locale_has_no_effect),
+        cmocka_unit_test(shapes_are_truncated_to_the_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

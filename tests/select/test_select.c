@@ -492,6 +492,8 @@ static void invalid_calls_are_refused_with_a_reason(void **state) {
     scant_evidence e = in.evidence;
     assert_refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE,
                    "unknown strategy 'nonsense'");
+    assert_refused(ctx, "bagde", &e, 1, NULL, SCANT_EUSAGE,
+                   "unknown strategy 'bagde'; the nearest is 'badge'");
     assert_refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
     assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE,
                    "bias");
@@ -515,8 +517,7 @@ static void invalid_calls_are_refused_with_a_reason(void **state) {
     assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
     e = in.evidence;
     e.labels = in.evidence.probs;
-    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT,
-                   "probs: has the shape 700 x 5");
+    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has shape 700 x 5");
     close_inputs(&in);
     scant_ctx_free(ctx);
     free(f);

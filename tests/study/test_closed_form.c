@@ -126,7 +126,7 @@ static void wrong_arrays_are_refused_with_a_message(void **state) {
     assert_int_equal(scant_ntk_kernel(ctx, a, NULL, 101, k), SCANT_EUSAGE);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "the depth is 101, expected 1 to 100"));
     assert_int_equal(scant_ntk_kernel(ctx, flat, NULL, 1, k), SCANT_EINPUT);
-    assert_non_null(strstr(scant_ctx_errmsg(ctx), "flat: has the shape 6"));
+    assert_non_null(strstr(scant_ctx_errmsg(ctx), "flat: has shape 6"));
     h[3] = NAN;
     assert_int_equal(scant_ntk_kernel(ctx, a, NULL, 1, k), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "a: row 1, column 1 is nan"));
