@@ -116,6 +116,13 @@ void scant__json_number(scant__json *json, const char *key, double value) {
     scant__text_json_number(begin_member(json, key), value);
 }
 
+void scant__json_rounded(scant__json *json, const char *key, double value, int digits) {
+    if (isfinite(value))
+        scant__text_number(begin_member(json, key), value, digits);
+    else
+        scant__json_null(json, key);
+}
+
 void scant__json_bool(scant__json *json, const char *key, bool value) {
     scant__text_add(begin_member(json, key), value ? "true" : "false");
 }

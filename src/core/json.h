@@ -40,6 +40,8 @@ void scant__json_bytes(scant__json *json, const char *key, const char *bytes,
 void scant__json_integer(scant__json *json, const char *key, int64_t value);
 void scant__json_size(scant__json *json, const char *key, size_t value);
 void scant__json_number(scant__json *json, const char *key, double value);
+/* As scant__text_number() writes it; null if not finite. */
+void scant__json_rounded(scant__json *json, const char *key, double value, int digits);
 void scant__json_bool(scant__json *json, const char *key, bool value);
 void scant__json_null(scant__json *json, const char *key);
 /* A string of 16 hexadecimal digits: a JSON number would lose bits. */

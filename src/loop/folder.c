@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/json.h"
 #include "data/file.h"
 #include "data/source.h"
+#include "data/timestamp.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -40,7 +41,7 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 /* Fails if the file is not our log, whose lines all begin alike. After a power cut it may
  * begin with zeros. */
 static scant_status check_log(loop_job *job, const char *path) {
-    static const char ours[] = "{\"time\": \"";
+    static const char ours[] = "{\"time\":";
     char head[sizeof ours - 1];
     ssize_t got = pread(job->log, head, sizeof head, 0);
     if (got < 0) return cannot(job, path, "cannot be read");
@@ -80,7 +81,7 @@ static scant_status open_log(loop_job *job) {
 }
 
 unsigned loop_folder_threads(loop_job *job) {
-    static const char key[] = "\"threads\": "; /* inside strings, quotes are escaped */
+    static const char key[] = "\"threads\":"; /* inside strings, quotes are escaped */
     enum { KEY = sizeof key - 1, MOST = 4096 };
     const char *path = loop_path(job, "log.jsonl");
     scant__source log;
@@ -89,50 +90,44 @@ unsigned loop_folder_threads(loop_job *job) {
         return 0;
     size_t at = log.size >= KEY ? log.size - KEY + 1 : 0;
     while (at && memcmp(log.bytes + at - 1, key, KEY) != 0) at--;
-    for (at += KEY - 1; at >= KEY && at < log.size && isdigit(log.bytes[at]); at++)
+    at = at ? at + KEY - 1 : log.size;
+    if (at < log.size && log.bytes[at] == ' ') at++; /* in logs of older versions */
+    for (; at < log.size && isdigit(log.bytes[at]); at++)
         threads =
             (unsigned)size_min(threads, MOST) * 10 + (unsigned)(log.bytes[at] - '0');
     scant__source_close(&log);
     return threads <= MOST ? threads : 0;
 }
 
-scant__text loop_log_begin(loop_job *job, const char *event) {
+scant__json loop_log_begin(loop_job *job, const char *event) {
     struct timespec now = {0};
-    struct tm parts;
-    char date[64] = "";
-    scant__text line = {.ctx = job->ctx};
+    char time[SCANT__TIMESTAMP];
+    scant__json line = {.text.ctx = job->ctx};
     clock_gettime(CLOCK_REALTIME, &now);
-    if (gmtime_r(&now.tv_sec, &parts))
-        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-    scant__text_addf(&line, "{\"time\": \"%s.%03ldZ\", \"event\": \"%s\"", date,
-                     now.tv_nsec / 1000000, event);
+    scant__timestamp_format((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, time);
+    scant__json_open(&line, NULL, '{');
+    JSON_MEMBERS(&line, MEMBER("time", time), MEMBER("event", event));
     return line;
 }
 
-scant__text loop_log_run(const loop_run *run, const char *event) {
-    scant__text line = loop_log_begin(run->job, event);
-    scant__text_add(&line, ", \"strategy\": ");
-    scant__text_json(&line, run->strategy->info->name);
-    scant__text_addf(&line, ", \"seed\": \"%llu\"", (unsigned long long)run->seed);
+scant__json loop_log_run(const loop_run *run, const char *event) {
+    scant__json line = loop_log_begin(run->job, event);
+    char seed[24];
+    snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
+    JSON_MEMBERS(&line, MEMBER("strategy", run->strategy->info->name),
+                 MEMBER("seed", seed));
     return line;
 }
 
-void loop_log_number(scant__text *line, const char *key, double value) {
-    scant__text_addf(line, ", \"%s\": ", key);
-    if (isfinite(value))
-        scant__text_number(line, value, 9);
-    else
-        scant__text_add(line, "null");
-}
-
-void loop_log_end(loop_job *job, scant__text *line) {
-    scant__text_add(line, "}\n");
+void loop_log_end(loop_job *job, scant__json *line) {
+    scant__json_close(line, '}');
+    scant__text_add(&line->text, "\n");
     /* one write() per line; errors of the log are ignored */
-    if (job->log >= 0 && !line->failed) {
-        ssize_t ignored = write(job->log, line->data, line->size);
+    if (job->log >= 0 && !line->text.failed) {
+        ssize_t ignored = write(job->log, line->text.data, line->text.size);
         (void)ignored;
     }
-    scant__text_end(line);
+    scant__json_end(line);
 }
 
 /* ---- opening the folder ------------------------------------------------------------ */

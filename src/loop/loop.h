@@ -15,6 +15,7 @@
 #define SCANT_LOOP_LOOP_H
 
 #include "core/jobpool.h"
+#include "core/json.h"
 #include "loop/evidence.h"
 #include "loop/experiment.h"
 #include "loop/learn.h"
@@ -385,11 +386,10 @@ scant_status loop_folder_write(loop_job *job);
 /* Writes the thumbnails of picks and the report. */
 scant_status loop_folder_report(loop_job *job);
 /* Begin a line of log.jsonl with time and event, and for a run its strategy and seed. The
- * caller adds members, each preceded by ", "; loop_log_end() writes the line. */
-scant__text loop_log_begin(loop_job *job, const char *event);
-scant__text loop_log_run(const loop_run *run, const char *event);
-void loop_log_number(scant__text *line, const char *key, double value);
-void loop_log_end(loop_job *job, scant__text *line);
+ * caller adds members; loop_log_end() writes the line. */
+scant__json loop_log_begin(loop_job *job, const char *event);
+scant__json loop_log_run(const loop_run *run, const char *event);
+void loop_log_end(loop_job *job, scant__json *line);
 /* classes.csv, thumbnails (folder_thumbnails.c) */
 scant_status loop_sheet_write(loop_job *job);
 /* A path in the results folder, in the job's arena. */

@@ -15,12 +15,12 @@
  * Answers and the written text are held in memory.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/argmax.h"
 #include "core/json.h"
-#include "core/text.h"
 #include "data/array.h"
 #include "data/names.h"
 #include "data/timestamp.h"
@@ -40,7 +40,8 @@ typedef struct exporting exporting;
 
 typedef struct format {
     const char *name;
-    const char *begin, *end;
+    const char *header;
+    bool list; /* one JSON array of the items */
     void (*item)(exporting *x, const scant_item *item);
 } format;
 
@@ -55,9 +56,9 @@ struct exporting {
     size_t n, room;
     scant_array *p; /* NULL: no model */
     size_t model;
-    float *row; /* a row of p */
-    scant__text out;
-    size_t items, written;
+    float *row;       /* a row of p */
+    scant__json json; /* CSV: its text only */
+    size_t items;
     int64_t *labels; /* labels for npy */
     size_t label_room;
     /* data of the current item */
@@ -168,7 +169,7 @@ static scant_status write_item(void *user, const scant_item *item) {
     find_answers(x, item);
     TRY(read_prediction(x, item));
     x->format->item(x, item);
-    return x->out.failed ? SCANT_ENOMEM : SCANT_OK;
+    return x->json.text.failed ? SCANT_ENOMEM : SCANT_OK;
 }
 
 /* The id of a copy's original; NULL: the item is not a copy. */
@@ -243,111 +244,115 @@ static void fill_item(const exporting *x, const scant_item *item,
 }
 
 static void write_csv(exporting *x, const scant_item *item) {
+    scant__text *text = &x->json.text;
     char at[SCANT__TIMESTAMP];
     cell cells[OF_JSONL];
     fill_item(x, item, at, cells);
     for (const cell *c = cells; c < cells + OF_CSV; c++) {
-        if (c > cells) scant__text_add(&x->out, ",");
+        if (c > cells) scant__text_add(text, ",");
         if (c->kind != TEXT && !isnan(c->number))
-            scant__text_number(&x->out, c->number, c->digits);
+            scant__text_number(text, c->number, c->digits);
         else if (c->text)
-            scant__text_csv(&x->out, c->text);
+            scant__text_csv(text, c->text);
     }
-    scant__text_add(&x->out, "\n");
+    scant__text_add(text, "\n");
 }
 
 static void write_object(exporting *x, const cell *cells, size_t n);
 
-static void write_answers(exporting *x) {
+static void write_answers(exporting *x, const char *key) {
     char at[SCANT__TIMESTAMP];
     cell cells[OF_ANSWER];
-    scant__text_add(&x->out, "[");
+    scant__json_open(&x->json, key, '[');
     for (size_t i = 0; i < x->n_answers; i++) {
         const given *g = &x->answers[i];
-        if (i) scant__text_add(&x->out, ", ");
         fill_answer(x, g->label, g->kind, g, at, cells);
         write_object(x, cells, OF_ANSWER);
     }
-    scant__text_add(&x->out, "]");
+    scant__json_close(&x->json, ']');
 }
 
 static void write_object(exporting *x, const cell *cells, size_t n) {
+    scant__json_open(&x->json, NULL, '{');
     for (const cell *c = cells; c < cells + n; c++) {
-        scant__text_addf(&x->out, "%s\"%s\": ", c > cells ? ", " : "{", c->name);
         if (c->kind == ANSWERS)
-            write_answers(x);
+            write_answers(x, c->name);
         else if (c->kind == SWITCH)
-            scant__text_add(&x->out, c->number > 0 ? "true" : "false");
-        else if (c->kind == NUMBER && !isnan(c->number))
-            scant__text_number(&x->out, c->number, c->digits);
+            scant__json_bool(&x->json, c->name, c->number > 0);
+        else if (c->kind == NUMBER)
+            scant__json_rounded(&x->json, c->name, c->number, c->digits);
         else
-            scant__text_json(&x->out, c->text);
+            scant__json_string(&x->json, c->name, c->text);
     }
-    scant__text_add(&x->out, "}");
+    scant__json_close(&x->json, '}');
 }
 
 static void write_jsonl(exporting *x, const scant_item *item) {
     char at[SCANT__TIMESTAMP];
     cell cells[OF_JSONL];
     fill_item(x, item, at, cells);
+    x->json.comma = false; /* each line is a JSON text of its own */
     write_object(x, cells, OF_JSONL);
-    scant__text_add(&x->out, "\n");
+    scant__text_add(&x->json.text, "\n");
 }
 
 /* ---- Label Studio ------------------------------------------------------------------ */
 
-/* before: the text up to the value, with the key. */
-static void add_string(exporting *x, const char *before, const char *text) {
-    scant__text_add(&x->out, before);
-    scant__text_json(&x->out, text);
-}
-
-static void write_choice(exporting *x, const scant_item *item, const char *class) {
-    scant__text_addf(&x->out,
-                     "\"result\": [{\"from_name\": \"choice\", \"to_name\": \"%s\", "
-                     "\"type\": \"choices\", \"value\": {\"choices\": [",
-                     item->text ? "text" : "image");
-    scant__text_json(&x->out, class);
-    scant__text_add(&x->out, "]}}]");
+static void write_choice(scant__json *json, const scant_item *item, const char *class) {
+    scant__json_open(json, "result", '[');
+    scant__json_open(json, NULL, '{');
+    JSON_MEMBERS(json, MEMBER("from_name", "choice"),
+                 MEMBER("to_name", item->text ? "text" : "image"),
+                 MEMBER("type", "choices"));
+    scant__json_open(json, "value", '{');
+    scant__json_open(json, "choices", '[');
+    scant__json_string(json, NULL, class);
+    scant__json_close(json, ']');
+    scant__json_close(json, '}');
+    scant__json_close(json, '}');
+    scant__json_close(json, ']');
 }
 
 static void write_annotation(exporting *x, const scant_item *item, const given *g) {
     char at[SCANT__TIMESTAMP];
     const char *class = class_name(x, g->label);
-    scant__text_add(&x->out, "{");
-    write_choice(x, item, class ? class : "");
-    add_string(x, ", \"annotator\": ", person_name(x, g));
-    add_string(x, ", \"created_at\": ", scant__timestamp_format(g->at, at));
-    if (g->spent >= 0) {
-        scant__text_add(&x->out, ", \"lead_time\": ");
-        scant__text_number(&x->out, seconds(g), 12);
-    }
-    scant__text_add(&x->out, ", \"ground_truth\": false}");
+    scant__json_open(&x->json, NULL, '{');
+    write_choice(&x->json, item, class ? class : "");
+    JSON_MEMBERS(&x->json, MEMBER("annotator", person_name(x, g)),
+                 MEMBER("created_at", scant__timestamp_format(g->at, at)));
+    if (g->spent >= 0) scant__json_rounded(&x->json, "lead_time", seconds(g), 12);
+    scant__json_bool(&x->json, "ground_truth", false);
+    scant__json_close(&x->json, '}');
+}
+
+static void write_prediction(exporting *x, const scant_item *item) {
+    char model[24];
+    snprintf(model, sizeof model, "%zu", x->model);
+    scant__json_open(&x->json, NULL, '{');
+    scant__json_string(&x->json, "model_version", model);
+    scant__json_rounded(&x->json, "score", x->confidence, 6);
+    write_choice(&x->json, item, x->predicted);
+    scant__json_close(&x->json, '}');
 }
 
 static void write_task(exporting *x, const scant_item *item) {
-    size_t written = 0;
+    scant__json *json = &x->json;
     if (!x->n_labels && !x->predicted) return;
-    scant__text_add(&x->out, x->written++ ? ",\n" : "\n");
-    add_string(x, "{\"data\": {\"id\": ", item->id);
-    add_string(x, ", \"ref\": ", item->id);
-    if (item->path) add_string(x, ", \"image\": ", item->path);
-    if (item->text) add_string(x, ", \"text\": ", item->text);
-    scant__text_add(&x->out, "}, \"annotations\": [");
-    for (size_t i = 0; i < x->n_answers; i++) {
-        if (x->answers[i].kind != SCANT_ANSWER_LABEL) continue;
-        if (written++) scant__text_add(&x->out, ", ");
-        write_annotation(x, item, &x->answers[i]);
-    }
-    scant__text_add(&x->out, "], \"predictions\": [");
-    if (x->predicted) {
-        scant__text_addf(&x->out, "{\"model_version\": \"%zu\", \"score\": ", x->model);
-        scant__text_number(&x->out, x->confidence, 6);
-        scant__text_add(&x->out, ", ");
-        write_choice(x, item, x->predicted);
-        scant__text_add(&x->out, "}");
-    }
-    scant__text_add(&x->out, "]}");
+    scant__json_open(json, NULL, '{');
+    scant__json_open(json, "data", '{');
+    JSON_MEMBERS(json, MEMBER("id", item->id), MEMBER("ref", item->id));
+    if (item->path) scant__json_string(json, "image", item->path);
+    if (item->text) scant__json_string(json, "text", item->text);
+    scant__json_close(json, '}');
+    scant__json_open(json, "annotations", '[');
+    for (size_t i = 0; i < x->n_answers; i++)
+        if (x->answers[i].kind == SCANT_ANSWER_LABEL)
+            write_annotation(x, item, &x->answers[i]);
+    scant__json_close(json, ']');
+    scant__json_open(json, "predictions", '[');
+    if (x->predicted) write_prediction(x, item);
+    scant__json_close(json, ']');
+    scant__json_close(json, '}');
 }
 
 /* ---- .npy -------------------------------------------------------------------------- */
@@ -369,10 +374,10 @@ static scant_status encode_labels(exporting *x, void **bytes, size_t *size) {
 
 /* ---- formats and entry point ------------------------------------------------------- */
 
-static const format formats[] = {{"csv", csv_header, "", write_csv},
-                                 {"jsonl", "", "", write_jsonl},
-                                 {"label-studio", "[", "\n]\n", write_task},
-                                 {"npy", NULL, NULL, NULL}};
+static const format formats[] = {{"csv", csv_header, false, write_csv},
+                                 {"jsonl", "", false, write_jsonl},
+                                 {"label-studio", "", true, write_task},
+                                 {"npy", NULL, false, NULL}};
 
 static scant_status write_items(exporting *x) {
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(x->project, STORE_READ);
@@ -389,10 +394,17 @@ static scant_status write_items(exporting *x) {
 static scant_status export_text(exporting *x, void **bytes, size_t *size) {
     char *text;
     TRY(open_predictions(x));
-    scant__text_add(&x->out, x->format->begin);
+    scant__text_add(&x->json.text, x->format->header);
+    if (x->format->list) {
+        x->json.lines = 1;
+        scant__json_open(&x->json, NULL, '[');
+    }
     TRY(write_items(x));
-    scant__text_add(&x->out, x->format->end);
-    TRY(scant__text_take(&x->out, &text, size));
+    if (x->format->list) {
+        scant__json_close(&x->json, ']');
+        scant__text_add(&x->json.text, "\n");
+    }
+    TRY(scant__text_take(&x->json.text, &text, size));
     *bytes = text;
     return SCANT_OK;
 }
@@ -414,14 +426,14 @@ static void exporting_end(exporting *x) {
     scant__free(x->ctx, x->row);
     scant__free(x->ctx, x->labels);
     scant_array_free(x->p);
-    scant__text_end(&x->out);
+    scant__json_end(&x->json);
 }
 
 scant_status scant_project_export(scant_project *project, const char *format_name,
                                   void **bytes, size_t *size) {
     scant_ctx *ctx = store_ctx(project);
     AUTO(exporting_end)
-    exporting x = {.project = project, .ctx = ctx, .out = {.ctx = ctx}};
+    exporting x = {.project = project, .ctx = ctx, .json.text.ctx = ctx};
     *bytes = NULL;
     *size = 0;
     TRY(find_format(ctx, format_name, &x.format));

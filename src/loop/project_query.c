@@ -20,7 +20,6 @@
 
 #include "core/json.h"
 #include "core/number.h"
-#include "core/text.h"
 #include "data/source.h"
 #include "loop/evidence.h"
 #include "loop/project.h"
@@ -294,36 +293,31 @@ static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
     return SCANT_OK;
 }
 
-static void add_options(scant__text *text, const scant_picks *picks) {
-    const char *comma = "";
-    scant__text_add(text, "{");
-    for (size_t i = 0; i < picks->n_settings; i++) {
-        if (!picks->settings[i].value) continue;
-        scant__text_add(text, comma);
-        scant__text_json(text, picks->settings[i].key);
-        scant__text_add(text, ": ");
-        scant__text_json(text, picks->settings[i].value);
-        comma = ", ";
-    }
-    scant__text_add(text, "}");
+static void add_options(scant__json *json, const scant_picks *picks) {
+    scant__json_open(json, NULL, '{');
+    for (size_t i = 0; i < picks->n_settings; i++)
+        if (picks->settings[i].value)
+            scant__json_string(json, picks->settings[i].key, picks->settings[i].value);
+    scant__json_close(json, '}');
 }
 
 static scant_status keep(query *a, const scant_picks *picks, const scant_pick *all,
                          size_t n_all) {
-    AUTO(scant__text_end) scant__text options = {.ctx = ctx_of(a)};
+    AUTO(scant__json_end) scant__json options = {.text.ctx = ctx_of(a)};
+    AUTO(scant__json_end) scant__json event = {.text.ctx = ctx_of(a)};
     add_options(&options, picks);
-    if (options.failed) return SCANT_ENOMEM;
+    if (options.text.failed) return SCANT_ENOMEM;
     store_round round = {.strategy = a->strategy,
                          .seed = a->seed,
                          .model = a->model.number,
                          .batch = picks->count,
-                         .options = options.data};
+                         .options = options.text.data};
     TRY(store_round_add(a->project, &round, all, n_all, &a->round));
-    const char *json = scant__arena_format(
-        &a->arena,
-        "{\"round\": %zu, \"strategy\": \"%s\", \"model\": %zu, \"picked\": %zu}",
-        a->round, a->strategy, a->model.number, picks->count);
-    return json ? scant_project_event(a->project, "queried", json) : SCANT_ENOMEM;
+    JSON_OBJECT(&event, NULL, MEMBER("round", a->round), MEMBER("strategy", a->strategy),
+                MEMBER("model", a->model.number), MEMBER("picked", picks->count));
+    return event.text.failed
+               ? SCANT_ENOMEM
+               : scant_project_event(a->project, "queried", event.text.data);
 }
 
 static scant_status run_query(query *a, scant_picks **out) {

@@ -15,7 +15,7 @@
 
 #include "core/argmax.h"
 #include "core/clock.h"
-#include "core/text.h"
+#include "core/json.h"
 #include "data/file.h"
 #include "loop/project.h"
 #include "scant/project.h"
@@ -178,14 +178,14 @@ static scant_status record(training *t, const scant_array *now) {
 }
 
 static scant_status add_event(const training *t) {
-    AUTO(scant__text_end) scant__text text = {.ctx = store_ctx(t->project)};
-    scant__text_addf(&text,
-                     "{\"model\": %zu, \"labels\": %zu, \"seconds\": ", t->model.number,
-                     t->model.labels);
-    scant__text_number(&text, t->model.seconds, 3);
-    scant__text_add(&text, "}");
-    return text.failed ? SCANT_ENOMEM
-                       : scant_project_event(t->project, "trained", text.data);
+    AUTO(scant__json_end) scant__json json = {.text.ctx = store_ctx(t->project)};
+    scant__json_open(&json, NULL, '{');
+    JSON_MEMBERS(&json, MEMBER("model", t->model.number),
+                 MEMBER("labels", t->model.labels));
+    scant__json_rounded(&json, "seconds", t->model.seconds, 3);
+    scant__json_close(&json, '}');
+    return json.text.failed ? SCANT_ENOMEM
+                            : scant_project_event(t->project, "trained", json.text.data);
 }
 
 /* ---- entry point ------------------------------------------------------------------- */

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/json.h"
 #include "loop/loop.h"
 #include "scant/train.h"
+
+enum { DIGITS = 9 }; /* of numbers in the log */
 
 /* ---- progress and log -------------------------------------------------------------- */
 
@@ -112,15 +113,16 @@ static void log_round(loop_run *run) {
                 {"lr_stable", isfinite(r->lr_stable), r->lr_stable},
                 {"lr", p->labels > 0, r->lr},
                 {"temperature", r->temperature > 0, r->temperature}};
-    scant__text line = loop_log_run(run, "round");
-    scant__text_addf(&line, ", \"round\": %zu, \"labels\": %zu", r->number, p->labels);
+    scant__json line = loop_log_run(run, "round");
+    JSON_MEMBERS(&line, MEMBER("round", r->number), MEMBER("labels", p->labels));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].shown) loop_log_number(&line, rows[i].key, rows[i].value);
+        if (rows[i].shown) scant__json_rounded(&line, rows[i].key, rows[i].value, DIGITS);
     for (size_t i = 0; i < LOOP_FIGURES; i++)
-        if (isfinite(theory[i])) loop_log_number(&line, loop_theory_names[i], theory[i]);
+        if (isfinite(theory[i]))
+            scant__json_rounded(&line, loop_theory_names[i], theory[i], DIGITS);
     if (r->temperature > 0)
-        scant__text_addf(&line, ", \"calibrated\": \"%s\"",
-                         run->split.n_valid ? "validation set" : "cross-fitting");
+        scant__json_string(&line, "calibrated",
+                           run->split.n_valid ? "validation set" : "cross-fitting");
     loop_log_end(run->job, &line);
 }
 
@@ -128,9 +130,10 @@ static void log_round(loop_run *run) {
 
 static void begin_run(void *arg) {
     loop_run *run = arg;
-    scant__text line = loop_log_run(run, "run");
-    scant__text_addf(&line, ", \"round\": %zu, \"pool\": %zu, \"validation\": %zu",
-                     run->state.n_points, run->split.n_pool, run->split.n_valid);
+    scant__json line = loop_log_run(run, "run");
+    JSON_MEMBERS(&line, MEMBER("round", run->state.n_points),
+                 MEMBER("pool", run->split.n_pool),
+                 MEMBER("validation", run->split.n_valid));
     loop_log_end(run->job, &line);
     loop_report(run, SCANT_RUN_BEGIN, run->state.n_points, false);
 }
@@ -172,11 +175,10 @@ static void end_run(void *arg) {
     loop_run *run = arg;
     const loop_state *s = &run->state;
     bool used_up = loop_state_picks(s) == run->split.n_pool;
-    scant__text line = loop_log_run(run, "end");
-    scant__text_addf(
-        &line, ", \"rounds\": %zu, \"pool_used_up\": %s, \"picked_nothing\": %s",
-        s->n_points ? s->n_points - 1 : 0, s->over && used_up ? "true" : "false",
-        s->over && !used_up ? "true" : "false");
+    scant__json line = loop_log_run(run, "end");
+    scant__json_size(&line, "rounds", s->n_points ? s->n_points - 1 : 0);
+    scant__json_bool(&line, "pool_used_up", s->over && used_up);
+    scant__json_bool(&line, "picked_nothing", s->over && !used_up);
     loop_log_end(run->job, &line);
     if (s->over) loop_warn_ended(run, run->job->ctx);
     run->progress.fraction = 1;
@@ -193,10 +195,10 @@ static void end_finished(void *arg) {
 
 static void end_failed(void *arg) {
     loop_run *run = arg;
-    scant__text line = loop_log_run(run, "failed");
-    scant__text_addf(&line, ", \"round\": %zu, \"status\": \"%s\", \"text\": ",
-                     run->round.number, scant_status_name(run->status));
-    scant__text_json(&line, run->error);
+    scant__json line = loop_log_run(run, "failed");
+    JSON_MEMBERS(&line, MEMBER("round", run->round.number),
+                 MEMBER("status", scant_status_name(run->status)),
+                 MEMBER("text", run->error));
     loop_log_end(run->job, &line);
     loop_report(run, SCANT_RUN_FAILED, run->round.number, false);
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "core/hash.h"
-#include "core/json.h"
 #include "data/file.h"
 #include "loop/loop.h"
 #include "scant/train.h"
@@ -46,10 +45,9 @@ bool loop_is_new_message(loop_job *job, const char *text) {
 static void show_message(void *arg) {
     const message *m = arg;
     loop_job *job = m->run->job;
-    scant__text line =
+    scant__json line =
         loop_log_run(m->run, m->level == SCANT_LOG_WARNING ? "warning" : "note");
-    scant__text_addf(&line, ", \"round\": %zu, \"text\": ", m->run->round.number);
-    scant__text_json(&line, m->text);
+    JSON_MEMBERS(&line, MEMBER("round", m->run->round.number), MEMBER("text", m->text));
     loop_log_end(job, &line);
     if (job->ctx->opts.log && loop_is_new_message(job, m->text)) {
         char shown[SCANT__ERR_SIZE];
@@ -171,24 +169,20 @@ static scant_status final_status(loop_job *job, scant_status calling) {
 }
 
 static void log_start(loop_job *job, unsigned workers) {
-    scant__text line = loop_log_begin(job, job->opts.resume ? "resume" : "start");
-    scant__text_addf(&line,
-                     ", \"version\": \"%s\", \"runs\": %zu, \"jobs\": %u, "
-                     "\"threads\": %u, \"train\": ",
-                     scant_version(), job->n_runs, workers, job->threads);
-    scant__text_json(&line, scant_data_name(job->samples.train));
-    scant__text_addf(&line, ", \"samples\": %zu, \"test\": %zu, \"classes\": %zu",
-                     job->samples.n_rows, job->samples.n_test, job->samples.classes);
+    scant__json line = loop_log_begin(job, job->opts.resume ? "resume" : "start");
+    JSON_MEMBERS(&line, MEMBER("version", scant_version()), MEMBER("runs", job->n_runs),
+                 MEMBER("jobs", (size_t)workers), MEMBER("threads", (size_t)job->threads),
+                 MEMBER("train", scant_data_name(job->samples.train)),
+                 MEMBER("samples", job->samples.n_rows),
+                 MEMBER("test", job->samples.n_test),
+                 MEMBER("classes", job->samples.classes));
     loop_log_end(job, &line);
 }
 
 static void log_stop(loop_job *job, scant_status status) {
-    scant__text line = loop_log_begin(job, "stop");
-    scant__text_addf(&line, ", \"status\": \"%s\"", scant_status_name(status));
-    if (status != SCANT_OK) {
-        scant__text_add(&line, ", \"text\": ");
-        scant__text_json(&line, job->ctx->err);
-    }
+    scant__json line = loop_log_begin(job, "stop");
+    scant__json_string(&line, "status", scant_status_name(status));
+    if (status != SCANT_OK) scant__json_string(&line, "text", job->ctx->err);
     loop_log_end(job, &line);
 }
 

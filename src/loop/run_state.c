@@ -24,17 +24,17 @@
  * evaluated models. best: best test accuracy so far of the model in training. epochs:
  * number of epochs of each part's training.
  */
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/json.h"
 #include "core/option.h"
 #include "data/source.h"
 #include "loop/loop.h"
 
-enum { VERSION = 2 };
+enum { VERSION = 2, EXACT = 17 }; /* EXACT: digits that give the same double */
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
                              loop_state *out) {
@@ -65,128 +65,122 @@ void loop_state_add(loop_state *state, const loop_pick *picks, size_t count) {
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-static void add_number(scant__text *text, double value) {
-    if (isfinite(value))
-        scant__text_number(text, value, 17);
+static void add_number(scant__json *json, const char *key, double value) {
+    if (isinf(value))
+        scant__json_string(json, key, value > 0 ? "inf" : "-inf");
     else
-        scant__text_add(text, isnan(value) ? "null" : value > 0 ? "\"inf\"" : "\"-inf\"");
+        scant__json_rounded(json, key, value, EXACT);
 }
 
-static void add_numbers(scant__text *text, const double *numbers, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        scant__text_add(text, i ? ", " : "[");
-        add_number(text, numbers[i]);
-    }
-    scant__text_add(text, "]");
+static void add_numbers(scant__json *json, const char *key, const double *numbers,
+                        size_t n) {
+    scant__json_open(json, key, '[');
+    for (size_t i = 0; i < n; i++) add_number(json, NULL, numbers[i]);
+    scant__json_close(json, ']');
 }
 
-/* Starts a new line for row i of a list. */
-static void next_row(scant__text *text, size_t i) {
-    scant__text_add(text, i ? ",\n  " : "\n  ");
-}
-
-static void add_points(scant__text *text, const loop_state *s) {
-    for (size_t i = 0; i < s->n_points; i++) {
-        const loop_point *p = &s->points[i];
-        next_row(text, i);
-        add_numbers(text,
+static void add_points(scant__json *json, const loop_state *s) {
+    scant__json_open(json, "rounds", '[');
+    for (const loop_point *p = s->points; p < s->points + s->n_points; p++)
+        add_numbers(json, NULL,
                     (const double[]){(double)p->labels, p->accuracy, p->loss, p->best,
                                      p->train_seconds, p->select_seconds},
                     6);
-    }
+    scant__json_close(json, ']');
 }
 
-static void add_picks(scant__text *text, const loop_state *s) {
+static void add_picks(scant__json *json, const loop_state *s) {
+    scant__json_open(json, "picks", '[');
     for (size_t round = 0, i = 0; round < s->n_batches; round++) {
-        next_row(text, round);
-        scant__text_add(text, "[");
-        for (size_t first = i; i < s->ends[round]; i++) {
+        scant__json_open(json, NULL, '[');
+        for (; i < s->ends[round]; i++) {
             const loop_pick *p = &s->picks[i];
-            scant__text_add(text, i > first ? ", " : "");
-            add_numbers(text, (const double[]){(double)p->index, p->weight, p->score}, 3);
+            add_numbers(json, NULL,
+                        (const double[]){(double)p->index, p->weight, p->score}, 3);
         }
-        scant__text_add(text, "]");
+        scant__json_close(json, ']');
     }
+    scant__json_close(json, ']');
 }
 
-static void add_diagram(scant__text *text, const scant_calibration *c) {
-    size_t known = 0;
+static void add_diagram(scant__json *json, const scant_calibration *c) {
+    bool known = false;
     for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {
         const scant_calibration_bin *bin = &c->bins[b];
         if (!bin->count) continue;
-        scant__text_add(text, known ? ", " : "[");
-        if (!known++) {
-            add_number(text, c->temperature);
-            scant__text_add(text, ", ");
-            add_number(text, c->error);
-            scant__text_add(text, ", [");
+        if (!known) {
+            scant__json_open(json, NULL, '[');
+            add_number(json, NULL, c->temperature);
+            add_number(json, NULL, c->error);
+            scant__json_open(json, NULL, '[');
         }
-        add_numbers(text,
+        known = true;
+        add_numbers(json, NULL,
                     (const double[]){(double)(b + 1), (double)bin->count, bin->confidence,
                                      bin->accuracy},
                     4);
     }
-    scant__text_add(text, known ? "]]" : "null");
+    if (known)
+        scant__json_close(json, ']'), scant__json_close(json, ']');
+    else
+        scant__json_null(json, NULL);
 }
 
-static void add_calibration(scant__text *text, const loop_calibration *c, size_t i) {
-    next_row(text, i);
-    scant__text_add(text, "[");
-    add_diagram(text, &c->when[LOOP_BEFORE]);
-    scant__text_add(text, ", ");
-    add_diagram(text, &c->when[LOOP_AFTER]);
-    scant__text_add(text, "]");
+static void add_calibration(scant__json *json, const loop_calibration *c) {
+    scant__json_open(json, NULL, '[');
+    add_diagram(json, &c->when[LOOP_BEFORE]);
+    add_diagram(json, &c->when[LOOP_AFTER]);
+    scant__json_close(json, ']');
 }
 
-static void add_partial(scant__text *text, const loop_partial *p) {
-    scant__text_addf(text, ",\n \"partial\": {\"round\": %zu, \"parts\": \"", p->round);
-    for (size_t i = 0; i < p->n_parts; i++) scant__text_addf(text, "%c", p->parts[i]);
-    scant__text_addf(text, "\", \"query\": \"%c\", \"models\": [", p->query);
+static void add_partial(scant__json *json, const loop_partial *p) {
+    scant__json_open(json, "partial", '{');
+    scant__json_size(json, "round", p->round);
+    scant__json_bytes(json, "parts", p->n_parts ? p->parts : "", p->n_parts);
+    scant__json_bytes(json, "query", &p->query, 1);
+    scant__json_open(json, "models", '[');
     for (size_t i = 0; i < p->n_tested; i++) {
         const loop_test_result *v = &p->results[i];
-        scant__text_add(text, i ? ", " : "");
-        add_numbers(text, (const double[]){v->accuracy, v->loss, v->best, v->score}, 4);
+        add_numbers(json, NULL, (const double[]){v->accuracy, v->loss, v->best, v->score},
+                    4);
     }
-    scant__text_add(text, "], \"best\": ");
-    add_number(text, p->best);
-    scant__text_add(text, ", \"seconds\": ");
-    add_numbers(text, (const double[]){p->train_seconds, p->test_seconds}, 2);
-    scant__text_add(text, ", \"calibration\": [");
+    scant__json_close(json, ']');
+    add_number(json, "best", p->best);
+    add_numbers(json, "seconds", (const double[]){p->train_seconds, p->test_seconds}, 2);
+    scant__json_open(json, "calibration", '[');
     for (size_t i = 0; i < p->n_tested; i++)
-        add_calibration(text, &p->results[i].calibration, i);
-    scant__text_add(text, "], \"epochs\": [");
-    for (size_t i = 0; i < p->n_parts; i++)
-        scant__text_addf(text, "%s%zu", i ? ", " : "", p->epochs[i]);
-    scant__text_add(text, "]}");
+        add_calibration(json, &p->results[i].calibration);
+    scant__json_close(json, ']');
+    scant__json_open(json, "epochs", '[');
+    for (size_t i = 0; i < p->n_parts; i++) scant__json_size(json, NULL, p->epochs[i]);
+    scant__json_close(json, ']');
+    scant__json_close(json, '}');
 }
 
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *s,
                               char **bytes, size_t *size) {
-    scant__text text = {.ctx = ctx};
-    scant__text_addf(&text, "{\"scant run\": %d, \"strategy\": ", VERSION);
-    scant__text_json(&text, name.strategy);
-    scant__text_addf(&text, ", \"seed\": \"%llu\", \"over\": %s,\n \"rounds\": [",
-                     (unsigned long long)name.seed, s->over ? "true" : "false");
-    add_points(&text, s);
-    scant__text_add(&text, "],\n \"picks\": [");
-    add_picks(&text, s);
-    scant__text_add(&text, "]");
-    if (s->partial.on_disk) add_partial(&text, &s->partial);
-    if (s->strategy_state) {
-        scant__text_add(&text, ",\n \"memory\": ");
-        scant__text_json(&text, s->strategy_state);
-    }
-    scant__text_addf(&text, ",\n \"samples\": \"%016llx\",\n \"calibration\": [",
-                     (unsigned long long)s->samples);
+    scant__json json = {.text.ctx = ctx, .lines = 2}; /* a line for each round */
+    char seed[24];
+    snprintf(seed, sizeof seed, "%" PRIu64, name.seed);
+    scant__json_open(&json, NULL, '{');
+    JSON_MEMBERS(&json, MEMBER("scant run", (int64_t)VERSION),
+                 MEMBER("strategy", name.strategy), MEMBER("seed", seed),
+                 MEMBER("over", s->over));
+    add_points(&json, s);
+    add_picks(&json, s);
+    if (s->partial.on_disk) add_partial(&json, &s->partial);
+    if (s->strategy_state) scant__json_string(&json, "memory", s->strategy_state);
+    scant__json_hex64(&json, "samples", s->samples);
+    scant__json_open(&json, "calibration", '[');
+    for (size_t i = 0; i < s->n_points; i++) add_calibration(&json, &s->calibrations[i]);
+    scant__json_close(&json, ']');
+    scant__json_open(&json, "theory", '[');
     for (size_t i = 0; i < s->n_points; i++)
-        add_calibration(&text, &s->calibrations[i], i);
-    scant__text_add(&text, "],\n \"theory\": [");
-    for (size_t i = 0; i < s->n_points; i++) {
-        next_row(&text, i);
-        add_numbers(&text, s->theories[i].figures, LOOP_FIGURES);
-    }
-    scant__text_add(&text, "]}\n");
-    return scant__text_take(&text, bytes, size);
+        add_numbers(&json, NULL, s->theories[i].figures, LOOP_FIGURES);
+    scant__json_close(&json, ']');
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    return scant__text_take(&json.text, bytes, size);
 }
 
 scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,

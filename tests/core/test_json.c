@@ -104,8 +104,12 @@ static void numbers_are_short(void **state) {
     scant__json_number(&o, NULL, 123456789);
     scant__json_number(&o, NULL, 1e9);
     scant__json_number(&o, NULL, 0.1 + 0.2);
+    scant__json_rounded(&o, NULL, 0.1 + 0.2, 9);
+    scant__json_rounded(&o, NULL, 0.1, 17);
+    scant__json_rounded(&o, NULL, (double)INFINITY, 17);
     scant__json_close(&o, ']');
-    assert_text(&o.text, "[0.1,-0,123456789,1e+09,0.30000000000000004]");
+    assert_text(&o.text, "[0.1,-0,123456789,1e+09,0.30000000000000004,0.3,"
+                         "0.10000000000000001,null]");
 }
 
 /* Every pair of first bytes, and a third; jansson refuses malformed UTF-8. */

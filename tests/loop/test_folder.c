@@ -101,8 +101,8 @@ static unsigned threads_of(const char *folder) {
     FILE *log = fopen(path, "r");
     assert_non_null(log);
     while (fgets(line, sizeof line, log)) {
-        const char *at = strstr(line, "\"threads\": ");
-        if (at) threads = (unsigned)strtoul(at + strlen("\"threads\": "), NULL, 10);
+        const char *at = strstr(line, "\"threads\":");
+        if (at) threads = (unsigned)strtoul(at + strlen("\"threads\":"), NULL, 10);
     }
     fclose(log);
     return threads;
@@ -136,6 +136,14 @@ static void a_resumed_experiment_keeps_its_thread_count(void **state) {
         if (*calls[i].warning ? !strstr(warned, calls[i].warning) : *warned)
             fail_msg("call %zu warned \"%s\"", i, warned);
     }
+    FILE *log = fopen(path_of("threads/log.jsonl"), "a"); /* as older versions wrote it */
+    assert_non_null(log);
+    fputs("{\"time\": \"2026\", \"event\": \"start\", \"threads\": 5}\n", log);
+    fclose(log);
+    assert_int_equal(
+        run_experiment(ctx, (scant_run_opts){.out = path_of("threads"), .resume = true}),
+        SCANT_OK);
+    assert_int_equal(threads_of(path_of("threads")), 5);
     scant_run_opts fresh = {.out = path_of("fresh"), .jobs = 100};
     assert_int_equal(run_experiment(ctx, fresh), SCANT_OK);
     assert_int_equal(threads_of(fresh.out), 2);
@@ -168,7 +176,8 @@ static void results_written_before_the_lock_are_not_overwritten(void **state) {
 static void a_log_of_another_program_is_left_alone(void **state) {
     static const char *const theirs[] = {"no line end", "{\"event\": 1}\n{\"ha",
                                          "{\"times"};
-    static const char *const ours[] = {"", "{\"ti", "{\"time\": \"2026", "\0\0\0"};
+    static const char *const ours[] = {"", "{\"ti", "{\"time\": \"2026",
+                                       "{\"time\":\"2026", "\0\0\0"};
     scant_ctx *ctx = ctx_threads(1);
     (void)state;
     assert_int_equal(mkdir(path_of("theirs"), 0777), 0);
@@ -186,7 +195,7 @@ static void a_log_of_another_program_is_left_alone(void **state) {
         snprintf(folder, sizeof folder, "ours%zu", i);
         snprintf(log, sizeof log, "%s/log.jsonl", folder);
         assert_int_equal(mkdir(path_of(folder), 0777), 0);
-        put(log, ours[i], i < 3 ? strlen(ours[i]) : 3);
+        put(log, ours[i], i < 4 ? strlen(ours[i]) : 3);
         assert_int_equal(
             run_experiment(ctx, (scant_run_opts){.out = path_of(folder), .threads = 1}),
             SCANT_OK);
