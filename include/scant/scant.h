@@ -15,8 +15,9 @@
  * Zero in an options struct means "the default"; a NULL options pointer means all
  * defaults. Structs that the caller allocates end in reserved members, which later
  * versions use for new members: initialise whole structs ({0}, or designated members),
- * and a program runs with a newer library without recompilation. Elements of arrays,
- * such as scant_setting and scant_answer, have no reserved members and keep their layout.
+ * and a program runs with a newer library without recompilation. Elements of arrays
+ * (scant_setting, scant_answer, scant_receipt, scant_lease) and scant_descent, which is
+ * returned by value, have no reserved members and keep their layout.
  */
 #ifndef SCANT_H
 #define SCANT_H
@@ -364,6 +365,7 @@ typedef struct scant_picks {
     const char *state;        /* JSON, for the next call; NULL: none */
     size_t state_size;
     const char *kernel; /* as given; NULL: none */
+    SCANT_RESERVED;
 } scant_picks;
 
 /* Finds which of the given evidence a call would read, and what is missing, as bits of

@@ -460,6 +460,7 @@ typedef struct scant_experiment_key {
     char key[SCANT_EXPERIMENT_KEY];
     const char *value; /* the default; "": see the option's help */
     const scant_option *option;
+    SCANT_RESERVED;
 } scant_experiment_key;
 
 /* Key i, from 0 on, grouped by section; false: no more keys. Options of strategies
