@@ -96,7 +96,7 @@ typedef struct scant_project_info {
     size_t entries;         /* entries of the history */
     size_t labelled;        /* items with a label, without copies */
     size_t training;        /* labelled items that models train on */
-    int learnable;          /* these have at least two classes */
+    bool learnable;         /* these have at least two classes */
     size_t disputed;        /* items whose labels are tied between classes */
     size_t skipped, unsure; /* items with such an answer and no label */
     size_t withheld;        /* the size of the audit set */
@@ -135,10 +135,10 @@ typedef struct scant_item {
     const char *text;  /* NULL: none */
     const char *group; /* NULL: none */
     size_t copy_of;    /* itself, unless it is a copy */
-    int audit;         /* in the audit set */
+    bool audit;        /* in the audit set */
     int64_t label;     /* the class; -1: none, or answers differ */
     size_t answers;    /* number of current answers that are labels */
-    int disputed;
+    bool disputed;
     /* SCANT_ANSWER_LABEL: it has a label. Without labels: _UNSURE if there is an unsure,
      * else _SKIP if there is a skip. 0: no answers, or disputed. */
     scant_answer_kind answer;
@@ -247,7 +247,7 @@ typedef struct scant_answer {
 
 typedef struct scant_receipt {
     int64_t entry; /* its number in the history */
-    int repeated;  /* it was stored by an earlier call with the same `once` */
+    bool repeated; /* it was stored by an earlier call with the same `once` */
 } scant_receipt;
 
 /* Stores answers, all or none; on SCANT_OK they are on the disk. An answer replaces the
@@ -287,14 +287,14 @@ typedef struct scant_entry {
     scant_role role;
     size_t round, model; /* round and model that proposed the item; 0: none */
     int64_t undoes;      /* the entry that an undo withdraws; else 0 */
-    int stands;          /* current answer: neither undone nor replaced */
+    bool stands;         /* current answer: neither undone nor replaced */
 } scant_entry;
 
 /* Calls fn for at most `count` entries of a person (SIZE_MAX: all people), oldest first
  * from the one after `after`; with newest, newest first from the one before `after` (0:
  * from the last). Otherwise like scant_project_items(). */
 SCANT_API scant_status scant_project_history(
-    scant_project *project, size_t person, int64_t after, int newest, size_t count,
+    scant_project *project, size_t person, int64_t after, bool newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user);
 
 /* The result of an import. */
@@ -314,7 +314,7 @@ typedef struct scant_import {
  * of the same person. */
 typedef struct scant_import_opts {
     const char *person; /* annotator of lines that name none ("import") */
-    int partial, add_classes;
+    bool partial, add_classes;
     SCANT_RESERVED;
 } scant_import_opts;
 SCANT_API scant_status scant_project_import(scant_project *project, const char *path,
@@ -442,10 +442,10 @@ typedef struct scant_meter {
     /* The recent gain per ten labels, in accuracy on the audited items (over the last
      * models that span stop_labels labels); NaN: unknown. */
     double per_ten, per_ten_high; /* high: upper end of its 95 % interval */
-    int narrow;                   /* the interval is at most stop_width wide */
-    int fading;                   /* per_ten is below stop_gain */
-    int agreeing; /* the last two agreements are at least stop_agreement */
-    int stop;     /* all three, and no items were added after the last model */
+    bool narrow;                  /* the interval is at most stop_width wide */
+    bool fading;                  /* per_ten is below stop_gain */
+    bool agreeing; /* the last two agreements are at least stop_agreement */
+    bool stop;     /* all three, and no items were added after the last model */
     SCANT_RESERVED;
 } scant_meter;
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);

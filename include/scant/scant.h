@@ -310,7 +310,7 @@ typedef struct scant_strategy_info {
     size_t n_options;
     const scant_figure_info *figures;
     size_t n_figures;
-    int kernel; /* accepts scant_select_opts.kernel */
+    bool kernel; /* accepts scant_select_opts.kernel */
 } scant_strategy_info;
 
 /* All strategies, in listing order. Static. */

@@ -54,7 +54,7 @@ SCANT_API const float *scant_data_targets(const scant_data *data);
 /* One more than the largest label, or the number that the data states; 0: no labels. */
 SCANT_API size_t scant_data_classes(const scant_data *data);
 /* Whether it has a test part, which scant_data_opts.test opens. */
-SCANT_API int scant_data_has_test(const scant_data *data);
+SCANT_API bool scant_data_has_test(const scant_data *data);
 /* The name of a class (its folder) or a sample (its file, below spec); NULL: none.
  * Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
@@ -137,7 +137,7 @@ SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
 /* Loads weights from a file whose tensors have the network's names and shapes (of any
  * float type). If they differ nothing is loaded, and the message lists the first
  * differences; with any_head the last layer may differ and stays unchanged. */
-SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
+SCANT_API scant_status scant_net_load(scant_net *net, const char *path, bool any_head);
 /* Makes the network of a weights file. model may be NULL if scant wrote the file; else
  * opts has what is not in the file (the size of images). Classes, norm, stem and head
  * are those of the file. */
@@ -190,7 +190,7 @@ typedef enum scant_stop {
 typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
     size_t step, steps;    /* finished steps; the maximum */
-    int epoch_ended;       /* this step was the last of its epoch */
+    bool epoch_ended;      /* this step was the last of its epoch */
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* learning rate of the last step */
     double valid_loss, valid_accuracy; /* after the last epoch; negative: none */
@@ -411,15 +411,15 @@ SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *d
 /* Gradients of single samples with respect to the trained parameters, in evaluation mode.
  * The loss is the cross-entropy of one sample. */
 typedef struct scant_gradient_opts {
-    int last_layer;         /* with respect to the last layer's parameters only */
+    bool last_layer;        /* with respect to the last layer's parameters only */
     const int32_t *labels;  /* labels of the loss, in the order of rows (the predicted
                                classes) */
     const float *direction; /* for products: scant_net_parameters() numbers in the order
                                of the weights file, trained ones only; last_layer: those
                                of that layer, weights before bias */
     size_t sketch;          /* length of a sketch, below 2^31 */
-    int outputs;   /* sketch the Jacobian of the outputs (classes x sketch per sample)
-                      instead of the loss gradient; other results are of the loss */
+    bool outputs;  /* sketch the Jacobian of the outputs (classes x sketch per sample)
+                     instead of the loss gradient; other results are of the loss */
     uint64_t seed; /* seed of the sketch; only sketches of one seed can be compared */
     SCANT_RESERVED;
 } scant_gradient_opts;
@@ -501,17 +501,17 @@ typedef struct scant_run_event {
     const char *phase;    /* the current activity */
     double fraction;      /* the finished part of the run */
     double seconds, left; /* spent in this call; estimated rest (negative: unknown) */
-    int before;           /* the round or run was finished by an earlier call */
+    bool before;          /* the round or run was finished by an earlier call */
     const char *text;     /* the error of a failed run; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {
     const char *out;  /* the results folder, created if missing */
-    int resume;       /* continue the experiment in out */
+    bool resume;      /* continue the experiment in out */
     unsigned jobs;    /* runs at the same time; 0: 1 */
     unsigned threads; /* threads of a run; 0: the context's, divided by jobs; with resume,
                          as many as before if available */
-    int skip_bad;     /* leave out images that cannot be read */
+    bool skip_bad;    /* leave out images that cannot be read */
     void *user;
     void (*report)(void *user, const scant_run_event *event);
     SCANT_RESERVED;
@@ -579,7 +579,7 @@ typedef struct scant_pair {
 typedef struct scant_comparison {
     const char *const *strategies; /* in the order of curve.csv */
     size_t n_strategies;
-    int regression; /* less is better */
+    bool regression; /* less is better */
     const scant_pair *pairs;
     size_t n_pairs;
 } scant_comparison;

@@ -42,11 +42,11 @@ static const struct row {
     ROW(scant_model_point, 160),
     ROW(scant_item, 144),
     ROW(scant_calibration, 440),
-    ROW(scant_meter, 304),
+    ROW(scant_meter, 296),
     ROW(scant_why, 240),
     ROW(scant_study_opts, 104),
     ROW(scant_study, 352),
-    ROW(scant_lab_opts, 264),
+    ROW(scant_lab_opts, 256),
 };
 
 static void structs_keep_their_size_on_64_bit_machines(void **state) {
