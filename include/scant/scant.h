@@ -13,11 +13,13 @@
  * and never exits. Callbacks run on the thread that made the call.
  *
  * Zero in an options struct means "the default"; a NULL options pointer means all
- * defaults. Structs that the caller allocates end in reserved members, which later
- * versions use for new members: initialise whole structs ({0}, or designated members),
- * and a program runs with a newer library without recompilation. Elements of arrays
- * (scant_setting, scant_answer, scant_receipt, scant_lease) and scant_descent, which is
- * returned by value, have no reserved members and keep their layout.
+ * defaults. scant_train_opts, and so scant_recipe.train, is the exception: there 0 means
+ * 0, and scant_train_defaults() fills in the defaults. Structs that the caller allocates
+ * end in reserved members, which later versions use for new members: initialise whole
+ * structs ({0}, or designated members), and a program runs with a newer library without
+ * recompilation. Elements of arrays (scant_setting, scant_answer, scant_receipt,
+ * scant_lease) and scant_descent, which is returned by value, have no reserved members
+ * and keep their layout.
  */
 #ifndef SCANT_H
 #define SCANT_H

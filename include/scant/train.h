@@ -204,7 +204,8 @@ typedef struct scant_train_state {
     SCANT_RESERVED;
 } scant_train_state;
 
-/* How a method learns from unlabelled samples (docs/semi-supervised.md). */
+/* How a method learns from unlabelled samples (docs/semi-supervised.md): a part of
+ * scant_train_opts, filled by scant_train_defaults(). */
 typedef struct scant_ssl_opts {
     size_t mu;        /* unlabelled samples per labelled sample of a mini-batch */
     double weight;    /* weight of the unlabelled loss */
@@ -222,8 +223,9 @@ typedef struct scant_ssl_opts {
 } scant_ssl_opts;
 
 /* Options of a training. Fill them with scant_train_defaults(), then change some: unlike
- * elsewhere, 0 does not mean the default. scant_train_options() lists those that are
- * settings, with defaults and ranges. */
+ * elsewhere, 0 does not mean the default, and a zeroed struct is refused with
+ * SCANT_EUSAGE. scant_train_options() lists those that are settings, with defaults and
+ * ranges. */
 typedef struct scant_train_opts {
     const size_t *rows; /* samples to train on; NULL: all that have a label */
     size_t n_rows;
@@ -304,7 +306,8 @@ SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
 /* Trains net on data. The same seed, data and thread count give the same weights to the
  * bit. A cancelled call returns SCANT_ECANCELLED with the weights of the last step in net
  * and in the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
- * weights of the last finite epoch. state (may be NULL) is always set. */
+ * weights of the last finite epoch. opts may be NULL. state (may be NULL) is always set.
+ */
 SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
                                        const scant_train_opts *opts,
                                        scant_train_state *state);
@@ -313,7 +316,8 @@ SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
 SCANT_API scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint,
                                             size_t *steps, size_t *epochs);
 
-/* How a network is made and trained. Zero means the default, given in brackets. */
+/* How a network is made and trained. Zero means the default, given in brackets, except in
+ * train. */
 typedef struct scant_recipe {
     const char *model;              /* name from scant_models() */
     const char *weights;            /* a safetensors file to start from (weights are drawn
@@ -323,7 +327,9 @@ typedef struct scant_recipe {
                                      * else the data's) */
     const char *const *class_names; /* net.classes of them (the data's) */
     size_t members;                 /* networks of an ensemble (1) */
-    scant_train_opts train; /* members of an ensemble report about ten times a second */
+    /* Filled by scant_train_defaults(); scant_recipe_make() ignores it. Members of an
+     * ensemble report about ten times a second. */
+    scant_train_opts train;
     SCANT_RESERVED;
 } scant_recipe;
 
