@@ -226,8 +226,8 @@ typedef struct scant_lab {
     const scant_regression *regression;
 } scant_lab;
 
-/* opts is used during the call only, except labels. On SCANT_OK *out is new:
- * scant_lab_free() ends it; else NULL. */
+/* opts is not used after the call, except opts->labels, which must outlive *out. On
+ * SCANT_OK *out is new: scant_lab_free() ends it; else NULL. */
 SCANT_API scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts,
                                      scant_lab **out);
 SCANT_API void scant_lab_free(scant_ctx *ctx, scant_lab *lab); /* NULL is fine */

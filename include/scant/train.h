@@ -298,8 +298,9 @@ SCANT_API const scant_option *scant_model_options(size_t *count);
 SCANT_API const scant_option *scant_data_options(size_t *count);
 
 /* Fills opts with the defaults of a method (NULL: supervised) and optimizer (NULL: the
- * method's). With another optimizer than the method's the learning rate is the
- * optimizer's, without Nesterov momentum. */
+ * method's). If optimizer is not the method's own, two of the method's defaults are not
+ * used: lr is the optimizer's (sgd: 0.01, adam: 0.001) and nesterov is false. An unknown
+ * method counts as supervised. */
 SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
                                     scant_train_opts *opts);
 
