@@ -60,8 +60,9 @@ typedef struct scant_project_opts {
 SCANT_API scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                             const scant_project_opts *opts,
                                             scant_project **out);
-/* Opens a project. SCANT_EINPUT: dir is not a project, or its database has another
- * version; the message says what to do. */
+/* Opens a project. On SCANT_OK *out is new: scant_project_free() ends it; else NULL.
+ * SCANT_EINPUT: dir is not a project, or its database has another version; the message
+ * says what to do. */
 SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
@@ -197,8 +198,9 @@ typedef struct scant_person {
     const char *name;
     size_t answers; /* current ones: labels, skips and unsures */
 } scant_person;
-/* Calls fn for everybody in the order of their numbers, like scant_project_items(). The
- * counts are stored: the cost depends on the number of people only. */
+/* Calls fn for everybody in the order of their numbers, like scant_project_items():
+ * person->name is valid during the call of fn. The counts are stored: the cost depends on
+ * the number of people only. */
 SCANT_API scant_status scant_project_people(
     scant_project *project, scant_status (*fn)(void *user, const scant_person *person),
     void *user);
@@ -328,6 +330,8 @@ typedef struct scant_person_agreement {
     double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
 } scant_person_agreement;
+/* Calls fn for every pair of people who have labelled an item in common, like
+ * scant_project_items(): the names are valid during the call of fn. */
 SCANT_API scant_status scant_project_agreements(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user);
@@ -365,9 +369,9 @@ typedef struct scant_project_query_opts {
 } scant_project_query_opts;
 
 /* Picks items to label next with the last model, and stores them as a round.
- * SCANT_ENOTREADY: the strategy needs a model or features that do not exist yet. *out is
- * new: scant_picks_free() ends it; its rows are items. *round may be NULL. If no item is
- * left to pick: SCANT_OK, *out is NULL and *round 0. */
+ * SCANT_ENOTREADY: the strategy needs a model or features that do not exist yet. On
+ * SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Its rows are items. *round
+ * may be NULL. If no item is left to pick: SCANT_OK, *out is NULL and *round 0. */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
@@ -378,17 +382,19 @@ SCANT_API scant_status scant_project_query(scant_project *project,
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);
 
-/* The last model's predictions for all items: n x classes probabilities, float32. *out is
- * a new array, mapped from cache/ and computed if missing: scant_array_free() ends it.
- * *model: its number. SCANT_ENOTREADY: there is no model. */
+/* The last model's predictions for all items: n x classes probabilities, float32, mapped
+ * from cache/ and computed if missing. On SCANT_OK *out is new: scant_array_free() ends
+ * it; else NULL. *model: its number. SCANT_ENOTREADY: there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
 /* The same from cache/ only, without computing. There may be fewer rows than items and
- * fewer columns than classes. *out NULL: nothing cached; *model 0: no model. */
+ * fewer columns than classes. On SCANT_OK *out is new: scant_array_free() ends it; or
+ * NULL if nothing is cached. On failure *out is NULL. *model 0: no model. */
 SCANT_API scant_status scant_project_predict_cached(scant_project *project,
                                                     scant_array **out, size_t *model);
-/* Reads features from cache/: the items' own, or else the last model's; *out NULL: none
- * yet. There are fewer rows than items until scant_project_prepare() has completed the
+/* Reads features from cache/: the items' own, or else the last model's. On SCANT_OK *out
+ * is new: scant_array_free() ends it; or NULL if there are none yet. On failure *out is
+ * NULL. There are fewer rows than items until scant_project_prepare() has completed the
  * backbone's features. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
@@ -407,6 +413,8 @@ typedef struct scant_model_point {
     const char *file; /* its weights, below the project's folder */
     SCANT_RESERVED;
 } scant_model_point;
+/* Calls fn for every model in the order of their numbers, like scant_project_items():
+ * point->file is valid during the call of fn. */
 SCANT_API scant_status scant_project_models(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_model_point *point), void *user);
@@ -418,6 +426,8 @@ typedef struct scant_round_point {
     size_t model;            /* model that picked it; 0: none */
     size_t picked, answered; /* items */
 } scant_round_point;
+/* Calls fn for every round in order, like scant_project_items(): point->strategy is valid
+ * during the call of fn. */
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
@@ -448,6 +458,7 @@ typedef struct scant_meter {
     bool stop;     /* all three, and no items were added after the last model */
     SCANT_RESERVED;
 } scant_meter;
+/* out->last.file is borrowed until the next call for the project. */
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);
 /* The same in words, a paragraph each: accuracy, gain over random, whether to stop. *text
  * is new, zero-terminated: scant_bytes_free() ends it. */
@@ -494,12 +505,13 @@ SCANT_API scant_status scant_project_export(scant_project *project, const char *
                                             void **bytes, size_t *size);
 
 /* An event: "created", "added", "trained", "queried", "imported", "set", "class",
- * "served". text is JSON. The function calls fn for events after `after`, oldest first.
- */
+ * "served". text is JSON. */
 typedef struct scant_event {
     int64_t event, at;
     const char *kind, *text;
 } scant_event;
+/* Calls fn for events after `after`, oldest first, like scant_project_items(): the
+ * strings are valid during the call of fn. */
 SCANT_API scant_status scant_project_events(scant_project *project, int64_t after,
                                             scant_status (*fn)(void *user,
                                                                const scant_event *event),
@@ -510,7 +522,8 @@ SCANT_API scant_status scant_project_event(scant_project *project, const char *k
 /* Takes one of a project's locks: "serve", "train", "cache" (to fill cache/ with
  * features) or "predict" (with predictions). One program holds a lock at a time, until it
  * frees it or ends. If another program holds it: SCANT_ECONFLICT, and the message has
- * that program's `who` ("process 12 on host, serving http://127.0.0.1:8080"). */
+ * that program's `who` ("process 12 on host, serving http://127.0.0.1:8080"). On SCANT_OK
+ * *out is new: scant_hold_free() ends it; else NULL. */
 typedef struct scant_hold scant_hold;
 SCANT_API scant_status scant_project_hold(scant_project *project, const char *lock,
                                           const char *who, scant_hold **out);

@@ -135,7 +135,8 @@ enum { SCANT_MAX_DIMS = 32 };
 SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec,
                                         scant_array **out);
 /* Wraps the caller's memory (native byte order, C order), which must outlive the array.
- * name is copied; messages use it. */
+ * name is copied; messages use it. On SCANT_OK *out is new: scant_array_free() ends it;
+ * else NULL. */
 SCANT_API scant_status scant_array_wrap(scant_ctx *ctx, const char *name,
                                         const void *data, scant_dtype dtype, size_t ndim,
                                         const size_t *shape, scant_array **out);
@@ -188,6 +189,7 @@ SCANT_API void scant_writer_free(scant_writer *writer); /* NULL is fine */
 /* The user's ids of rows: a text file with one per line, or a one-dimensional .npy (or
  * .npz:KEY) of strings, which are converted to UTF-8. */
 typedef struct scant_ids scant_ids;
+/* On SCANT_OK *out is new: scant_ids_free() ends it; else NULL. */
 SCANT_API scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out);
 SCANT_API void scant_ids_free(scant_ids *ids); /* NULL is fine */
 SCANT_API size_t scant_ids_count(const scant_ids *ids);

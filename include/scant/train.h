@@ -140,12 +140,13 @@ SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
 SCANT_API scant_status scant_net_load(scant_net *net, const char *path, bool any_head);
 /* Makes the network of a weights file. model may be NULL if scant wrote the file; else
  * opts has what is not in the file (the size of images). Classes, norm, stem and head
- * are those of the file. */
+ * are those of the file. On SCANT_OK *out is new: scant_net_free() ends it; else NULL. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
 /* Makes a network to train, with opts->classes, that starts from a file's weights: width,
  * depth, activation, norm, stem and head are those of the file unless opts sets them. The
- * last layer is initialised from the seed if the number of classes differs. */
+ * last layer is initialised from the seed if the number of classes differs. On SCANT_OK
+ * *out is new: scant_net_free() ends it; else NULL. */
 SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
                                        const char *model, const scant_net_opts *opts,
                                        scant_net **out);
@@ -334,8 +335,8 @@ typedef struct scant_recipe {
     SCANT_RESERVED;
 } scant_recipe;
 
-/* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free();
- * else NULL. */
+/* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free()
+ * ends it; else NULL. */
 SCANT_API scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
                                          const scant_recipe *recipe, scant_net **out);
 /* The same, trained on recipe->train.rows of data. Members of an ensemble start from
