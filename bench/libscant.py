@@ -50,7 +50,7 @@ class Picks(ctypes.Structure):
                 ("items", POINTER(Pick)),
                 ("n_settings", c_size_t), ("settings", POINTER(Setting)),
                 ("n_info", c_size_t), ("info", POINTER(Figure)),
-                ("state", c_char_p), ("state_size", c_size_t), ("kernel", c_char_p)]
+                ("state", c_char_p), ("state_size", c_size_t), ("kernel", c_char_p)] + RESERVED
 
 
 # Picks, best first; settings and info by name, as the strategy reports them.

@@ -61,8 +61,9 @@ typedef struct scant_project_opts {
 SCANT_API scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                             const scant_project_opts *opts,
                                             scant_project **out);
-/* Opens a project. SCANT_EINPUT: dir is not a project, or its database has another
- * version; the message says what to do. */
+/* Opens a project. On SCANT_OK *out is new: scant_project_free() ends it; else NULL.
+ * SCANT_EINPUT: dir is not a project, or its database has another version; the message
+ * says what to do. */
 SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
@@ -99,7 +100,7 @@ typedef struct scant_project_info {
     size_t entries;         /* entries of the history */
     size_t labelled;        /* items with a label, without copies */
     size_t training;        /* labelled items that models train on */
-    int learnable;          /* these have at least two classes */
+    bool learnable;         /* these have at least two classes */
     size_t disputed;        /* items whose labels are tied between classes */
     size_t skipped, unsure; /* items with such an answer and no label */
     size_t withheld;        /* the size of the audit set */
@@ -138,10 +139,10 @@ typedef struct scant_item {
     const char *text;  /* NULL: none */
     const char *group; /* NULL: none */
     size_t copy_of;    /* itself, unless it is a copy */
-    int audit;         /* in the audit set */
+    bool audit;        /* in the audit set */
     int64_t label;     /* the class; -1: none, or answers differ */
     size_t answers;    /* number of current answers that are labels */
-    int disputed;
+    bool disputed;
     /* SCANT_ANSWER_LABEL: it has a label. Without labels: _UNSURE if there is an unsure,
      * else _SKIP if there is a skip. 0: no answers, or disputed. */
     scant_answer_kind answer;
@@ -200,8 +201,9 @@ typedef struct scant_person {
     const char *name;
     size_t answers; /* current ones: labels, skips and unsures */
 } scant_person;
-/* Calls fn for everybody in the order of their numbers, like scant_project_items(). The
- * counts are stored: the cost depends on the number of people only. */
+/* Calls fn for everybody in the order of their numbers, like scant_project_items():
+ * person->name is valid during the call of fn. The counts are stored: the cost depends on
+ * the number of people only. */
 SCANT_API scant_status scant_project_people(
     scant_project *project, scant_status (*fn)(void *user, const scant_person *person),
     void *user);
@@ -250,7 +252,7 @@ typedef struct scant_answer {
 
 typedef struct scant_receipt {
     int64_t entry; /* its number in the history */
-    int repeated;  /* it was stored by an earlier call with the same `once` */
+    bool repeated; /* it was stored by an earlier call with the same `once` */
 } scant_receipt;
 
 /* Stores answers, all or none; on SCANT_OK they are on the disk. An answer replaces the
@@ -290,14 +292,14 @@ typedef struct scant_entry {
     scant_role role;
     size_t round, model; /* round and model that proposed the item; 0: none */
     int64_t undoes;      /* the entry that an undo withdraws; else 0 */
-    int stands;          /* current answer: neither undone nor replaced */
+    bool stands;         /* current answer: neither undone nor replaced */
 } scant_entry;
 
 /* Calls fn for at most `count` entries of a person (SIZE_MAX: all people), oldest first
  * from the one after `after`; with newest, newest first from the one before `after` (0:
  * from the last). Otherwise like scant_project_items(). */
 SCANT_API scant_status scant_project_history(
-    scant_project *project, size_t person, int64_t after, int newest, size_t count,
+    scant_project *project, size_t person, int64_t after, bool newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user);
 
 /* The result of an import. */
@@ -317,7 +319,7 @@ typedef struct scant_import {
  * of the same person. */
 typedef struct scant_import_opts {
     const char *person; /* annotator of lines that name none ("import") */
-    int partial, add_classes;
+    bool partial, add_classes;
     SCANT_RESERVED;
 } scant_import_opts;
 SCANT_API scant_status scant_project_import(scant_project *project, const char *path,
@@ -331,6 +333,8 @@ typedef struct scant_person_agreement {
     double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
 } scant_person_agreement;
+/* Calls fn for every pair of people who have labelled an item in common, like
+ * scant_project_items(): the names are valid during the call of fn. */
 SCANT_API scant_status scant_project_agreements(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user);
@@ -369,8 +373,9 @@ typedef struct scant_project_query_opts {
 
 /* Picks items to label next with the last model, and stores them as a round.
  * SCANT_ENOTREADY: the strategy needs a model, features or posterior draws that do not
- * exist yet. *out is new: scant_picks_free() ends it; its rows are items. *round may be
- * NULL. If no item is left to pick: SCANT_OK, *out is NULL and *round 0. */
+ * exist yet. On SCANT_OK *out is new: scant_picks_free() ends it; else NULL. Its rows are
+ * items. *round may be NULL. If no item is left to pick: SCANT_OK, *out is NULL and
+ * *round 0. */
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
@@ -381,17 +386,19 @@ SCANT_API scant_status scant_project_query(scant_project *project,
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);
 
-/* The last model's predictions for all items: n x classes probabilities, float32. *out is
- * a new array, mapped from cache/ and computed if missing: scant_array_free() ends it.
- * *model: its number. SCANT_ENOTREADY: there is no model. */
+/* The last model's predictions for all items: n x classes probabilities, float32, mapped
+ * from cache/ and computed if missing. On SCANT_OK *out is new: scant_array_free() ends
+ * it; else NULL. *model: its number. SCANT_ENOTREADY: there is no model. */
 SCANT_API scant_status scant_project_predict(scant_project *project, scant_array **out,
                                              size_t *model);
 /* The same from cache/ only, without computing. There may be fewer rows than items and
- * fewer columns than classes. *out NULL: nothing cached; *model 0: no model. */
+ * fewer columns than classes. On SCANT_OK *out is new: scant_array_free() ends it; or
+ * NULL if nothing is cached. On failure *out is NULL. *model 0: no model. */
 SCANT_API scant_status scant_project_predict_cached(scant_project *project,
                                                     scant_array **out, size_t *model);
-/* Reads features from cache/: the items' own, or else the last model's; *out NULL: none
- * yet. There are fewer rows than items until scant_project_prepare() has completed the
+/* Reads features from cache/: the items' own, or else the last model's. On SCANT_OK *out
+ * is new: scant_array_free() ends it; or NULL if there are none yet. On failure *out is
+ * NULL. There are fewer rows than items until scant_project_prepare() has completed the
  * backbone's features. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
@@ -410,6 +417,8 @@ typedef struct scant_model_point {
     const char *file; /* its weights, below the project's folder */
     SCANT_RESERVED;
 } scant_model_point;
+/* Calls fn for every model in the order of their numbers, like scant_project_items():
+ * point->file is valid during the call of fn. */
 SCANT_API scant_status scant_project_models(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_model_point *point), void *user);
@@ -421,6 +430,8 @@ typedef struct scant_round_point {
     size_t model;            /* model that picked it; 0: none */
     size_t picked, answered; /* items */
 } scant_round_point;
+/* Calls fn for every round in order, like scant_project_items(): point->strategy is valid
+ * during the call of fn. */
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
@@ -445,12 +456,13 @@ typedef struct scant_meter {
     /* The recent gain per ten labels, in accuracy on the audited items (over the last
      * models that span stop_labels labels); NaN: unknown. */
     double per_ten, per_ten_high; /* high: upper end of its 95 % interval */
-    int narrow;                   /* the interval is at most stop_width wide */
-    int fading;                   /* per_ten is below stop_gain */
-    int agreeing; /* the last two agreements are at least stop_agreement */
-    int stop;     /* all three, and no items were added after the last model */
+    bool narrow;                  /* the interval is at most stop_width wide */
+    bool fading;                  /* per_ten is below stop_gain */
+    bool agreeing; /* the last two agreements are at least stop_agreement */
+    bool stop;     /* all three, and no items were added after the last model */
     SCANT_RESERVED;
 } scant_meter;
+/* out->last.file is borrowed until the next call for the project. */
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);
 /* The same in words, a paragraph each: accuracy, gain over random, whether to stop. *text
  * is new, zero-terminated: scant_bytes_free() ends it. */
@@ -497,12 +509,13 @@ SCANT_API scant_status scant_project_export(scant_project *project, const char *
                                             void **bytes, size_t *size);
 
 /* An event: "created", "added", "trained", "queried", "imported", "set", "class",
- * "served". text is JSON. The function calls fn for events after `after`, oldest first.
- */
+ * "served". text is JSON. */
 typedef struct scant_event {
     int64_t event, at;
     const char *kind, *text;
 } scant_event;
+/* Calls fn for events after `after`, oldest first, like scant_project_items(): the
+ * strings are valid during the call of fn. */
 SCANT_API scant_status scant_project_events(scant_project *project, int64_t after,
                                             scant_status (*fn)(void *user,
                                                                const scant_event *event),
@@ -513,7 +526,8 @@ SCANT_API scant_status scant_project_event(scant_project *project, const char *k
 /* Takes one of a project's locks: "serve", "train", "cache" (to fill cache/ with
  * features) or "predict" (with predictions). One program holds a lock at a time, until it
  * frees it or ends. If another program holds it: SCANT_ECONFLICT, and the message has
- * that program's `who` ("process 12 on host, serving http://127.0.0.1:8080"). */
+ * that program's `who` ("process 12 on host, serving http://127.0.0.1:8080"). On SCANT_OK
+ * *out is new: scant_hold_free() ends it; else NULL. */
 typedef struct scant_hold scant_hold;
 SCANT_API scant_status scant_project_hold(scant_project *project, const char *lock,
                                           const char *who, scant_hold **out);

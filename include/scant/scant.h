@@ -13,10 +13,13 @@
  * and never exits. Callbacks run on the thread that made the call.
  *
  * Zero in an options struct means "the default"; a NULL options pointer means all
- * defaults. Structs that the caller allocates end in reserved members, which later
- * versions use for new members: initialise whole structs ({0}, or designated members),
- * and a program runs with a newer library without recompilation. Elements of arrays,
- * such as scant_setting and scant_answer, have no reserved members and keep their layout.
+ * defaults. scant_train_opts, and so scant_recipe.train, is the exception: there 0 means
+ * 0, and scant_train_defaults() fills in the defaults. Structs that the caller allocates
+ * end in reserved members, which later versions use for new members: initialise whole
+ * structs ({0}, or designated members), and a program runs with a newer library without
+ * recompilation. Elements of arrays (scant_setting, scant_answer, scant_receipt,
+ * scant_lease) and scant_descent, which is returned by value, have no reserved members
+ * and keep their layout.
  */
 #ifndef SCANT_H
 #define SCANT_H
@@ -132,7 +135,8 @@ enum { SCANT_MAX_DIMS = 32 };
 SCANT_API scant_status scant_array_open(scant_ctx *ctx, const char *spec,
                                         scant_array **out);
 /* Wraps the caller's memory (native byte order, C order), which must outlive the array.
- * name is copied; messages use it. */
+ * name is copied; messages use it. On SCANT_OK *out is new: scant_array_free() ends it;
+ * else NULL. */
 SCANT_API scant_status scant_array_wrap(scant_ctx *ctx, const char *name,
                                         const void *data, scant_dtype dtype, size_t ndim,
                                         const size_t *shape, scant_array **out);
@@ -185,6 +189,7 @@ SCANT_API void scant_writer_free(scant_writer *writer); /* NULL is fine */
 /* The user's ids of rows: a text file with one per line, or a one-dimensional .npy (or
  * .npz:KEY) of strings, which are converted to UTF-8. */
 typedef struct scant_ids scant_ids;
+/* On SCANT_OK *out is new: scant_ids_free() ends it; else NULL. */
 SCANT_API scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out);
 SCANT_API void scant_ids_free(scant_ids *ids); /* NULL is fine */
 SCANT_API size_t scant_ids_count(const scant_ids *ids);
@@ -309,7 +314,7 @@ typedef struct scant_strategy_info {
     size_t n_options;
     const scant_figure_info *figures;
     size_t n_figures;
-    int kernel; /* accepts scant_select_opts.kernel */
+    bool kernel; /* accepts scant_select_opts.kernel */
 } scant_strategy_info;
 
 /* All strategies, in listing order. Static. */
@@ -364,6 +369,7 @@ typedef struct scant_picks {
     const char *state;        /* JSON, for the next call; NULL: none */
     size_t state_size;
     const char *kernel; /* as given; NULL: none */
+    SCANT_RESERVED;
 } scant_picks;
 
 /* Finds which of the given evidence a call would read, and what is missing, as bits of

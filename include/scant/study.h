@@ -21,7 +21,8 @@ extern "C" {
 SCANT_API scant_status scant_net_kernel(scant_net *net, const scant_data *data,
                                         const size_t *rows, size_t n,
                                         const scant_data *other, const size_t *other_rows,
-                                        size_t m, int last_layer, int full, double *out);
+                                        size_t m, bool last_layer, bool full,
+                                        double *out);
 
 /* ---- studies ----------------------------------------------------------------------- */
 
@@ -157,19 +158,19 @@ typedef struct scant_lab_opts {
     const int32_t *labels; /* classes of the n samples, -1: none; NULL: no labels */
     size_t classes;
     /* The kernel. */
-    size_t depth;   /* layers of the closed form; 0: the network's own kernel */
-    int bias;       /* closed form: append a 1 to each feature row */
-    int last_layer; /* own kernel: of the last layer's parameters only */
-    int full;       /* own kernel: a row for each sample and output */
-    size_t sketch;  /* own kernel: length of gradient sketches; 0: the exact matrix */
-    double rate;    /* learning rate of descent (1 / largest eigenvalue) */
+    size_t depth;    /* layers of the closed form; 0: the network's own kernel */
+    bool bias;       /* closed form: append a 1 to each feature row */
+    bool last_layer; /* own kernel: of the last layer's parameters only */
+    bool full;       /* own kernel: a row for each sample and output */
+    size_t sketch;   /* own kernel: length of gradient sketches; 0: the exact matrix */
+    double rate;     /* learning rate of descent (1 / largest eigenvalue) */
     uint64_t seed;
     /* Measurements; each needs the matrix. 0: left out. */
     const size_t *against; /* indices into rows: the other set of the distance (MMD) */
     size_t n_against;
     size_t sets, start, draw; /* agreement: number of sets, rows of S (500) and Q (250) */
     size_t steps;             /* steps of gradient descent, which changes net */
-    int fit; /* kernel regression with ridge, evaluated on the test samples */
+    bool fit; /* kernel regression with ridge, evaluated on the test samples */
     double ridge;
     const scant_data *test;
     const size_t *test_rows;
@@ -225,8 +226,8 @@ typedef struct scant_lab {
     const scant_regression *regression;
 } scant_lab;
 
-/* opts is used during the call only, except labels. On SCANT_OK *out is new:
- * scant_lab_free() ends it; else NULL. */
+/* opts is not used after the call, except opts->labels, which must outlive *out. On
+ * SCANT_OK *out is new: scant_lab_free() ends it; else NULL. */
 SCANT_API scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts,
                                      scant_lab **out);
 SCANT_API void scant_lab_free(scant_ctx *ctx, scant_lab *lab); /* NULL is fine */

@@ -54,7 +54,7 @@ SCANT_API const float *scant_data_targets(const scant_data *data);
 /* One more than the largest label, or the number that the data states; 0: no labels. */
 SCANT_API size_t scant_data_classes(const scant_data *data);
 /* Whether it has a test part, which scant_data_opts.test opens. */
-SCANT_API int scant_data_has_test(const scant_data *data);
+SCANT_API bool scant_data_has_test(const scant_data *data);
 /* The name of a class (its folder) or a sample (its file, below spec); NULL: none.
  * Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
@@ -137,15 +137,16 @@ SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
 /* Loads weights from a file whose tensors have the network's names and shapes (of any
  * float type). If they differ nothing is loaded, and the message lists the first
  * differences; with any_head the last layer may differ and stays unchanged. */
-SCANT_API scant_status scant_net_load(scant_net *net, const char *path, int any_head);
+SCANT_API scant_status scant_net_load(scant_net *net, const char *path, bool any_head);
 /* Makes the network of a weights file. model may be NULL if scant wrote the file; else
  * opts has what is not in the file (the size of images). Classes, norm, stem and head
- * are those of the file. */
+ * are those of the file. On SCANT_OK *out is new: scant_net_free() ends it; else NULL. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
 /* Makes a network to train, with opts->classes, that starts from a file's weights: width,
  * depth, activation, norm, stem and head are those of the file unless opts sets them. The
- * last layer is initialised from the seed if the number of classes differs. */
+ * last layer is initialised from the seed if the number of classes differs. On SCANT_OK
+ * *out is new: scant_net_free() ends it; else NULL. */
 SCANT_API scant_status scant_net_start(scant_ctx *ctx, const char *path,
                                        const char *model, const scant_net_opts *opts,
                                        scant_net **out);
@@ -190,7 +191,7 @@ typedef enum scant_stop {
 typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
     size_t step, steps;    /* finished steps; the maximum */
-    int epoch_ended;       /* this step was the last of its epoch */
+    bool epoch_ended;      /* this step was the last of its epoch */
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* learning rate of the last step */
     double valid_loss, valid_accuracy; /* after the last epoch; negative: none */
@@ -204,7 +205,8 @@ typedef struct scant_train_state {
     SCANT_RESERVED;
 } scant_train_state;
 
-/* How a method learns from unlabelled samples (docs/semi-supervised.md). */
+/* How a method learns from unlabelled samples (docs/semi-supervised.md): a part of
+ * scant_train_opts, filled by scant_train_defaults(). */
 typedef struct scant_ssl_opts {
     size_t mu;        /* unlabelled samples per labelled sample of a mini-batch */
     double weight;    /* weight of the unlabelled loss */
@@ -222,8 +224,9 @@ typedef struct scant_ssl_opts {
 } scant_ssl_opts;
 
 /* Options of a training. Fill them with scant_train_defaults(), then change some: unlike
- * elsewhere, 0 does not mean the default. scant_train_options() lists those that are
- * settings, with defaults and ranges. */
+ * elsewhere, 0 does not mean the default, and a zeroed struct is refused with
+ * SCANT_EUSAGE. scant_train_options() lists those that are settings, with defaults and
+ * ranges. */
 typedef struct scant_train_opts {
     const size_t *rows; /* samples to train on; NULL: all that have a label */
     size_t n_rows;
@@ -296,15 +299,17 @@ SCANT_API const scant_option *scant_model_options(size_t *count);
 SCANT_API const scant_option *scant_data_options(size_t *count);
 
 /* Fills opts with the defaults of a method (NULL: supervised) and optimizer (NULL: the
- * method's). With another optimizer than the method's the learning rate is the
- * optimizer's, without Nesterov momentum. */
+ * method's). If optimizer is not the method's own, two of the method's defaults are not
+ * used: lr is the optimizer's (sgd: 0.01, adam: 0.001) and nesterov is false. An unknown
+ * method counts as supervised. */
 SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
                                     scant_train_opts *opts);
 
 /* Trains net on data. The same seed, data and thread count give the same weights to the
  * bit. A cancelled call returns SCANT_ECANCELLED with the weights of the last step in net
  * and in the checkpoint. A loss that is not finite ends it with SCANT_EINPUT: net has the
- * weights of the last finite epoch. state (may be NULL) is always set. */
+ * weights of the last finite epoch. opts may be NULL. state (may be NULL) is always set.
+ */
 SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
                                        const scant_train_opts *opts,
                                        scant_train_state *state);
@@ -313,7 +318,8 @@ SCANT_API scant_status scant_net_train(scant_net *net, const scant_data *data,
 SCANT_API scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint,
                                             size_t *steps, size_t *epochs);
 
-/* How a network is made and trained. Zero means the default, given in brackets. */
+/* How a network is made and trained. Zero means the default, given in brackets, except in
+ * train. */
 typedef struct scant_recipe {
     const char *model;              /* name from scant_models() */
     const char *weights;            /* a safetensors file to start from (weights are drawn
@@ -323,12 +329,14 @@ typedef struct scant_recipe {
                                      * else the data's) */
     const char *const *class_names; /* net.classes of them (the data's) */
     size_t members;                 /* networks of an ensemble (1) */
-    scant_train_opts train; /* members of an ensemble report about ten times a second */
+    /* Filled by scant_train_defaults(); scant_recipe_make() ignores it. Members of an
+     * ensemble report about ten times a second. */
+    scant_train_opts train;
     SCANT_RESERVED;
 } scant_recipe;
 
-/* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free();
- * else NULL. */
+/* Makes a network or an ensemble, not trained. On SCANT_OK *out is new: scant_net_free()
+ * ends it; else NULL. */
 SCANT_API scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
                                          const scant_recipe *recipe, scant_net **out);
 /* The same, trained on recipe->train.rows of data. Members of an ensemble start from
@@ -411,15 +419,15 @@ SCANT_API scant_status scant_net_evaluate_at(scant_net *net, const scant_data *d
 /* Gradients of single samples with respect to the trained parameters, in evaluation mode.
  * The loss is the cross-entropy of one sample. */
 typedef struct scant_gradient_opts {
-    int last_layer;         /* with respect to the last layer's parameters only */
+    bool last_layer;        /* with respect to the last layer's parameters only */
     const int32_t *labels;  /* labels of the loss, in the order of rows (the predicted
                                classes) */
     const float *direction; /* for products: scant_net_parameters() numbers in the order
                                of the weights file, trained ones only; last_layer: those
                                of that layer, weights before bias */
     size_t sketch;          /* length of a sketch, below 2^31 */
-    int outputs;   /* sketch the Jacobian of the outputs (classes x sketch per sample)
-                      instead of the loss gradient; other results are of the loss */
+    bool outputs;  /* sketch the Jacobian of the outputs (classes x sketch per sample)
+                     instead of the loss gradient; other results are of the loss */
     uint64_t seed; /* seed of the sketch; only sketches of one seed can be compared */
     SCANT_RESERVED;
 } scant_gradient_opts;
@@ -460,6 +468,7 @@ typedef struct scant_experiment_key {
     char key[SCANT_EXPERIMENT_KEY];
     const char *value; /* the default; "": see the option's help */
     const scant_option *option;
+    SCANT_RESERVED;
 } scant_experiment_key;
 
 /* Key i, from 0 on, grouped by section; false: no more keys. Options of strategies
@@ -500,17 +509,17 @@ typedef struct scant_run_event {
     const char *phase;    /* the current activity */
     double fraction;      /* the finished part of the run */
     double seconds, left; /* spent in this call; estimated rest (negative: unknown) */
-    int before;           /* the round or run was finished by an earlier call */
+    bool before;          /* the round or run was finished by an earlier call */
     const char *text;     /* the error of a failed run; else "" */
 } scant_run_event;
 
 typedef struct scant_run_opts {
     const char *out;  /* the results folder, created if missing */
-    int resume;       /* continue the experiment in out */
+    bool resume;      /* continue the experiment in out */
     unsigned jobs;    /* runs at the same time; 0: 1 */
     unsigned threads; /* threads of a run; 0: the context's, divided by jobs; with resume,
                          as many as before if available */
-    int skip_bad;     /* leave out images that cannot be read */
+    bool skip_bad;    /* leave out images that cannot be read */
     void *user;
     void (*report)(void *user, const scant_run_event *event);
     SCANT_RESERVED;
@@ -578,7 +587,7 @@ typedef struct scant_pair {
 typedef struct scant_comparison {
     const char *const *strategies; /* in the order of curve.csv */
     size_t n_strategies;
-    int regression; /* less is better */
+    bool regression; /* less is better */
     const scant_pair *pairs;
     size_t n_pairs;
 } scant_comparison;

@@ -64,7 +64,7 @@ static scant__text json_entry(const scant_entry *e, bool undone) {
         MEMBER("index", e->item), MEMBER("id", e->id), MEMBER("label", e->class_name),
         MEMBER("seconds", seconds), MEMBER("role", scant_role_name(e->role)),
         MEMBER("round", e->round), MEMBER("model", e->model), MEMBER("undoes", e->undoes),
-        MEMBER("stands", (bool)e->stands), MEMBER("undone", undone));
+        MEMBER("stands", e->stands), MEMBER("undone", undone));
     return json.text;
 }
 
@@ -187,7 +187,7 @@ static void run(const cli_call *call) {
     size_t person = args->person ? find_person(job, args->person) : SIZE_MAX;
     project_try(job, args->events
                          ? scant_project_events(job->project, 0, add_event, &lines)
-                         : scant_project_history(job->project, person, 0, 1, most,
+                         : scant_project_history(job->project, person, 0, true, most,
                                                  add_entry, &lines));
     print(&lines, !args->events, args->count);
 }

@@ -84,8 +84,8 @@ static void count(status_job *job) {
                     scant_project_items(project, 0, SIZE_MAX, count_item, job));
     project_try(job->project, scant_project_people(project, add_person, job));
     if (job->n_people)
-        project_try(job->project, scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX,
-                                                        count_entry, job));
+        project_try(job->project, scant_project_history(project, SIZE_MAX, 0, false,
+                                                        SIZE_MAX, count_entry, job));
     project_try(job->project, scant_project_meter(project, &job->meter));
     project_try(job->project, scant_project_advice(project, &job->meter, &job->advice));
 }
@@ -267,8 +267,7 @@ static void write_json(status_job *job) {
     project_try(p, scant_project_models(p->project, json_model, &json));
     scant__json_close(&json, ']');
     project_json_meter(&json, &job->meter);
-    JSON_MEMBERS(&json, MEMBER("advice", job->advice),
-                 MEMBER("stop", (bool)job->meter.stop));
+    JSON_MEMBERS(&json, MEMBER("advice", job->advice), MEMBER("stop", job->meter.stop));
     scant__json_close(&json, '}');
     scant__text_add(&json.text, "\n");
     job->text = json.text;

@@ -177,7 +177,7 @@ bool scant__data_bytes(const scant_data *data) {
     return !data->numeric && !data->numbers &&
            (!data->array || data->array->dtype == SCANT_U8);
 }
-int scant_data_has_test(const scant_data *data) { return data->parts; }
+bool scant_data_has_test(const scant_data *data) { return data->parts; }
 
 void scant_data_shape(const scant_data *data, size_t shape[3]) {
     memcpy(shape, data->shape, sizeof data->shape);

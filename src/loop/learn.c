@@ -80,7 +80,7 @@ static scant_status train(scant_net *net, const scant_data *data, learn_job *job
                   (status == SCANT_EINPUT || status == SCANT_EIO);
     if (!unread) return status;
     scant__warn(net->ctx, "%s; this training starts over", net->ctx->err);
-    opts->resume = 0;
+    opts->resume = false;
     return scant_net_train(net, data, opts, &job->state);
 }
 

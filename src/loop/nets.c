@@ -53,7 +53,7 @@ static scant_status save(scant_net *net, const char *path) {
 }
 
 static scant_status load(scant_net *net, const char *path) {
-    return path ? scant_net_load(net, path, 0) : SCANT_ENOMEM;
+    return path ? scant_net_load(net, path, false) : SCANT_ENOMEM;
 }
 
 /* ---- between rounds ---------------------------------------------------------------- */

@@ -384,7 +384,7 @@ static scant_status write_items(exporting *x) {
     TRY(store_classes(x->project, &x->classes));
     if (x->classes && !scant_project_class(x->project, x->classes - 1))
         return SCANT_ENOMEM; /* it exists, but could not be read */
-    TRY(scant_project_history(x->project, SIZE_MAX, 0, 0, SIZE_MAX, keep_answer, x));
+    TRY(scant_project_history(x->project, SIZE_MAX, 0, false, SIZE_MAX, keep_answer, x));
     if (x->n) qsort(x->given, x->n, sizeof *x->given, by_item);
     TRY(scant_project_items(x->project, 0, SIZE_MAX, write_item, x));
     return store_commit(&tx);

@@ -33,8 +33,8 @@ void scant__json_meter(scant__json *json, const scant_meter *meter) {
         MEMBER("over_random_high", meter->over_random_high),
         MEMBER("over_random_labels", meter->over_random_labels),
         MEMBER("per_ten", meter->per_ten), MEMBER("per_ten_high", meter->per_ten_high),
-        MEMBER("narrow", (bool)meter->narrow), MEMBER("fading", (bool)meter->fading),
-        MEMBER("agreeing", (bool)meter->agreeing), MEMBER("stop", (bool)meter->stop));
+        MEMBER("narrow", meter->narrow), MEMBER("fading", meter->fading),
+        MEMBER("agreeing", meter->agreeing), MEMBER("stop", meter->stop));
 }
 
 scant_status scant__json_agreement(void *json, const scant_person_agreement *pair) {

@@ -120,8 +120,8 @@ static scant_status make_kernel(view *v, bool whole) {
     la_view h = view_of(v);
     v->kernel = TRY_NEW(&v->arena, double, size_mul(n, n));
     if (whole)
-        return scant_net_kernel(v->net, s->train, v->rows, n, s->train, v->rows, n, 0, 0,
-                                v->kernel);
+        return scant_net_kernel(v->net, s->train, v->rows, n, s->train, v->rows, n, false,
+                                false, v->kernel);
     TRY(take_room(v, la_kron_pairs_memory(&h, n, v->run->ctx->threads)));
     return la_kron_pairs(&h, NULL, n, v->kernel, &v->work);
 }

@@ -91,7 +91,7 @@ void nn_train_defaults(const char *optimizer, scant_train_opts *opts);
 void nn_train_set(scant_train_opts *opts, const char *key, const char *text);
 /* Hashes the options, except the batch size and the end conditions. */
 uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *opts);
-/* Fails if an option is out of range. */
+/* Fails if an option is out of range or the struct was not filled with defaults. */
 scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *opts);
 
 #endif

@@ -315,7 +315,7 @@ static scant_status prefix_path(scant_ctx *ctx, const char *path, scant_status s
     return scant__fail(ctx, SCANT_EINPUT, "%s: %s", path, text);
 }
 
-scant_status scant_net_load(scant_net *n, const char *path, int any_head) {
+scant_status scant_net_load(scant_net *n, const char *path, bool any_head) {
     AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     TRY(scant__tensors_open(n->ctx, path, &file));
     return prefix_path(n->ctx, path, load(n, path, file, any_head != 0));

@@ -240,7 +240,7 @@ static scant_status run_epochs(nn_trainer *t, double began) {
     scant_train_state *s = &t->state;
     if (!s->step || !at_end_of_epoch(t)) return SCANT_OK;
     s->epoch = (s->step - 1) / t->per_epoch + 1;
-    s->epoch_ended = 1;
+    s->epoch_ended = true;
     if (!t->sum_samples) {
         check_end(t);
         return SCANT_OK;

@@ -130,5 +130,10 @@ uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *o) {
 }
 
 scant_status nn_train_check(scant_ctx *ctx, const scant_train_opts *o) {
+    if (!o->optimizer || !o->schedule) /* a zeroed struct */
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "the training options have no %s: fill them with "
+                           "scant_train_defaults() first",
+                           o->optimizer ? "schedule" : "optimizer");
     return scant__options_check(ctx, rows, ROWS, o);
 }

@@ -442,7 +442,7 @@ const scant_strategy select_strategy_bss = {
              .or_needs = SCANT_GRADIENTS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures),
-             .kernel = 1},
+             .kernel = true},
     .inputs = bss_inputs,
     .check = bss_check,
     .plan = bss_plan,

@@ -174,7 +174,7 @@ const scant_strategy select_strategy_crc = {
              .uses = SCANT_LABELS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures),
-             .kernel = 1},
+             .kernel = true},
     .check = select_lambda_check,
     .plan = crc_plan,
     .select = crc_select,

@@ -294,7 +294,7 @@ const scant_strategy select_strategy_npc = {
              .uses = SCANT_LABELS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures),
-             .kernel = 1},
+             .kernel = true},
     .check = select_lambda_check,
     .plan = npc_plan,
     .select = npc_select,

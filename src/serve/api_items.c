@@ -40,7 +40,7 @@ scant_status api_item(project_handle *h, request *r, scant__json *o) {
     TRY(scant_project_item(h->project, r->args.number, &item));
     write_item(h, o, &item);
     JSON_MEMBERS(o, OPTIONAL("label", item.label), MEMBER("answers", item.answers),
-                 MEMBER("disputed", (bool)item.disputed));
+                 MEMBER("disputed", item.disputed));
     return write_own(h, o, r);
 }
 

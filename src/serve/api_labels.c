@@ -125,7 +125,7 @@ scant_status api_answers(project_handle *h, request *r, scant__json *o) {
     for (size_t i = 0; i < a->n_answers; i++)
         JSON_OBJECT(o, NULL, MEMBER("item", a->answers[i].item),
                     MEMBER("entry", receipts[i].entry),
-                    MEMBER("repeated", (bool)receipts[i].repeated));
+                    MEMBER("repeated", receipts[i].repeated));
     scant__json_close(o, ']');
     TRY(scant_project_info_get(h->project, &info));
     scant__json_size(o, "labels", info.labelled);
@@ -146,7 +146,7 @@ scant_status api_undo(project_handle *h, request *r, scant__json *o) {
     changed(h->server);
     if (lease.key) for_page(h, r, &lease, 1, 1);
     scant__json_integer(o, "entry", entry);
-    TRY(scant_project_history(h->project, SIZE_MAX, entry - 1, 0, 1, write_was, o));
+    TRY(scant_project_history(h->project, SIZE_MAX, entry - 1, false, 1, write_was, o));
     return write_lease(h, o, "item", &lease);
 }
 
@@ -189,7 +189,7 @@ static scant_status write_entry(project_handle *h, scant__json *o, const scant_e
     write_item(h, o, &item);
     JSON_MEMBERS(o, MEMBER("entry", e->entry), MEMBER("kind", scant_answer_name(e->kind)),
                  OPTIONAL("label", e->label), MEMBER("at", e->at),
-                 OPTIONAL("spent", e->spent), MEMBER("stands", (bool)e->stands));
+                 OPTIONAL("spent", e->spent), MEMBER("stands", e->stands));
     scant__json_close(o, '}');
     return SCANT_OK;
 }
@@ -202,7 +202,7 @@ scant_status api_mine(project_handle *h, request *r, scant__json *o) {
     /* undo entries are left out, so read on until there are enough answers */
     for (int64_t before = -1; own->n < own->most && own->last != before;) {
         before = own->last;
-        TRY(scant_project_history(h->project, r->session.person, before, 1,
+        TRY(scant_project_history(h->project, r->session.person, before, true,
                                   own->most - own->n, keep_own, own));
         if (own->last <= 1) break; /* no more */
     }

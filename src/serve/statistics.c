@@ -88,8 +88,8 @@ static double median_seconds(const person *p) {
 
 scant_status statistics_people(statistics *t, project_handle *h, scant__json *o) {
     LOCK(&t->lock);
-    TRY(scant_project_history(h->project, SIZE_MAX, t->entry, 0, SIZE_MAX, count_entry,
-                              t));
+    TRY(scant_project_history(h->project, SIZE_MAX, t->entry, false, SIZE_MAX,
+                              count_entry, t));
     TRY(scant_project_people(h->project, count_current, t));
     scant__json_open(o, "people", '[');
     for (size_t i = 0; i < t->n_people; i++) {

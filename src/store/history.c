@@ -25,11 +25,11 @@ static const char *const entries_sql[2][2] = {
      ENTRIES " WHERE l.person = ?1 AND l.entry < ?2 ORDER BY l.entry DESC LIMIT ?3"}};
 
 scant_status scant_project_history(
-    scant_project *project, size_t person, int64_t after, int newest, size_t count,
+    scant_project *project, size_t person, int64_t after, bool newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user) {
     bool all = person == SIZE_MAX;
     if (newest && after <= 0) after = INT64_MAX;
-    STORE_EACH(row, project, entries_sql[!all][newest != 0],
+    STORE_EACH(row, project, entries_sql[!all][newest],
                store_int(all ? 0 : (int64_t)(person & INT64_MAX)), store_int(after),
                store_int(count > INT64_MAX ? -1 : (int64_t)count)) {
         scant_entry entry = {.entry = store_integer(row, 0),

@@ -357,7 +357,7 @@ static void close_work(work *w) { nn_tracer_close(&w->t); }
 
 scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
                               size_t n, const scant_data *other, const size_t *other_rows,
-                              size_t m, int last_layer, int full, double *out) {
+                              size_t m, bool last_layer, bool full, double *out) {
     TRY(nn_input_check(net, data));
     TRY(nn_input_check(net, other));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
@@ -367,8 +367,7 @@ scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size
     side b = {.data = other, .rows = other_rows, .n = m};
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     AUTO(close_work)
-    work w = {
-        .arena = &arena, .classes = net->net->classes, .full = full != 0, .out = out};
+    work w = {.arena = &arena, .classes = net->net->classes, .full = full, .out = out};
     size_t each = w.full ? w.classes : 1;
     w.out_row = m * each;
     memset(out, 0, n * each * w.out_row * sizeof *out);

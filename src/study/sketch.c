@@ -72,7 +72,7 @@ static scant_status make_moves(work *w, uint64_t seed) {
 /* Computes the sketches of samples which[0..count-1], and from them rows of S. */
 static scant_status sketch(work *w, size_t count, uint64_t seed) {
     scant_gradient_opts g = {
-        .last_layer = w->o->last_layer, .sketch = w->k, .outputs = 1, .seed = seed};
+        .last_layer = w->o->last_layer, .sketch = w->k, .outputs = true, .seed = seed};
     TRY(scant_net_gradients(w->net, w->o->data, w->which, count, &g,
                             &(scant_gradients){.sketches = w->sketches}));
     if (w->o->full) return SCANT_OK;

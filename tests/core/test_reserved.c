@@ -18,6 +18,7 @@ static const struct row {
     ROW(scant_ctx_opts, 128),
     ROW(scant_evidence, 168),
     ROW(scant_select_opts, 120),
+    ROW(scant_picks, 152),
     ROW(scant_plan, 128),
     ROW(scant_data_opts, 104),
     ROW(scant_net_opts, 208),
@@ -29,6 +30,7 @@ static const struct row {
     ROW(scant_evaluation, 464),
     ROW(scant_gradient_opts, 112),
     ROW(scant_gradients, 104),
+    ROW(scant_experiment_key, 128),
     ROW(scant_run_opts, 104),
     ROW(scant_source, 88),
     ROW(scant_project_opts, 208),
@@ -40,11 +42,11 @@ static const struct row {
     ROW(scant_model_point, 160),
     ROW(scant_item, 144),
     ROW(scant_calibration, 440),
-    ROW(scant_meter, 304),
+    ROW(scant_meter, 296),
     ROW(scant_why, 240),
     ROW(scant_study_opts, 104),
     ROW(scant_study, 352),
-    ROW(scant_lab_opts, 264),
+    ROW(scant_lab_opts, 256),
 };
 
 static void structs_keep_their_size_on_64_bit_machines(void **state) {

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memfile f = fuzz_put("a.csv", data, size);
     fuzz_samples(fuzz_path, NULL);
-    fuzz_samples(fuzz_path, &(scant_data_opts){.regression = 1});
+    fuzz_samples(fuzz_path, &(scant_data_opts){.regression = true});
     fuzz_remove(&f);
     return 0;
 }

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     fuzz_samples(fuzz_path, NULL);
     fuzz_samples(array.path, &(scant_data_opts){.labels = fuzz_path});
-    fuzz_samples(array.path, &(scant_data_opts){.labels = fuzz_path, .regression = 1});
+    fuzz_samples(array.path, &(scant_data_opts){.labels = fuzz_path, .regression = true});
     fuzz_remove(&f);
     return 0;
 }

@@ -154,7 +154,7 @@ static void use(scant_ctx *ctx, scant_project *project) {
         check_training_lists(ctx, project, n);
     }
     check(ctx,
-          scant_project_history(project, SIZE_MAX, 0, 1, SIZE_MAX, check_entry, NULL));
+          scant_project_history(project, SIZE_MAX, 0, true, SIZE_MAX, check_entry, NULL));
     check(ctx, scant_project_agreements(project, check_pair, NULL));
     check(ctx, scant_project_rounds(project, check_round, NULL));
     check(ctx, scant_project_events(project, 0, check_event, NULL));

@@ -75,7 +75,7 @@ static void each_round_is_written_once_and_each_run_reported_once(void **state) 
     assert_int_equal(seen.bins, 1 + RUNS * ROUNDS);
     assert_int_equal(seen.reports, RUNS);
     assert_int_equal(seen.shrunk, 0);
-    opts.resume = 1;
+    opts.resume = true;
     assert_int_equal(run_experiment(ctx, opts), SCANT_OK);
     assert_int_equal(seen.curves, 1);
     assert_int_equal(seen.picks, 1);

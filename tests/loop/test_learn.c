@@ -138,6 +138,15 @@ static void an_invalid_recipe_is_refused_with_a_reason(void **state) {
     assert_int_not_equal(scant_learn(ctx, data, &recipe, &net, NULL), SCANT_OK);
     assert_null(net);
     assert_says(ctx, path_of("missing.safetensors"), "");
+    recipe = small(1);
+    recipe.train = (scant_train_opts){0};
+    assert_int_equal(scant_learn(ctx, data, &recipe, &net, NULL), SCANT_EUSAGE);
+    assert_null(net);
+    assert_says(ctx, "the training options have no optimizer", "scant_train_defaults()");
+    recipe.train.optimizer = "adam";
+    assert_int_equal(scant_learn(ctx, data, &recipe, &net, NULL), SCANT_EUSAGE);
+    assert_null(net);
+    assert_says(ctx, "the training options have no schedule", "scant_train_defaults()");
     scant_data_free(data);
     scant_ctx_free(ctx);
 }

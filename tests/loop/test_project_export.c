@@ -308,13 +308,13 @@ static void skip_and_unsure_are_exported_and_read_back(void **state) {
         put("exported", text, size);
         scant_bytes_free(ctx, text);
         OK(scant_project_import(to, path_of("exported"),
-                                &(scant_import_opts){.partial = 1}, &r));
+                                &(scant_import_opts){.partial = true}, &r));
         list_by(from, sql, want, sizeof want);
         list_by(to, sql, got, sizeof got);
         assert_true(strlen(want) > 20);
         assert_string_equal(got, want);
         OK(scant_project_import(to, path_of("exported"),
-                                &(scant_import_opts){.partial = 1}, &r));
+                                &(scant_import_opts){.partial = true}, &r));
         assert_int_equal(r.stored, 0);
         scant_project_free(to);
     }

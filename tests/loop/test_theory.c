@@ -129,7 +129,8 @@ static again open_again(scant_ctx *ctx, const char *weights) {
     scant_data_shape(a.data, opts.shape);
     opts.seed = loop_seed(SEED, 0, 0, LOOP_SEED_WEIGHTS);
     assert_int_equal(scant_net_create(ctx, "mlp", &opts, &a.f.net), SCANT_OK);
-    if (weights) assert_int_equal(scant_net_load(a.f.net, path_of(weights), 0), SCANT_OK);
+    if (weights)
+        assert_int_equal(scant_net_load(a.f.net, path_of(weights), false), SCANT_OK);
     assert_false(a.f.net->scaled); /* samples are not scaled */
     const nn_net *shape = a.f.net->net;
     a.from = shape->params[shape->nodes[shape->n_nodes - 1].weight].offset;

@@ -142,7 +142,7 @@ static void last_layer_gradients_match_their_part_of_all(void **state) {
         results r = results_make(&f);
         const nn_net *shape = f.net->net;
         const nn_node *last = &shape->nodes[shape->n_nodes - 1];
-        r.opts.last_layer = 1;
+        r.opts.last_layer = true;
         must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
         check_all(&f, &r, shape->params[last->weight].offset, f.parameters);
         results_free(&r);
@@ -157,7 +157,7 @@ static void gradients_of_outputs_are_sketched_per_class(void **state) {
         results r = results_make(&f);
         double sketch[SKETCH];
         plain p = plain_open(&f);
-        r.opts.outputs = 1;
+        r.opts.outputs = true;
         /* and norms of the loss gradients in the same call */
         must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
         for (size_t i = 0; i < f.n; i += 2) {
@@ -195,7 +195,7 @@ static void lengths_are_expectations_over_all_classes(void **state) {
              part++) { /* odd m include onehidden, whose last layer is fixed */
             size_t from = part ? shape->params[last->weight].offset : 0;
             size_t count = f.parameters - from;
-            r.opts.last_layer = part;
+            r.opts.last_layer = part == 1;
             /* and all other results in the same call */
             must(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all));
             for (size_t i = 0; i < f.n; i += 2) {
@@ -401,7 +401,7 @@ static void wrong_options_are_refused_with_a_message(void **state) {
     fixture_close(&f);
     f = fixture_open(ctx, &model_cases[1]);
     r = results_make(&f);
-    r.opts.last_layer = 1;
+    r.opts.last_layer = true;
     assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
                  SCANT_EINPUT, "last layer is not trained");
     results_free(&r);

@@ -179,7 +179,7 @@ static void malformed_scaling_is_refused(void **state) {
         net = create("linear", o);
         float mean[] = {9, 9, 9}, before = first_weight(net);
         must(scant_net_set_scaling(net, mean, mean));
-        assert_error(scant_net_load(net, path, 0), SCANT_EINPUT, words);
+        assert_error(scant_net_load(net, path, false), SCANT_EINPUT, words);
         assert_true(first_weight(net) == before); /* unchanged */
         assert_true(net->mean[0] == 9);
         scant_net_free(net);
@@ -216,10 +216,10 @@ static void loading_takes_the_scaling_of_our_files(void **state) {
     scant_net *net = create("linear", (scant_net_opts){.shape = {3, 1, 1}, .classes = 2});
     must(scant_net_set_scaling(net, nine, nine));
     /* another program's file has no scaling: the network's stays */
-    must(scant_net_load(net, linear_file("f", 3, 5, NULL, 0, NULL), 0));
+    must(scant_net_load(net, linear_file("f", 3, 5, NULL, 0, NULL), false));
     assert_true(net->scaled && net->mean[0] == 9);
     assert_true(first_weight(net) == 5);
-    must(scant_net_load(net, linear_file("f", 3, 6, &ours, 1, NULL), 0));
+    must(scant_net_load(net, linear_file("f", 3, 6, &ours, 1, NULL), false));
     assert_false(net->scaled);
     assert_true(first_weight(net) == 6);
     scant_net_free(net);
@@ -244,11 +244,11 @@ static void too_many_classes_are_refused(void **state) {
 static void another_head_allows_only_tensors_of_the_last_layer_to_differ(void **state) {
     (void)state;
     scant_net *net = create("linear", (scant_net_opts){.shape = {4, 1, 1}, .classes = 5});
-    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, NULL), 1));
-    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc.more"), 1));
-    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), 1),
+    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, NULL), true));
+    must(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc.more"), true));
+    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc1.weight"), true),
                  SCANT_EINPUT, "fc1.weight is not in the network");
-    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), 1),
+    assert_error(scant_net_load(net, linear_file("h", 4, 1, NULL, 0, "fc"), true),
                  SCANT_EINPUT, "fc is not in the network");
     scant_net_free(net);
 }
@@ -296,16 +296,16 @@ static void integer_weights_are_refused(void **state) {
     items[1].dtype = SCANT_F32;
     must(scant__tensors_write(ctx, path_of("int"), items, 3, NULL, 0));
     float before = first_weight(net);
-    assert_error(scant_net_load(net, path_of("int"), 0), SCANT_EINPUT,
+    assert_error(scant_net_load(net, path_of("int"), false), SCANT_EINPUT,
                  "fc.weight has I64, not floats");
     assert_true(first_weight(net) == before);
     must(scant_net_load(net, path_of("int"),
-                        1)); /* a differing head is allowed and not read */
+                        true)); /* a differing head is allowed and not read */
     assert_true(first_weight(net) == before);
     for (size_t i = 0; i < 4; i++) {
         items[0].dtype = floats[i];
         must(scant__tensors_write(ctx, path_of("float"), items, 3, NULL, 0));
-        must(scant_net_load(net, path_of("float"), 0));
+        must(scant_net_load(net, path_of("float"), false));
     }
     scant_net_free(net);
 }
@@ -347,13 +347,13 @@ static void malformed_lists_of_class_names_are_refused(void **state) {
     float before = first_weight(net);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const scant_setting meta = {"scant.class_names", wrong[i]};
-        assert_error(scant_net_load(net, linear_file("n", 3, 7, &meta, 1, NULL), 0),
+        assert_error(scant_net_load(net, linear_file("n", 3, 7, &meta, 1, NULL), false),
                      SCANT_EINPUT, "list of 2 names");
         assert_true(first_weight(net) == before);
     }
     const scant_setting right = {"scant.class_names",
                                  "%2c,x"}; /* hexadecimal digits must be capitals */
-    assert_error(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), 0),
+    assert_error(scant_net_load(net, linear_file("n", 3, 7, &right, 1, NULL), false),
                  SCANT_EINPUT, "list of 2 names");
     scant_net_free(net);
 }
@@ -394,7 +394,7 @@ static void a_failed_allocation_leaves_the_network_unchanged(void **state) {
         assert_int_equal(scant_net_create(counting, "linear", &o, &net), SCANT_OK);
         float before = first_weight(net);
         m.fail_at = m.calls + at;
-        scant_status s = scant_net_load(net, path, 0);
+        scant_status s = scant_net_load(net, path, false);
         bool taken = s == SCANT_OK;
         assert_true(first_weight(net) == (taken ? 5 : before));
         assert_true(net->scaled == taken);

@@ -478,7 +478,7 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
     t.epochs = 2;
     train(&half, t);
     t.epochs = 4;
-    t.resume = 1;
+    t.resume = true;
     train(&rest, t);
     float *a = param_of(&whole, "fc2.weight_rho"), *b = param_of(&rest, "fc2.weight_rho");
     assert_memory_equal(a, b, 64 * sizeof *a);

@@ -25,7 +25,7 @@ static void begin(fixture *b) {
     const scant_ctx_opts opts = {.threads = 1};
     const scant_net_opts net = {
         .shape = {D, 1, 1}, .classes = 1, .width = WIDTH, .activation = "swish"};
-    const scant_data_opts data = {.count = N, .seed = 3, .regression = 1};
+    const scant_data_opts data = {.count = N, .seed = 3, .regression = true};
     assert_int_equal(scant_ctx_create(&opts, &b->ctx), SCANT_OK);
     assert_int_equal(scant_data_open(b->ctx, "heavy", &data, &b->data), SCANT_OK);
     assert_int_equal(scant_net_create(b->ctx, "onehidden", &net, &b->net), SCANT_OK);

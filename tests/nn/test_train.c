@@ -316,7 +316,7 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
         snprintf(name, sizeof name, "state-%d.safetensors", every);
         o.valid = broken.test;
         o.checkpoint = path_of(name);
-        o.resume = 1;
+        o.resume = true;
         int breaks = 0;
         for (;; breaks++) {
             stop_after = every + breaks; /* later each time, so that it ends */
@@ -381,7 +381,7 @@ static void checkpoints_are_written_at_most_once_a_second(void **state) {
     double seconds = difftime(ended.tv_sec, begun.tv_sec) + 1;
     if ((double)l.writes > seconds) fail_msg("%zu files in %g s", l.writes, seconds);
     assert_true(l.writes >= 1);
-    o.report = NULL, o.resume = 1, o.resume_from = l.copy;
+    o.report = NULL, o.resume = true, o.resume_from = l.copy;
     train(&b, o);
     assert_same_weights(&a, &b);
     /* the last checkpoint is of the end: nothing is left to train */
@@ -408,7 +408,7 @@ static void resume_from_does_not_modify_its_file(void **state) {
     stop_after = 60;
     assert_int_equal(scant_net_train(broken.net, broken.data, &o, NULL),
                      SCANT_ECANCELLED);
-    o.resume = 1;
+    o.resume = true;
     o.resume_from = o.checkpoint;
     o.checkpoint = path_of("second.safetensors");
     for (int twice = 0; twice < 2; twice++) { /* both start from the first file */
@@ -434,7 +434,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1,
                                     with.checkpoint = path_of("one.safetensors"));
     train(&b, o);
-    o.resume = 1;
+    o.resume = true;
     float *before = weights_of(&tanh_);
     assert_int_equal(scant_net_train(tanh_.net, tanh_.data, &o, NULL), SCANT_EINPUT);
     assert_says(tanh_.ctx, o.checkpoint, "another training");
@@ -487,9 +487,9 @@ static void samples_are_drawn_in_proportion_to_their_weights(void **state) {
     }
     scant_train_state s =
         train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 100,
-                             with.labels = labels, with.weights = weights, with.draw = 1,
-                             with.epochs = 400, with.batch = 100, with.lr = 0.3,
-                             with.schedule = "cosine", with.seed = 5));
+                             with.labels = labels, with.weights = weights,
+                             with.draw = true, with.epochs = 400, with.batch = 100,
+                             with.lr = 0.3, with.schedule = "cosine", with.seed = 5));
     /* expected: P(1) = 3/4 */
     float probs[2];
     assert_int_equal(
@@ -501,8 +501,8 @@ static void samples_are_drawn_in_proportion_to_their_weights(void **state) {
     for (size_t i = 0; i < 100; i++) weights[i] = i % 2 ? 1.0f : 0.0f;
     /* the network predicts class 1, and no sample of class 0 is drawn */
     s = train(&b, TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 100,
-                             with.labels = labels, with.weights = weights, with.draw = 1,
-                             with.epochs = 3, with.lr = 1e-9));
+                             with.labels = labels, with.weights = weights,
+                             with.draw = true, with.epochs = 3, with.lr = 1e-9));
     assert_true(s.accuracy == 1);
     fixture_free(&b);
 }
@@ -538,8 +538,8 @@ static void wrong_calls_are_refused(void **state) {
         {TRAIN_OPTS(NULL, NULL, with.weight_decay = (double)NAN), "weight_decay is nan"},
         {TRAIN_OPTS(NULL, NULL, with.until = 2), "until is 2"},
         {TRAIN_OPTS(NULL, NULL, with.patience = 3), "patience needs"},
-        {TRAIN_OPTS(NULL, NULL, with.resume = 1), "resume needs"},
-        {TRAIN_OPTS(NULL, NULL, with.draw = 1), "needs weights"},
+        {TRAIN_OPTS(NULL, NULL, with.resume = true), "resume needs"},
+        {TRAIN_OPTS(NULL, NULL, with.draw = true), "needs weights"},
         {TRAIN_OPTS(NULL, "adam", with.nesterov = 1), "nesterov needs"},
         {TRAIN_OPTS(NULL, NULL, with.rows = rows, with.n_rows = 1, with.weights = zero),
          "weight 0"},
@@ -597,14 +597,14 @@ static void messages_name_the_tensors_that_do_not_fit(void **state) {
     const char *path = path_of("mlp.safetensors");
     assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
     float *before = weights_of(&other);
-    assert_int_equal(scant_net_load(other.net, path, 0), SCANT_EINPUT);
+    assert_int_equal(scant_net_load(other.net, path, false), SCANT_EINPUT);
     assert_says(other.ctx, path, "fc2.weight is 3x13, not 7x13; fc2.bias is 3, not 7");
     float *after = weights_of(&other);
     size_t n = other.net->net->n_floats;
     assert_memory_equal(before, after, n * sizeof *before);
     free(after);
     /* with another head allowed, all but the head is read */
-    assert_int_equal(scant_net_load(other.net, path, 1), SCANT_OK);
+    assert_int_equal(scant_net_load(other.net, path, true), SCANT_OK);
     after = weights_of(&other);
     float *source = weights_of(&b);
     for (size_t i = 0; i < other.net->net->n_params; i++) {
@@ -616,7 +616,7 @@ static void messages_name_the_tensors_that_do_not_fit(void **state) {
                             p->count * sizeof *after);
     }
     free(before), free(after), free(source);
-    assert_int_equal(scant_net_load(linear.net, path, 0), SCANT_EINPUT);
+    assert_int_equal(scant_net_load(linear.net, path, false), SCANT_EINPUT);
     assert_says(linear.ctx, path, "fc.weight is missing");
     assert_says(linear.ctx, path, "fc1.weight is not in the network");
     fixture_free(&b), fixture_free(&other), fixture_free(&linear);

@@ -45,7 +45,7 @@ static void assert_each_change_is_refused(scant_train_opts o, const change *chan
     fixture b = fixture_of("blobs", 30, "linear", (scant_net_opts){0});
     unlink(o.checkpoint);
     train(&b, o);
-    o.resume = 1;
+    o.resume = true;
     float *before = weights_of(&b);
     for (size_t i = 0; i < n; i++) {
         scant_train_opts other = o;

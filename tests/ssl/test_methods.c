@@ -125,7 +125,7 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
         int often = checks; /* depends on the kernels, not on the method */
         assert_true(often >= 5);
         o.checkpoint = path_of("state.safetensors");
-        o.resume = 1;
+        o.resume = true;
         unlink(o.checkpoint);
         int breaks = 0;
         for (;; breaks++) {
@@ -409,14 +409,14 @@ static void damaged_checkpoints_are_refused(void **state) {
     snprintf(good, sizeof good, "%s", path_of("good.safetensors"));
     o.checkpoint = good;
     train(&a, o);
-    o.resume = 1;
+    o.resume = true;
     float *before = weights_of(&b);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         o.checkpoint = copy_with(good, wrong[i].tensor, wrong[i].value, 0);
         assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
         assert_says(b.ctx, o.checkpoint, "missing or wrong");
         scant_train_opts w = o;
-        w.warm = w.checkpoint, w.checkpoint = NULL, w.resume = 0;
+        w.warm = w.checkpoint, w.checkpoint = NULL, w.resume = false;
         assert_int_equal(scant_net_train(b.net, b.data, &w, NULL), SCANT_EINPUT);
         assert_says(b.ctx, w.warm, "missing or wrong");
         float *after = weights_of(&b); /* unchanged */

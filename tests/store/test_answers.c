@@ -470,17 +470,17 @@ static void the_history_is_read_forwards_and_backwards(void **state) {
     OK(say(project, bob, &b, SCANT_ANSWER_LABEL, 0));
     OK(change(project, ann, a.item, SCANT_ANSWER_LABEL, 2));
     OK(scant_project_undo(project, ann, 0, NULL, NULL, NULL));
-    OK(scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX, write_line, &l));
+    OK(scant_project_history(project, SIZE_MAX, 0, false, SIZE_MAX, write_line, &l));
     assert_string_equal(l.text, "1 ann label b 0 0;2 bob label a 1 0;3 ann label c 0 0;"
                                 "4 ann undo - 0 3;");
     l = (lines){"", 0};
-    OK(scant_project_history(project, ann, 4, 1, 1, write_line, &l));
+    OK(scant_project_history(project, ann, 4, true, 1, write_line, &l));
     assert_string_equal(l.text, "3 ann label c 0 0;");
     l = (lines){"", 0};
-    OK(scant_project_history(project, ann, 1, 0, 5, write_line, &l));
+    OK(scant_project_history(project, ann, 1, false, 5, write_line, &l));
     assert_int_equal(l.n, 2);
-    OK(scant_project_history(project, 77, 0, 1, 5, write_line, &l));
-    OK(scant_project_history(project, ann, 0, 1, 0, write_line, &l));
+    OK(scant_project_history(project, 77, 0, true, 5, write_line, &l));
+    OK(scant_project_history(project, ann, 0, true, 0, write_line, &l));
     assert_int_equal(l.n, 2);
     scant_project_free(project);
 }

@@ -141,7 +141,7 @@ static void blanks_around_names_are_ignored(void **state) {
                               "b,\xe3\x80\x80"
                               "ann\n"
                               "2,\" new \",\"  \"\n3,\" \",ann\n",
-                              (scant_import_opts){.add_classes = 1});
+                              (scant_import_opts){.add_classes = true});
     assert_int_equal(r.lines, 3); /* item 3 has no label */
     assert_int_equal(r.stored, 3);
     assert_int_equal(said(project, 0, "ann"), 0);
@@ -150,7 +150,7 @@ static void blanks_around_names_are_ignored(void **state) {
     assert_string_equal(scant_project_class(project, 3), "new");
     assert_int_equal(ask(project, "SELECT count(*) FROM people"), 2);
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,x\xe2\x80\xaey\n"),
-                                 &(scant_import_opts){.add_classes = 1}, &r),
+                                 &(scant_import_opts){.add_classes = true}, &r),
             SCANT_EINPUT,
             "in: line 2: the label: a class's name must not contain a character that");
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,a\n"),
@@ -208,7 +208,7 @@ static void unknown_ids_are_all_listed_and_nothing_is_stored(void **state) {
     }
     assert_int_equal(entries(project), 0);
     assert_int_equal(ask(project, "SELECT count(*) FROM people"), 0);
-    r = imported(project, text, (scant_import_opts){.partial = 1});
+    r = imported(project, text, (scant_import_opts){.partial = true});
     assert_int_equal(r.stored, 2);
     assert_int_equal(r.unknown, 30);
     assert_string_equal(r.unknown_ids[29], "no29");
@@ -229,10 +229,10 @@ static void unknown_classes_are_refused_left_out_or_added(void **state) {
         "in: line 3: nothing was imported: there is no class 'aa'; the nearest is 'a' "
         "(2 lines");
     assert_int_equal(entries(project), 0);
-    r = imported(project, text, (scant_import_opts){.partial = 1});
+    r = imported(project, text, (scant_import_opts){.partial = true});
     assert_int_equal(r.stored, 1);
     assert_int_equal(ask(project, "SELECT count(*) FROM classes"), 3);
-    r = imported(project, text, (scant_import_opts){.add_classes = 1});
+    r = imported(project, text, (scant_import_opts){.add_classes = true});
     assert_int_equal(r.stored, 2);
     assert_int_equal(r.repeated, 1);
     assert_string_equal(scant_project_class(project, 4), "zebra");
@@ -251,7 +251,7 @@ static void invalid_names_are_reported_with_the_line(void **state) {
             SCANT_EINPUT,
             "in: line 3: the annotator: a person's name must not contain a control");
     REFUSED(scant_project_import(project, put_text("in", "id,label\n0,\"\x01\"\n"),
-                                 &(scant_import_opts){.add_classes = 1}, &r),
+                                 &(scant_import_opts){.add_classes = true}, &r),
             SCANT_EINPUT,
             "in: line 2: the label: a class's name must not contain a control");
     snprintf(text, sizeof text, "%0300d", 7);
@@ -300,7 +300,7 @@ static void a_cancelled_import_stores_nothing(void **state) {
 static void an_import_whose_allocation_fails_stores_nothing(void **state) {
     scant_project *project = make_project("memory", 20, NULL, 0);
     const char *path = put_text("in", "id,label,annotator\n0,a,ann\nx,b,bob\n1,d,ann\n");
-    const scant_import_opts opts = {.partial = 1, .add_classes = 1};
+    const scant_import_opts opts = {.partial = true, .add_classes = true};
     size_t k = 0;
     (void)state;
     for (;; k++) {

@@ -161,8 +161,8 @@ static scant_status read_everything(scant_project *project) {
     if (status == SCANT_OK)
         status = scant_project_items(project, 0, SIZE_MAX, pass_item, NULL);
     if (status == SCANT_OK)
-        status =
-            scant_project_history(project, SIZE_MAX, 0, 0, SIZE_MAX, pass_entry, NULL);
+        status = scant_project_history(project, SIZE_MAX, 0, false, SIZE_MAX, pass_entry,
+                                       NULL);
     if (status == SCANT_OK)
         status = store_training(project, &arena, &items, &labels, &n, &entry);
     if (status == SCANT_OK) status = store_audit(project, &arena, &items, &labels, &n);

@@ -98,7 +98,7 @@ static void the_default_rate_is_that_of_the_full_kernel(void **state) {
         size_t side = f.n * f.classes;
         double *k = malloc(side * side * sizeof *k);
         double *room = malloc(la_eigh_room(side, false) * sizeof *room);
-        must(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 1, k));
+        must(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, false, true, k));
         assert_true(la_eigh(side, k, false, values, room));
         scant_lab_opts opts = lab_of(&f, labels);
         opts.steps = 1;
@@ -133,7 +133,7 @@ typedef struct both {
     scant_sketch_error error;
 } both;
 
-static both both_of(fixture *f, const int32_t *labels, size_t numbers, int full,
+static both both_of(fixture *f, const int32_t *labels, size_t numbers, bool full,
                     uint64_t seed) {
     both b;
     size_t outputs = full ? f->classes : 1, side = f->n * outputs;
@@ -141,7 +141,7 @@ static both both_of(fixture *f, const int32_t *labels, size_t numbers, int full,
     float *out = malloc(f->n * f->classes * sizeof *out);
     scant_lab_opts opts = lab_of(f, labels);
     opts.sketch = numbers, opts.full = full, opts.seed = seed;
-    must(scant_net_kernel(f->net, &f->data, NULL, 0, &f->data, NULL, 0, 0, full, k));
+    must(scant_net_kernel(f->net, &f->data, NULL, 0, &f->data, NULL, 0, false, full, k));
     must(
         scant_net_predict(f->net, &f->data, NULL, f->n, &(scant_outputs){.logits = out}));
     must(scant_study_kernel(ctx, k, f->n, labels, f->classes,

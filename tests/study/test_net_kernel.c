@@ -27,7 +27,7 @@ static float *jacobian(fixture *f) {
 }
 
 static double *kernel(fixture *f, const size_t *a, size_t n, const size_t *b, size_t m,
-                      int last_layer, int full) {
+                      bool last_layer, bool full) {
     size_t each = full ? f->classes * f->classes : 1;
     double *k = malloc(n * m * each * sizeof *k);
     must(scant_net_kernel(f->net, &f->data, a, n, &f->data, b, m, last_layer, full, k));
@@ -71,8 +71,8 @@ static void entries_are_products_of_gradients(void **state) {
         fixture f = fixture_open(ctx, &few);
         size_t a[] = {0, 1, 2, 3}, b[] = {1, 0};
         float *j = jacobian(&f);
-        double *full = kernel(&f, NULL, f.n, b, 2, 0, 1);
-        double *reduced = kernel(&f, NULL, f.n, b, 2, 0, 0);
+        double *full = kernel(&f, NULL, f.n, b, 2, false, true);
+        double *reduced = kernel(&f, NULL, f.n, b, 2, false, false);
         check(&f, j, full, reduced, a, f.n, b, 2, 0);
         free(full), free(reduced), free(j);
         fixture_close(&f);
@@ -89,8 +89,8 @@ static void the_last_layers_kernel_uses_only_its_gradients(void **state) {
         const nn_node *last = &shape->nodes[shape->n_nodes - 1];
         size_t a[] = {0, 1, 2};
         float *j = jacobian(&f);
-        double *full = kernel(&f, a, 3, a, 3, 1, 1),
-               *reduced = kernel(&f, a, 3, a, 3, 1, 0);
+        double *full = kernel(&f, a, 3, a, 3, true, true),
+               *reduced = kernel(&f, a, 3, a, 3, true, false);
         check(&f, j, full, reduced, a, 3, a, 3, shape->params[last->weight].offset);
         free(full), free(reduced), free(j);
         fixture_close(&f);
@@ -117,9 +117,9 @@ static void small_memory_gives_the_same_kernel(void **state) {
                                .progress = count};
         assert_int_equal(scant_ctx_create(&opts, &other), SCANT_OK);
         fixture f = fixture_open(other, &some);
-        double *full = kernel(&f, NULL, 23, NULL, 23, 0, 1);
+        double *full = kernel(&f, NULL, 23, NULL, 23, false, true);
         assert_true(small ? ticks > 6 : ticks == 2);
-        double *part = kernel(&f, rows, 11, NULL, 23, 0, 0);
+        double *part = kernel(&f, rows, 11, NULL, 23, false, false);
         for (size_t i = 0; small && i < 23 * 3 * 23 * 3; i++) {
             size_t a = i / 69, b = i % 69;
             assert_close(full[i], wide[i], sqrt(wide[a * 70] * wide[b * 70]), 2e-5,
@@ -143,8 +143,8 @@ static void the_kernel_is_symmetric_and_positive(void **state) {
     enum { N = 12, C = 3, SIZE = N * C };
     model_case some = {"gapcnn", {.shape = {3, 8, 8}, .classes = C, .width = 4}, N};
     fixture f = fixture_open(ctx, &some);
-    double *full = kernel(&f, NULL, N, NULL, N, 0, 1);
-    double *reduced = kernel(&f, NULL, N, NULL, N, 0, 0), values[SIZE];
+    double *full = kernel(&f, NULL, N, NULL, N, false, true);
+    double *reduced = kernel(&f, NULL, N, NULL, N, false, false), values[SIZE];
     for (size_t i = 0; i < SIZE; i++)
         for (size_t j = 0; j < SIZE; j++)
             assert_true(full[i * SIZE + j] == full[j * SIZE + i]);
@@ -174,7 +174,7 @@ static void thread_counts_do_not_change_results(void **state) {
     for (unsigned threads = 1; threads <= 3; threads += 2) {
         scant_ctx *other = ctx_threads(threads);
         fixture f = fixture_open(other, &some);
-        double *k = kernel(&f, NULL, N, NULL, N, 0, 0);
+        double *k = kernel(&f, NULL, N, NULL, N, false, false);
         for (size_t i = 0; one && i < N * N; i++)
             assert_close(k[i], one[i], sqrt(one[i / N * (N + 1)] * one[i % N * (N + 1)]),
                          1e-5, "entry", i);
@@ -192,19 +192,23 @@ static void wrong_options_are_refused_with_a_message(void **state) {
     fixture f = fixture_open(ctx, &small);
     size_t rows[] = {0, 2};
     double k[4];
-    assert_int_equal(scant_net_kernel(f.net, &f.data, rows, 2, &f.data, NULL, 0, 0, 0, k),
-                     SCANT_EINPUT);
+    assert_int_equal(
+        scant_net_kernel(f.net, &f.data, rows, 2, &f.data, NULL, 0, false, false, k),
+        SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "there is no sample 2"));
-    assert_int_equal(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, rows, 2, 0, 0, k),
-                     SCANT_EINPUT);
+    assert_int_equal(
+        scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, rows, 2, false, false, k),
+        SCANT_EINPUT);
     scant_data wide = f.data;
     wide.shape[2] = 4;
-    assert_int_equal(scant_net_kernel(f.net, &f.data, NULL, 0, &wide, NULL, 0, 0, 0, k),
-                     SCANT_EINPUT);
+    assert_int_equal(
+        scant_net_kernel(f.net, &f.data, NULL, 0, &wide, NULL, 0, false, false, k),
+        SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "samples of 1x3x4"));
     f.numbers[9] = INFINITY;
-    assert_int_equal(scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 0, k),
-                     SCANT_EINPUT);
+    assert_int_equal(
+        scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, false, false, k),
+        SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "sample 1 are not finite"));
     fixture_close(&f);
 }
@@ -224,7 +228,7 @@ static void the_kernel_can_be_cancelled(void **state) {
     for (int at = 0; !done; at++) {
         left = at;
         scant_status s =
-            scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 0, k);
+            scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, false, false, k);
         done = s == SCANT_OK;
         assert_true(done || s == SCANT_ECANCELLED);
         assert_true(done ? at > 3 : true);
@@ -245,7 +249,7 @@ static void failed_allocations_leak_nothing(void **state) {
         m.calls = 0;
         m.fail_at = at;
         scant_status s =
-            scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, 0, 0, k);
+            scant_net_kernel(f.net, &f.data, NULL, 0, &f.data, NULL, 0, false, false, k);
         m.fail_at = SIZE_MAX;
         done = s == SCANT_OK;
         assert_true(done || s == SCANT_ENOMEM);
