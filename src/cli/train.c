@@ -141,7 +141,7 @@ static void report(void *user, const scant_train_state *state) {
     train_job *job = user;
     if (!job->reported) {
         job->first_step = state->step - 1;
-        train_keep(job);
+        train_discard_old(job);
         train_open_log(job, state->epoch);
     }
     job->reported = true;
@@ -179,7 +179,7 @@ static _Noreturn void fail(train_job *job, scant_status trained) {
     if (trained == SCANT_ENOMEM)
         cli_note("a smaller --batch (it is %zu) or a larger --memory helps",
                  job->args.train.batch);
-    if (s->step) train_keep(job);
+    if (s->step) train_discard_old(job);
     bool good = trained == SCANT_EINPUT ? s->epoch > 1 : s->step > 0;
     scant_status saved = good ? save(job) : SCANT_OK;
     if (saved != SCANT_OK) net_failed(&job->net, saved);
@@ -191,7 +191,7 @@ static _Noreturn void stop(train_job *job) {
     train_log_end(job, NULL);
     if (!s->step && job->aside) /* the earlier training will be restored */
         cli_die(CLI_INTERRUPTED, "interrupted before the first step");
-    train_keep(job);
+    train_discard_old(job);
     if (s->step) net_try(&job->net, save(job));
     cli_die(
         CLI_INTERRUPTED,

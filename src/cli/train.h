@@ -67,10 +67,12 @@ char *train_path(const train_job *job, const char *name); /* DIR/name */
 /* Checks that DIR may be used; with --resume, fills in flags of the earlier call. */
 void train_check_dir(train_job *job);
 /* Prepares DIR and writes train.json. If the training is finished already, prints the
- * result and ends the program. At exit restores DIR unless train_keep() was called. */
+ * result and ends the program. At exit restores DIR unless train_discard_old() was
+ * called. */
 void train_begin_dir(train_job *job);
-/* Call after the first step: deletes the files that --overwrite has renamed. */
-void train_keep(train_job *job);
+/* Call after the first step: deletes the files that --overwrite has renamed, so that DIR
+ * is not restored at exit. */
+void train_discard_old(train_job *job);
 void train_write(train_job *job, const char *name, const scant__text *text);
 
 /* ---- the log (train_log.c) ---- */

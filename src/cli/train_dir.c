@@ -245,7 +245,7 @@ static void restore(void *arg) {
     if (job->made) rmdir(job->args.out);
 }
 
-void train_keep(train_job *job) {
+void train_discard_old(train_job *job) {
     for (size_t i = 0; i < CLI_COUNT_OF(files) && job->aside && !job->kept; i++)
         unlink(old_path(job, files[i]));
     job->kept = true;

@@ -99,7 +99,7 @@ void cli_ui_progress(void *user, const char *phase, double fraction) {
     if (now - ui->begun < patience || now - ui->shown < (ui->terminal ? redraw : reprint))
         return;
     ui->shown = now;
-    fraction = fraction > 0 ? fraction < 1 ? fraction : 1 : 0; /* NaN: 0 */
+    fraction = fraction > 0 ? fraction < 1 ? fraction : 1 : 0; /* NaN becomes 0 */
 
     char line[LINE], bar[BAR + 1], elapsed[32], left[32], eta[48] = "";
     double spent = now - ui->phase_begun;

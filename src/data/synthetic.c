@@ -130,7 +130,10 @@ scant_status scant__data_open_waves(scant_data *data, const char *spec,
 
 scant_status scant__data_open_heavy(scant_data *data, const char *spec,
                                     const scant_data_opts *opts) {
-    enum { PAIRS = HEAVY / 2, USED = PAIRS + 1 }; /* pairs of normal numbers per row */
+    enum {
+        PAIRS = HEAVY / 2, /* pairs of normal numbers per row */
+        USED = PAIRS + 1   /* pairs of the random stream per row; the last one gives u */
+    };
     const double shortest = .02;
     const scant__rng rng = {opts->seed, SCANT__RNG_POINTS};
     const uint64_t base = (opts->test ? test_part : 0) / 2;

@@ -86,8 +86,9 @@ static size_t products_memory(const la_view *f, unsigned threads) {
 
 typedef struct directions {
     size_t side;
-    double *vectors, *values; /* (side, side), one per row; ascending */
-    double rows;              /* divisor of the matrix */
+    double *vectors; /* (side, side): eigenvectors, one per row */
+    double *values;  /* side: eigenvalues, ascending */
+    double rows;     /* divisor of the matrix */
 } directions;
 
 /* Replaces the matrix in d->vectors by its eigenvectors. */

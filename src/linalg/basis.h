@@ -22,9 +22,9 @@
 #include "linalg/products.h"
 
 typedef struct la_basis {
-    la_view f;       /* the n rows of F; of V if it is stored */
+    la_view f;       /* the n rows of F, or of V if it is stored */
     const double *p; /* (width of f, dim): v_i = p^T f_i */
-    size_t dim;      /* D; 0: all rows are 0, and the members below are unset */
+    size_t dim;      /* D; 0 if all rows are 0: the members below are then unset */
     size_t rank;     /* dimension before the cut to `most` */
     double *sums;    /* n: running sums of |v_i|^2 */
     double largest;  /* largest |v_i|^2 */
@@ -43,11 +43,12 @@ size_t la_basis_of_gram_memory(size_t n, size_t most, unsigned threads); /* peak
 size_t la_basis_of_gram_memory_kept(size_t n, size_t most);
 /* Fails if the smaller side is too large for LAPACK's eigenvectors. */
 scant_status la_basis_fits(scant_ctx *ctx, size_t width, size_t rows);
-/* Peak memory of la_basis_build(), and the part that stays allocated. */
+/* Returns the peak memory of la_basis_build(). */
 size_t la_basis_memory(const la_view *f, size_t most, unsigned threads);
+/* Returns the part of it that stays allocated. */
 size_t la_basis_memory_kept(const la_view *f, size_t most);
 
-/* The first row whose running sum exceeds share (below 1) times the total. */
+/* Returns the first row whose running sum exceeds share (below 1) times the total. */
 size_t la_basis_row_at(const la_basis *basis, double share);
 
 #endif

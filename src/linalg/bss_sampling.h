@@ -51,8 +51,11 @@ typedef struct la_bss {
     scant_ctx *ctx;
     const la_basis *basis;
     uint64_t seed;
-    double gamma, mid, upper, lower; /* upper: u; lower: l */
-    double phi, bound;               /* Tr M; c */
+    double gamma, mid;
+    double upper; /* u */
+    double lower; /* l */
+    double phi;   /* Tr M */
+    double bound; /* c */
     double beta;
     double condition; /* the largest coefficient times condition number of a draw */
     size_t draws, proposals, distinct;
@@ -64,7 +67,8 @@ typedef struct la_bss {
     double spare;   /* smallest allowed distance of l from the smallest eigenvalue */
     /* Rows drawn since the last diagonalization, times the square root of s: */
     size_t recent, most;
-    double *raw, *y; /* (most, D): the rows; the same in the eigenvector basis */
+    double *raw; /* (most, D): the rows */
+    double *y;   /* (most, D): the rows in the eigenvector basis */
     /* M = diag(near) + w_u^T w_u - w_l^T w_l in the eigenvector basis: */
     double *near; /* D */
     double *w;    /* (2 recent, D): w_u, then w_l */
@@ -72,11 +76,12 @@ typedef struct la_bss {
     double *part; /* 2 most: w z; and D */
     double *room; /* work space of la_eigh() */
     /* Proposals computed in advance: */
-    size_t next; /* index of the next proposal; LA_AHEAD: none is left */
+    size_t next; /* index of the next proposal; LA_AHEAD if none is left */
     size_t rows[LA_AHEAD];
-    double *f, *v, *z; /* f (LA_AHEAD, width), v (LA_AHEAD, D), z: v in the eigenvector
-                        * basis */
-    double *fetched;   /* rows of f in their own type */
+    double *f;       /* (LA_AHEAD, width) */
+    double *v;       /* (LA_AHEAD, D) */
+    double *z;       /* v in the eigenvector basis */
+    double *fetched; /* rows of f in their own type */
 } la_bss;
 
 /* basis must be built and must outlive b. */
@@ -86,14 +91,14 @@ size_t la_bss_memory(const la_view *f, size_t dim); /* f: basis->f */
 
 /* Runs all draws for one gamma; a seed proposes the same rows at any gamma. */
 scant_status la_bss_run(la_bss *b, double gamma);
-/* Independent draws by leverage: at most `draws`, stopping before more than `distinct`
- * distinct rows. */
+/* Draws rows independently by leverage: at most `draws`, stopping before more than
+ * `distinct` distinct rows. */
 scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct);
-/* The smallest and the largest eigenvalue of B/mid. */
+/* Computes the smallest and the largest eigenvalue of B/mid. */
 scant_status la_bss_band(la_bss *b, double *least, double *most);
 
-/* The steps of a run. BLAS should use one thread: see linalg/dense.h. False: rounding
- * moved B out of its barriers. */
+/* The steps of a run. BLAS should use one thread: see linalg/dense.h. la_bss_draw()
+ * returns false if rounding moved B out of its barriers. */
 void la_bss_start(la_bss *b, double gamma);
 bool la_bss_done(const la_bss *b);
 bool la_bss_draw(la_bss *b, size_t *row); /* row: its position in the view */

@@ -114,9 +114,8 @@ static void small_gram(const double *x, size_t rows, size_t columns, double *gra
                 gram[j * columns + k] += x[i * columns + j] * x[i * columns + k];
 }
 
-/* The sum of the 16th powers of the singular values is the squared Frobenius norm of the
- * Gram matrix to the fourth power. Its 16th root exceeds the largest singular value by at
- * most the 16th root of their number. */
+/* With G the Gram matrix, |G^4|_F^2 is the sum of the 16th powers of the n singular
+ * values. Its 16th root is at most n^(1/16) times the largest singular value. */
 double la_spectral(const double *x, size_t rows, size_t columns) {
     size_t n = rows < columns ? rows : columns;
     double gram[SIDE * SIDE], square[SIDE * SIDE],

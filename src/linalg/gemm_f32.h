@@ -9,16 +9,19 @@
 
 #include <stddef.h>
 
-/* c (m, n) = a b, = a b^T, += a b^T, = a^T b, += a^T b; the inner size is k, rows are
- * lda, ldb, ldc apart. */
+/* c (m, n) = a b; the inner size is k, rows are lda, ldb, ldc apart. */
 void la_snn(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
             size_t ldb, float *c, size_t ldc);
+/* c = a b^T. */
 void la_snt(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
             size_t ldb, float *c, size_t ldc);
+/* c += a b^T. */
 void la_snt_add(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
                 size_t ldb, float *c, size_t ldc);
+/* c = a^T b. */
 void la_stn(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
             size_t ldb, float *c, size_t ldc);
+/* c += a^T b. */
 void la_stn_add(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
                 size_t ldb, float *c, size_t ldc);
 

@@ -9,13 +9,14 @@
 #include "core/rng.h"
 
 enum {
-    BLOCK = 256,     /* rows that share a maximum and a sum */
-    CHUNK = 4,       /* blocks per refresh task */
-    TOGETHER = 16,   /* rows evaluated together by a worker */
-    PROMISING = 16,  /* blocks searched for rows to evaluate */
-    FIRST_LOOK = 64, /* all rows are first evaluated against at most so many centres */
-    LOOK = 32,       /* minimum number of centres per evaluation of a row, if available */
-    MIN_DRAW = 4     /* minimum proposals per batch; the maximum is LA_GROUP */
+    BLOCK = 256,        /* rows that share a maximum and a sum */
+    CHUNK = 4,          /* blocks per refresh task */
+    TOGETHER = 16,      /* rows evaluated together by a worker */
+    PROMISING = 16,     /* blocks searched for rows to evaluate */
+    FIRST_CENTRES = 64, /* centres that all rows are evaluated against first, at most */
+    MIN_CENTRES =
+        32,      /* minimum number of centres per evaluation of a row, if available */
+    MIN_DRAW = 4 /* minimum proposals per batch; the maximum is LA_GROUP */
 };
 
 #define TAKEN (-1.0)
@@ -147,7 +148,7 @@ static scant_status refresh(la_growset *set, size_t to) {
     return SCANT_OK;
 }
 
-/* Whether evaluating single rows has cost as much as refreshing all rows. */
+/* Returns whether evaluating single rows has cost as much as refreshing all rows. */
 static int refresh_pays(const la_growset *set) {
     double price = (double)set->active * (double)(set->space->count - set->fresh);
     return set->spent >= price && price > 0;
@@ -164,15 +165,15 @@ static void by_stamp(const la_growset *set, const size_t *rows, size_t m, size_t
     }
 }
 
-typedef struct look_job {
+typedef struct update_job {
     la_growset *set;
     size_t rows[LA_GROUP], m, from, to;
-} look_job;
+} update_job;
 
-static scant_status look_some(void *arg, size_t block, unsigned worker,
-                              scant__fault *fault) {
+static scant_status update_some(void *arg, size_t block, unsigned worker,
+                                scant__fault *fault) {
     (void)fault;
-    look_job *job = arg;
+    update_job *job = arg;
     la_growset *set = job->set;
     const size_t *rows = job->rows + block * TOGETHER;
     size_t rest = job->m - block * TOGETHER, m = rest < TOGETHER ? rest : TOGETHER;
@@ -191,17 +192,18 @@ static scant_status look_some(void *arg, size_t block, unsigned worker,
  * its stamp, and lowers its bound. Rows with similar stamps are evaluated together from
  * the lowest stamp on, so that a centre is read once for many rows; evaluating against a
  * centre twice changes nothing. */
-static scant_status look(la_growset *set, const size_t *rows, size_t m) {
+static scant_status update_rows(la_growset *set, const size_t *rows, size_t m) {
     size_t order[LA_GROUP], count = set->space->count;
     by_stamp(set, rows, m, order);
     for (size_t i = 0; i < m;) {
-        size_t from = set->stamp[rows[order[i]]], step = from > LOOK ? from : LOOK;
+        size_t from = set->stamp[rows[order[i]]],
+               step = from > MIN_CENTRES ? from : MIN_CENTRES;
         size_t to = count - from > step + step / 2 ? from + step : count;
-        look_job job = {.set = set, .from = from, .to = to};
+        update_job job = {.set = set, .from = from, .to = to};
         while (i < m && set->stamp[rows[order[i]]] <= from + (to - from) / 2)
             job.rows[job.m++] = rows[order[i++]];
         size_t pairs = job.m * (to - from), blocks = (job.m + TOGETHER - 1) / TOGETHER;
-        TRY(spread(set, NULL, pairs, blocks, look_some, &job));
+        TRY(spread(set, NULL, pairs, blocks, update_some, &job));
         set->spent += (double)pairs;
     }
     return SCANT_OK;
@@ -244,12 +246,12 @@ static size_t promising_rows(const la_growset *set, size_t *rows) {
 scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, double *d2,
                                  size_t *got) {
     size_t known = set->space->count;
-    TRY(refresh(set, known < FIRST_LOOK ? known : FIRST_LOOK));
+    TRY(refresh(set, known < FIRST_CENTRES ? known : FIRST_CENTRES));
     for (*got = 0; *got < want && set->active > 0;) {
         size_t promising[LA_GROUP], m = promising_rows(set, promising);
         size_t farthest = promising[0];
         if (set->stamp[farthest] < set->space->count) {
-            TRY(look(set, promising, m));
+            TRY(update_rows(set, promising, m));
             for (size_t i = 0; i < m; i++)
                 if (i == 0 || promising[i] / BLOCK != promising[i - 1] / BLOCK)
                     retop(set, promising[i] / BLOCK);
@@ -274,7 +276,8 @@ static double accumulate(la_growset *set) {
     return total;
 }
 
-/* The first row whose running sum of bounds exceeds `at`, which is below the total. */
+/* Returns the first row whose running sum of bounds exceeds `at`, which is below the
+ * total. */
 static size_t row_at(const la_growset *set, double at) {
     size_t low = 0,
            high = set->blocks; /* low: the last block that starts at or before `at` */
@@ -330,7 +333,7 @@ static scant_status evaluate(la_growset *set, const draw *d) {
             if (j == m) open[m++] = row;
         }
         if (m == 0) return SCANT_OK;
-        TRY(look(set, open, m));
+        TRY(update_rows(set, open, m));
     }
 }
 

@@ -36,21 +36,23 @@
 typedef struct la_growset {
     scant_ctx *ctx;
     la_space *space;
-    size_t n, active; /* rows; rows not picked or excluded yet */
+    size_t n;      /* rows */
+    size_t active; /* rows not picked or excluded yet */
     size_t blocks;
-    double *
-        bound; /* smallest squared distance to the first stamp[i] centres; -1: excluded */
+    /* smallest squared distance to the first stamp[i] centres; -1 if excluded */
+    double *bound;
     uint32_t *stamp;
-    double *top, *sum; /* per block: largest bound, sum of bounds */
-    double *before;    /* running sums of the blocks' sums (sampling) */
-    size_t fresh;      /* smallest stamp of all rows */
-    bool alone;        /* small work stays on one thread */
-    double spent;      /* pairs evaluated for single rows since the last refresh */
+    double *top;    /* per block: largest bound */
+    double *sum;    /* per block: sum of bounds */
+    double *before; /* running sums of the blocks' sums (sampling) */
+    size_t fresh;   /* smallest stamp of all rows */
+    bool alone;     /* small work stays on one thread */
+    double spent;   /* pairs evaluated for single rows since the last refresh */
     unsigned char *scratch;
     size_t scratch_size; /* bytes per worker */
 } la_growset;
 
-/* Bytes that la_growset_init() allocates, without those of the space. */
+/* Returns the bytes that la_growset_init() allocates, without those of the space. */
 size_t la_growset_memory(const la_rows *h, const la_rows *a, size_t group,
                          unsigned threads);
 /* Starts with all rows included and no distance known. The space must have no centres. */
@@ -58,7 +60,7 @@ scant_status la_growset_init(la_growset *set, scant__arena *arena, la_space *spa
 void la_growset_exclude(la_growset *set, size_t row); /* row will not be picked */
 /* Adds a row to the set; it will not be picked. */
 void la_growset_add(la_growset *set, size_t row);
-/* A worker's scratch, for la_space_*() calls by the caller. */
+/* Returns a worker's scratch, for la_space_*() calls by the caller. */
 void *la_growset_scratch(const la_growset *set, unsigned worker);
 
 /* Adds up to `want` rows, one after the other the farthest; d2: their squared distances.

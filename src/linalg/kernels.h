@@ -30,14 +30,16 @@ typedef struct la_kernels {
                    size_t d, double *out);
     /* out = x_i . x_i, with the same bits as dot. */
     void (*selfdot)(const void *rows, size_t n, size_t d, double *out);
-    /* In double: x_i . x_i; sum += all rows; |x_i - point|^2. */
+    /* out = x_i . x_i, summed in double. */
     void (*sumsq)(const void *rows, size_t n, size_t d, double *out);
+    /* sum += all rows, in double. */
     void (*total)(const void *rows, size_t n, size_t d, double *sum);
+    /* out = |x_i - point|^2, in double. */
     void (*sqdist_to)(const void *rows, size_t n, size_t d, const double *point,
                       double *out);
-    /* For rows of c >= 2 probabilities: sum, smallest, two largest (rowstat); or sum,
-     * smallest and entropy (entropy). Other members are not written. */
+    /* For rows of c >= 2 probabilities: writes sum, min, top and second only. */
     void (*rowstat)(const void *rows, size_t n, size_t c, la_rowstat *out);
+    /* For rows of c >= 2 probabilities: writes sum, min and entropy only. */
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
     /* The entropy in nats to full precision, for differences of entropies; `entropy` is
      * faster, with an error of 1e-13. Permutations of a row tie in both. */
@@ -53,30 +55,32 @@ typedef struct la_kernels {
     /* sum_y p_y |p - e_y|; stat: the results of rowstat. */
     void (*residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                             double *out);
-    /* For Kronecker rows g_i = a_i x x_i with a (n, c), in double. kron_dot: out_i = sum
-     * over k of a_ik (start_k + x_i . v_k), with a panel of c rows; a row's value does
-     * not depend on the other rows. kron_add: sum (c rows of d numbers, `apart` numbers
-     * apart) += the sum of s_i g_i, in the order of rows. A constant is the
-     * last number of x_i; a row of sum then has d + 1 numbers. */
+    /* For Kronecker rows g_i = a_i x x_i with a (n, c), in double: out_i = sum over k of
+     * a_ik (start_k + x_i . v_k), with a panel of c rows. A row's value does not depend
+     * on the other rows. */
     void (*kron_dot)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
                      const double *panel, double *out);
+    /* sum += the sum of s_i g_i, in the order of rows. sum has c rows of d numbers, each
+     * `stride` numbers after the previous one. A constant other than 0 is the last number
+     * of every x_i; a row of sum then has d + 1 numbers. */
     void (*kron_add)(const void *const *x, size_t n, size_t d, const double *a, size_t c,
-                     const double *s, double constant, double *sum, size_t apart);
+                     const double *s, double constant, double *sum, size_t stride);
 } la_kernels;
 
-/* A panel: each row has start, 0, 0, 0, the d numbers of v, and zeros to a multiple of 4.
- */
+/* Each row of a panel has start, 0, 0, 0, the d numbers of v, and zeros to a multiple of
+ * 4. */
 enum { LA_PANEL_START = 4 };
 static inline size_t la_panel_pitch(size_t d) { return LA_PANEL_START + (d + 3) / 4 * 4; }
 
 const la_kernels *la_kernels_for(la_type type);
-/* The portable set. */
+/* Returns the portable set. */
 const la_kernels *la_kernels_plain(la_type type);
 
 /* Converts rows of logits to probabilities, in place. Input must be finite. */
 void la_softmax(double *rows, size_t n, size_t c);
-/* For exact sums of numbers whose magnitudes add up to at most `most` > 0: x + grid -
- * grid rounds x to a multiple of a power of two on which such sums are exact. */
+/* Returns a grid for exact sums of numbers whose magnitudes add up to at most `most` > 0:
+ * x + grid - grid rounds x to a multiple of a power of two on which such sums are exact.
+ */
 double la_grid(double most);
 /* sum[k] += - r log2 r over all r = j_t . p_k, 0 <= r <= 1 or just above, with rows j_t
  * of j (rows, m) and columns p_k of panel (m, LA_PANEL). Terms are rounded to a grid of
@@ -87,7 +91,7 @@ void la_joint_bits(const double *j, size_t rows, size_t m, const double *panel,
 /* Replaces sum, the cosines of n pairs of rows, by T_depth of linalg/ntk.h. part holds
  * 1 - cosine, or 1 + cosine if the cosine is negative. depth > 0. */
 void la_tangents(const double *part, double *sum, size_t n, size_t depth);
-/* The first index of the largest number; n > 0, no NaN. */
+/* Returns the first index of the largest number; n > 0, no NaN. */
 size_t la_argmax(const double *x, size_t n);
 
 /* Each compiled set by name, for the dispatcher and for tests. */

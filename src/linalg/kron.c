@@ -7,13 +7,13 @@
 typedef struct kron {
     const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w;       /* sums: weights, NULL: ones; gradients: the added vector x */
+    const double *w; /* weights of a sum (NULL means ones), or a gradient's vector x */
     const double *panel;   /* dots: the matrix R */
     double scale, by;      /* gradients: coefficients */
     const double *oh, *oa; /* pairs: the others' rows (others, d+), (others, C) */
     size_t others;
     double *out;
-    size_t apart; /* numbers from one row of out to the next */
+    size_t stride; /* numbers from one row of out to the next */
 } kron;
 
 static size_t classes_of(const la_view *v) { return v->a ? v->a->d : 1; }
@@ -62,20 +62,21 @@ scant_status la_kron_norms(const la_view *v, double *out, la_work *work) {
 
 static void pairs_block(void *arg, const la_block *b) {
     const kron *k = arg;
-    double *out = k->out + b->first * k->apart;
-    la_nt(b->count, k->others, k->width, b->h, k->width, k->oh, k->width, out, k->apart);
+    double *out = k->out + b->first * k->stride;
+    la_nt(b->count, k->others, k->width, b->h, k->width, k->oh, k->width, out, k->stride);
     if (!b->a) return;
     la_nt(b->count, k->others, k->classes, b->a, k->classes, k->oa, k->classes, b->room,
           k->others);
     for (size_t i = 0; i < b->count; i++)
         for (size_t j = 0; j < k->others; j++)
-            out[i * k->apart + j] *= b->room[i * k->others + j];
+            out[i * k->stride + j] *= b->room[i * k->others + j];
 }
 
 /* A block of `others`, shared by all workers. */
 typedef struct guests {
     la_view view;
-    size_t rows, h, a; /* rows at a time; bytes of their buffers */
+    size_t rows; /* rows at a time */
+    size_t h, a; /* bytes of their buffers */
     size_t memory;
 } guests;
 
@@ -113,7 +114,7 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
     TRY(la_work_after(work, g.memory, &rest));
     double *h = (double *)(void *)work->room;
     double *a = v->a ? (double *)(void *)(work->room + g.h) : NULL;
-    k.oh = h, k.oa = a, k.apart = count;
+    k.oh = h, k.oa = a, k.stride = count;
     for (size_t j = 0; j < count; j += g.rows) {
         k.others = count - j < g.rows ? count - j : g.rows;
         k.out = out + j;

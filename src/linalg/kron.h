@@ -21,16 +21,16 @@ scant_status la_kron_norms(const la_view *v, double *out, la_work *work);
 size_t la_kron_norms_memory(const la_view *v, unsigned threads);
 
 /* out (m, k) = <g_i, g_j>, i over the view, j over the k rows of its matrices that
- * `others` names (NULL: 0..k-1). The view's rows are read once for every LA_BLOCK others,
- * so the view should be the longer list. C + d+ multiply-adds per pair; memory for
- * LA_BLOCK more rows. */
+ * `others` names (0..k-1 if NULL). The view's rows are read once for every LA_BLOCK
+ * others, so the view should be the longer list. C + d+ multiply-adds per pair; memory
+ * for LA_BLOCK more rows. */
 scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t k, double *out,
                            la_work *work);
 size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads);
 
-/* out (C, d+) = sum of w_i g_i; w is indexed by row number, NULL: ones. Rows of weight 0
- * are read too: if few weights are not 0, list those rows in the view. C d+ multiply-adds
- * per row. */
+/* out (C, d+) = sum of w_i g_i; w is indexed by row number; NULL means ones. Rows of
+ * weight 0 are read too: if few weights are not 0, list those rows in the view. C d+
+ * multiply-adds per row. */
 scant_status la_kron_sum(const la_view *v, const double *w, double *out, la_work *work);
 size_t la_kron_sum_memory(const la_view *v, unsigned threads);
 

@@ -24,7 +24,7 @@ enum {
 /* ---- features as a kernel ---------------------------------------------------------- */
 
 static void feature_values(const void *self, const size_t *rows, size_t m,
-                           const size_t *others, size_t k, double *out, size_t apart,
+                           const size_t *others, size_t k, double *out, size_t stride,
                            void *room) {
     la_view view = *(const la_view *)self;
     size_t width = la_view_width(&view);
@@ -35,7 +35,7 @@ static void feature_values(const void *self, const size_t *rows, size_t m,
     view.rows = others, view.m = k;
     la_view_load(&view, 0, k, y, NULL, fetch);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)k, (int)width, 1, x,
-                (int)width, y, (int)width, 0, out, (int)apart);
+                (int)width, y, (int)width, 0, out, (int)stride);
 }
 
 void la_kernel_of_features(const la_view *h, la_kernel *out) {
@@ -151,7 +151,8 @@ size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
     size_t width = la_view_width(task->kernel->features);
     lambda_shape direct = direct_shape(task, width), split = split_shape(task, width);
     split.keep = false;
-    if (split.b > width) /* then the rank is below b too, and this method is not used */
+    if (split.b > width) /* the rank is at most width < b: this method is not used, b
+                          * only has to be valid */
         split.b = width, split.rows = chunk_rows(width);
     size_t all = size_max(shape_memory(&any, &split, threads),
                           shape_memory(&any, &direct, threads));
@@ -233,7 +234,7 @@ size_t la_lambda_evaluated(const la_lambda *e) { return e->evaluated; }
 /* ---- the search -------------------------------------------------------------------- */
 
 typedef struct answer {
-    double lambda; /* -1: not above the threshold */
+    double lambda; /* -1 if not above the threshold */
     double slack;
     size_t set;
 } answer;
@@ -241,7 +242,7 @@ typedef struct answer {
 typedef struct search {
     la_lambda *e;
     const la_sets *sets;
-    double threshold; /* values to exceed in this round; below 0: none */
+    double threshold; /* values to exceed in this round; negative if none */
     size_t first, count;
     size_t block;    /* sets per task */
     answer *answers; /* results of the round */

@@ -43,21 +43,20 @@ enum { LA_LAMBDA_KEEP = 128 << 20 };
 
 /* ---- kernels ----------------------------------------------------------------------- */
 
-enum {
-    LA_KERNEL_TILE = 64
-}; /* maximum number of rows, and of columns, of a block of values */
+/* maximum number of rows, and of columns, of a block of values */
+enum { LA_KERNEL_TILE = 64 };
 
 /* A positive semidefinite kernel over n rows. */
 typedef struct la_kernel {
     size_t n;
-    /* out (m, k) = K(rows[i], others[j]); rows of out are `apart` numbers apart.
+    /* out (m, k) = K(rows[i], others[j]); rows of out are `stride` numbers apart.
      * Thread-safe; may use BLAS. room: the worker's room_bytes, aligned to 64. */
     void (*values)(const void *self, const size_t *rows, size_t m, const size_t *others,
-                   size_t k, double *out, size_t apart, void *room);
+                   size_t k, double *out, size_t stride, void *room);
     size_t room_bytes;
     const void *self;
-    /* K = H+ H+^T for the rows of this view (its list is not used); NULL: rows of K are
-     * assumed to be independent. */
+    /* K = H+ H+^T for the rows of this view (its list is not used). If NULL, rows of K
+     * are assumed to be independent. */
     const la_view *features;
 } la_kernel;
 
@@ -96,12 +95,13 @@ size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads);
 typedef struct la_lambda la_lambda;
 scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
                               la_lambda **out);
-/* Upper bound for any rank and any base of up to n_base rows. */
+/* Returns an upper bound for any rank and any base of up to n_base rows. */
 size_t la_lambda_memory(const la_lambda_task *task, unsigned threads);
 
-/* Upper bound of all values: the smallest eigenvalue of the base; INFINITY: none. */
+/* Returns an upper bound of all values, the smallest eigenvalue of the base; INFINITY if
+ * there is none. */
 double la_lambda_cap(const la_lambda *e);
-/* Number of sets evaluated in full so far. */
+/* Returns how many sets were evaluated in full so far. */
 size_t la_lambda_evaluated(const la_lambda *e);
 
 /* ---- evaluating sets --------------------------------------------------------------- */
@@ -109,7 +109,7 @@ size_t la_lambda_evaluated(const la_lambda *e);
 typedef struct la_sets {
     size_t count;
     /* Writes the b distinct positions of a set. worker: below the thread count, for
-     * scratch. NULL: set i has positions i*b to i*b + b-1. */
+     * scratch. If get is NULL, set i has positions i*b to i*b + b-1. */
     void (*get)(const void *self, size_t set, unsigned worker, size_t *places);
     const void *self;
 } la_sets;
@@ -119,8 +119,9 @@ typedef struct la_found {
     size_t set;
 } la_found;
 
-/* Finds the `want` best sets, best first, equal ones in order; only sets above `least`
- * (below 0: all). *count is less than `want` if there are no more. */
+/* Finds the `want` best sets, best first; ties in the order of the sets. Only sets with
+ * lambda above `least`, by more than rounding; a negative `least` allows all. *count is
+ * smaller than `want` if fewer sets qualify. */
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count);
 size_t la_lambda_best_memory(size_t sets, size_t want);

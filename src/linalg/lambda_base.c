@@ -70,10 +70,11 @@ typedef struct sieve {
     size_t n, kept;
     size_t *rows;
     size_t *places; /* (n): indices of the kept rows in k */
-    double *k, *l;  /* (n, n): kernel values; Cholesky factor of the kept rows */
+    double *k;      /* (n, n): kernel values */
+    double *l;      /* (n, n): Cholesky factor of the kept rows */
 } sieve;
 
-/* Whether one factorization of all rows proves that all are independent. */
+/* Returns whether one factorization of all rows proves that all are independent. */
 static bool all_stay(const sieve *s, double least) {
     memcpy(s->l, s->k, s->n * s->n * sizeof(double));
     if (!la_cholesky(s->n, s->l, s->n)) return false;

@@ -20,7 +20,7 @@
 #include "linalg/lambda.h"
 
 typedef enum lambda_way {
-    LAMBDA_NOTHING, /* r = 0: all values are 0 */
+    LAMBDA_NOTHING, /* if r = 0: all values are 0 */
     LAMBDA_SCHUR,
     LAMBDA_SPLIT,
     LAMBDA_DIRECT
@@ -37,7 +37,8 @@ typedef struct lambda_shape { /* derived from the sizes */
 } lambda_shape;
 
 typedef struct lambda_room { /* one worker's buffers */
-    size_t *places, *list;   /* (rows, or b if direct): the sets' positions and rows */
+    size_t *places;          /* (rows, or b if direct): the sets' positions */
+    size_t *list;            /* their rows */
     void *fetch;             /* buffer for loading */
     double *raw;             /* (rows, raw) */
     double *y;               /* (rows, size) */
@@ -47,7 +48,8 @@ typedef struct lambda_room { /* one worker's buffers */
     double *c;               /* (b, b): factor of S, or of C */
     double *q;               /* (size, size): factor of Q, or of the whole */
     double *gap;             /* (size): base - mu */
-    double *v, *kv;          /* (length): a vector, and the matrix times it */
+    double *v;               /* (length) */
+    double *kv;              /* (length): the matrix times v */
     double *t, *z;           /* (b) */
     /* The current set: */
     size_t at; /* index of its first row among the loaded rows */
@@ -55,7 +57,7 @@ typedef struct lambda_room { /* one worker's buffers */
     double *set_y; /* if cached: a buffer for Y, filled when vectors are needed */
     double slack;  /* rounding level: smaller differences are not significant */
     double mu;     /* mu of the current factorization */
-    size_t low;    /* split: number of base eigenvalues not clearly above mu */
+    size_t low;    /* if split: number of base eigenvalues not clearly above mu */
 } lambda_room;
 
 struct la_lambda {
@@ -92,27 +94,29 @@ size_t lambda_base_memory(const la_lambda_task *t, const lambda_shape *s,
 /* ---- lambda_set.c: one set at a time, in a worker's room. Call inside blocks of
  * core/parfor.h, where BLAS uses one thread. ---- */
 
-/* out (m, k) = K(rows, others), tile by tile; rows of out are `apart` numbers apart. */
+/* out (m, k) = K(rows, others), tile by tile; rows of out are `stride` numbers apart. */
 void lambda_kernel_block(const la_kernel *kernel, const size_t *rows, size_t m,
-                         const size_t *others, size_t k, double *out, size_t apart,
+                         const size_t *others, size_t k, double *out, size_t stride,
                          void *room);
 
-/* Size of a worker's buffers in doubles; their layout starting at `at`. */
+/* Returns the size of a worker's buffers in doubles. */
 size_t lambda_room_size(const lambda_shape *s, size_t fetch);
+/* Lays out a worker's buffers from `at` on. */
 void lambda_room_lay(const lambda_shape *s, size_t fetch, double *at, lambda_room *room);
 
 /* Loads `sets` sets whose positions are in the room. */
 void lambda_load(const la_lambda *e, lambda_room *room, size_t sets);
 /* Makes one of the loaded sets current. */
 void lambda_turn_to(const la_lambda *e, lambda_room *room, size_t set);
-/* Whether the current set's lambda is above mu. */
+/* Returns whether the current set's lambda is above mu. */
 bool lambda_above(const la_lambda *e, lambda_room *room, double mu);
-/* The current set's lambda, which is above `lo`. The previous call must be lambda_above()
- * at lo. */
+/* Returns the current set's lambda, which is above `lo`. The previous call must be
+ * lambda_above() at lo. */
 double lambda_value(const la_lambda *e, lambda_room *room, double lo);
-/* The current set's lambda, without a threshold; leaves the eigenvector in room->v. */
+/* Returns the current set's lambda, without a threshold; leaves the eigenvector in
+ * room->v. */
 double lambda_solve(const la_lambda *e, lambda_room *room);
-/* The burden of la_lambda_of(); call after lambda_solve(). */
+/* Computes the burden of la_lambda_of(); call after lambda_solve(). */
 void lambda_burden(const la_lambda *e, lambda_room *room, double *burden);
 
 #endif

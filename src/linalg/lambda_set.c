@@ -70,14 +70,14 @@ void lambda_room_lay(const lambda_shape *s, size_t fetch, double *at, lambda_roo
 /* ---- loading ----------------------------------------------------------------------- */
 
 void lambda_kernel_block(const la_kernel *kernel, const size_t *rows, size_t m,
-                         const size_t *others, size_t k, double *out, size_t apart,
+                         const size_t *others, size_t k, double *out, size_t stride,
                          void *room) {
     for (size_t i = 0; i < m; i += LA_KERNEL_TILE)
         for (size_t j = 0; j < k; j += LA_KERNEL_TILE) {
             size_t high = m - i < LA_KERNEL_TILE ? m - i : LA_KERNEL_TILE;
             size_t wide = k - j < LA_KERNEL_TILE ? k - j : LA_KERNEL_TILE;
             kernel->values(kernel->self, rows + i, high, others + j, wide,
-                           out + i * apart + j, apart, room);
+                           out + i * stride + j, stride, room);
         }
 }
 

@@ -134,7 +134,7 @@ scant_status la_lazy_argmax_init(la_lazy_argmax *lead, scant__arena *arena) {
 
 /* ---- the front -------------------------------------------------------------------- */
 
-/* Lists rows with values of at least cut. False: more than the front holds. */
+/* Lists rows with values of at least cut. Returns false if the front cannot hold them. */
 static bool list_front(la_lazy_argmax *lead, double cut) {
     size_t count = 0;
     lead->front.cut = cut;
@@ -217,19 +217,20 @@ static scant_status know(la_lazy_argmax *lead, const double *r) {
     return SCANT_OK;
 }
 
-/* The length of a move, |g_row| |t|. */
+/* Returns the length of a move, |g_row| |t|. */
 static double distance(const la_lazy_argmax *lead, const la_move *move) {
     return fabs(move->t) * lead->length[move->row] * lead->longer;
 }
 
-/* Relative rounding of an inner product: in double, and in the rows' own type. */
+/* Returns the relative rounding error of an inner product computed in `type`. */
 static double rounding(const la_lazy_argmax *lead, la_type type) {
     const la_view *v = lead->view;
     double steps = (double)(la_view_width(v) + classes_of(v) + 16);
     return type == LA_F64 ? 0x1p-53 * steps : 0x1p-24 * (steps < 512 ? steps : 512);
 }
 
-/* The part of a value's rounding error that does not depend on the moves. */
+/* Returns a bound of the rounding error that one update adds to a value: 2^-50 of the
+ * largest magnitude of a value. Rounding of inner products is counted apart. */
 static double value_rounding(const la_lazy_argmax *lead) {
     double far = la_frobenius(lead->near, size_of(lead->view));
     for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
@@ -263,7 +264,8 @@ static double *products(const catch_up *up, const la_block *b) {
     const la_view *v = up->lead->view;
     size_t k = up->moves, c = classes_of(v);
     double *y = b->room, *z = b->room + b->count * k;
-    for (size_t i = 0; i < b->count; i += ROWS) { /* stay in cache for the next moves */
+    /* ROWS rows at a time: they stay in cache for all moves */
+    for (size_t i = 0; i < b->count; i += ROWS) {
         const void *own[ROWS];
         size_t rows = b->count - i < ROWS ? b->count - i : ROWS;
         la_kernels_for(v->h->type)->dot(b->x + i, rows, up->h, k, v->h->d, y + i * k);
@@ -393,7 +395,7 @@ scant_status la_lazy_argmax_settle(la_lazy_argmax *lead, size_t *back) {
 
 /* ---- the leader ------------------------------------------------------------------- */
 
-/* Bound of the error, relative to |g_j|, of values of `near` used for R. */
+/* Returns a bound of the error, relative to |g_j|, of values of `near` used for R. */
 static double far_from(const la_lazy_argmax *lead, const double *r) {
     const la_view *v = lead->view;
     size_t size = size_of(v);
@@ -404,7 +406,8 @@ static double far_from(const la_lazy_argmax *lead, const double *r) {
            la_spectral(lead->apart, classes_of(v), la_view_width(v));
 }
 
-/* Lists rows of the front that may lead. False: too many to evaluate. */
+/* Lists rows of the front that may lead. Returns false if they are too many to evaluate.
+ */
 static bool list_chances(const la_lazy_argmax *lead, double far, double slack,
                          size_t *count) {
     size_t n = lead->front.count, most = n / 2 + 16;
@@ -425,8 +428,8 @@ static bool list_chances(const la_lazy_argmax *lead, double far, double slack,
 }
 
 /* Finds the leader within the front. */
-static scant_status look(la_lazy_argmax *lead, const double *r, size_t *row, double *dot,
-                         bool *found) {
+static scant_status find_in_front(la_lazy_argmax *lead, const double *r, size_t *row,
+                                  double *dot, bool *found) {
     double far = far_from(lead, r), best = OUT;
     double slack = 2 * (lead->slack + value_rounding(lead) * (double)(lead->moves + 1));
     la_view some = lead->front.view;
@@ -454,7 +457,7 @@ scant_status la_lazy_argmax_find(la_lazy_argmax *lead, const double *r, size_t *
     if (lead->known && lead->moves == lead->limit) TRY(la_lazy_argmax_settle(lead, back));
     if (*back) return SCANT_OK;
     if (lead->known) {
-        TRY(look(lead, r, row, dot, &found));
+        TRY(find_in_front(lead, r, row, dot, &found));
         if (!found && lead->moves > 1) TRY(la_lazy_argmax_settle(lead, back));
         if (found || *back) return SCANT_OK;
         distrust(lead);

@@ -36,8 +36,8 @@ enum { LA_LAZY_ARGMAX_UNDO = 16 }; /* most leaders that may be withdrawn */
 typedef struct la_move { /* a leader, and the change t g_row of R */
     size_t row;
     double t;
-    double value, far; /* the leader's value; error of the other rows' values, relative to
-                        * |g_j| */
+    double value; /* the leader's value */
+    double far;   /* error of the other rows' values, relative to |g_j| */
 } la_move;
 
 typedef struct la_lazy_argmax {
@@ -45,20 +45,23 @@ typedef struct la_lazy_argmax {
     const la_view *view; /* all rows: 0..m-1 */
     la_work *work;
     double share, slope;
-    const double *merit, *length; /* m; |g_j| is length times longer */
+    const double *merit;  /* m */
+    const double *length; /* m: |g_j| is length[j] * longer */
     double longer;
     /* internal: */
-    double longest;       /* largest |g_j| */
-    double *near, *apart; /* matrices: the one that values refer to; R minus it */
-    bool known;           /* values refer to `near` */
-    double *value, *next; /* m: values before all moves, and after; -inf: has led */
+    double longest; /* largest |g_j| */
+    double *near;   /* matrix that values refer to */
+    double *apart;  /* R - near */
+    bool known;     /* values refer to `near` */
+    double *value;  /* m: values before all moves; -inf if the row has led */
+    double *next;   /* m: values after all moves */
     size_t blocks;
     double *top;    /* per block: the largest value */
     size_t *broken; /* per block: the first move at which a row outside the front could
                      * have led */
     double radius;  /* rounding error of products so far, relative to |g_j| */
     double slack;   /* rounding error of values */
-    double most;    /* the largest share merit_j */
+    double most;    /* maximum of share * merit_j */
     size_t active;  /* rows that may lead, before all moves */
     struct {
         size_t count, most, wanted;
@@ -73,10 +76,11 @@ typedef struct la_lazy_argmax {
         la_rows rows_h, rows_a;
         la_view view;
     } front;
-    size_t moves, limit; /* moves done; moves allowed before all rows are updated */
+    size_t moves; /* moves since all rows were updated */
+    size_t limit; /* moves allowed before all rows are updated */
     la_move move[LA_LAZY_ARGMAX_UNDO];
-    size_t doubt,
-        patience; /* moves for which values are recomputed: left now, and next time */
+    size_t doubt;    /* moves left for which values are recomputed from R */
+    size_t patience; /* value of doubt after the last failure; doubles at the next one */
 } la_lazy_argmax;
 
 size_t la_lazy_argmax_memory(const la_view *v); /* without the work space */
@@ -84,14 +88,15 @@ size_t la_lazy_argmax_work(const la_view *v, unsigned threads);
 /* The caller must have set its members of *m. At first all rows may lead. */
 scant_status la_lazy_argmax_init(la_lazy_argmax *m, scant__arena *arena);
 
-/* Finds the leader at R (C, d+) and <g_row, R>. *back > 0: the last *back leaders are
- * withdrawn instead; restore R from before the first of them and call again. At least one
- * row must be left. */
+/* Finds the leader at R (C, d+) and <g_row, R>. If *back > 0, the last *back leaders
+ * are withdrawn instead; restore R from before the first of them and call again. At least
+ * one row must be left. */
 scant_status la_lazy_argmax_find(la_lazy_argmax *m, const double *r, size_t *row,
                                  double *dot, size_t *back);
 /* Excludes the row found. R has changed by t g_row, and possibly slightly more. */
 scant_status la_lazy_argmax_take(la_lazy_argmax *m, size_t row, double t);
-/* Call after the last leader. *back: how many of the last leaders are withdrawn. */
+/* Call after the last leader. Sets *back to how many of the last leaders are withdrawn.
+ */
 scant_status la_lazy_argmax_settle(la_lazy_argmax *m, size_t *back);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stops when a step is below 1e-12 of the value.
+ * Stops at a step below 1e-12 times the argument, at slope 0, or after STEPS steps.
  */
 #include "linalg/newton.h"
 

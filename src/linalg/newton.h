@@ -7,15 +7,15 @@
 
 #include "core/ctx.h"
 
-/* First and second derivative. */
 typedef struct la_slope {
-    double first, second;
+    double first, second; /* derivatives */
 } la_slope;
 
 typedef scant_status (*la_slope_fn)(void *arg, double at, la_slope *out);
 
-/* Newton's method from start within [low, high], with bisection if a step leaves the
- * current bracket. *out is an end if the minimum is there. Fails if fn does. */
+/* Finds the minimum of a convex function in [low, high] by Newton's method from `start`;
+ * bisects if a step leaves the bracket. *out is low or high if the minimum is there.
+ * Returns fn's error if fn fails. */
 scant_status la_convex_minimum(la_slope_fn fn, void *arg, double low, double high,
                                double start, double *out);
 

@@ -58,7 +58,8 @@ static side load(const la_view *view, size_t first, size_t count, tile_room *r,
     return s;
 }
 
-/* 1 - cosine of nearly parallel unit rows x and y; sign -1: of x and -y. */
+/* Returns 1 - cosine of nearly parallel unit rows x and y, or of x and -y if sign is -1.
+ */
 static double parallel(const double *x, const double *y, double sign, size_t width,
                        tile_room *r) {
     double square;
@@ -86,7 +87,7 @@ static void pointers(const side *s, size_t width, const void **out) {
 
 /* same: both sides are the same rows, so only one triangle is computed. */
 static void fill(const side *a, const side *b, bool same, size_t width, size_t depth,
-                 double *out, size_t apart, tile_room *r) {
+                 double *out, size_t stride, tile_room *r) {
     const void *x[TILE], *y[TILE];
     size_t pairs = 0;
     pointers(a, width, x);
@@ -100,15 +101,15 @@ static void fill(const side *a, const side *b, bool same, size_t width, size_t d
     pairs = 0;
     for (size_t i = 0; i < a->count; i++)
         for (size_t j = 0; j < (same ? i + 1 : b->count); j++) {
-            out[i * apart + j] = a->length[i] * b->length[j] * r->sum[pairs++];
-            if (same) out[j * apart + i] = out[i * apart + j];
+            out[i * stride + j] = a->length[i] * b->length[j] * r->sum[pairs++];
+            if (same) out[j * stride + i] = out[i * stride + j];
         }
 }
 
 /* ---- kernels ----------------------------------------------------------------------- */
 
 static void ntk_values(const void *self, const size_t *rows, size_t m,
-                       const size_t *others, size_t k, double *out, size_t apart,
+                       const size_t *others, size_t k, double *out, size_t stride,
                        void *room) {
     const la_ntk *ntk = self;
     la_view view = *ntk->rows;
@@ -119,15 +120,15 @@ static void ntk_values(const void *self, const size_t *rows, size_t m,
     side a = load(&view, 0, m, &r, 0), b = a;
     view.rows = others, view.m = k;
     if (!same) b = load(&view, 0, k, &r, 1);
-    fill(&a, &b, same, width, ntk->depth, out, apart, &r);
+    fill(&a, &b, same, width, ntk->depth, out, stride, &r);
 }
 
 void la_ntk_between(const la_ntk *a, size_t first, size_t m, const la_ntk *b, size_t from,
-                    size_t k, double *out, size_t apart, void *room) {
+                    size_t k, double *out, size_t stride, void *room) {
     size_t width = la_view_width(a->rows);
     tile_room r = lay(room, width);
     side x = load(a->rows, first, m, &r, 0), y = load(b->rows, from, k, &r, 1);
-    fill(&x, &y, false, width, a->depth, out, apart, &r);
+    fill(&x, &y, false, width, a->depth, out, stride, &r);
 }
 
 size_t la_ntk_room(const la_ntk *a, const la_ntk *b) {

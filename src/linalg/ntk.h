@@ -38,10 +38,10 @@ typedef struct la_ntk {
 void la_kernel_of_ntk(const la_ntk *ntk, la_kernel *out);
 
 /* out (m, k) = the kernel between the m rows of a from `first` on and the k rows of b
- * from `from` on (same width and depth); m, k <= LA_KERNEL_TILE. Rows of out are `apart`
+ * from `from` on (same width and depth); m, k <= LA_KERNEL_TILE. Rows of out are `stride`
  * numbers apart. room: la_ntk_room() bytes, aligned to 64. */
 void la_ntk_between(const la_ntk *a, size_t first, size_t m, const la_ntk *b, size_t from,
-                    size_t k, double *out, size_t apart, void *room);
+                    size_t k, double *out, size_t stride, void *room);
 size_t la_ntk_room(const la_ntk *a, const la_ntk *b);
 
 #endif

@@ -20,7 +20,7 @@
 #include "linalg/lambda.h"
 
 typedef struct la_nystroem {
-    la_rows rows;     /* (n, rank), in the arena; rank 0: all landmarks are 0 */
+    la_rows rows;     /* (n, rank), in the arena; rank is 0 if all landmarks are 0 */
     double explained; /* fraction of the kernel's trace that the rows reproduce */
 } la_nystroem;
 
@@ -28,9 +28,10 @@ typedef struct la_nystroem {
 scant_status la_nystroem_build(la_nystroem *out, scant__arena *arena,
                                const la_kernel *kernel, const size_t *rows, size_t n,
                                size_t landmarks, uint64_t seed);
-/* Peak memory of la_nystroem_build(), and the part that stays allocated. */
+/* Returns the peak memory of la_nystroem_build(). */
 size_t la_nystroem_memory(const la_kernel *kernel, size_t n, size_t landmarks,
                           unsigned threads);
+/* Returns the part of it that stays allocated. */
 size_t la_nystroem_memory_kept(size_t n, size_t landmarks);
 
 #endif

@@ -101,7 +101,8 @@ void la_view_load(const la_view *v, size_t first, size_t count, double *h, doubl
     if (a) widen(v, v->a, first, count, v->a->d, a, raw);
 }
 
-/* The numbers of a for rows first.., in place or copied to room; NULL: there is no a. */
+/* Returns the numbers of a for rows first.., in place or copied to room; NULL if the view
+ * has no a. */
 static const double *numbers(const la_view *v, size_t first, size_t count, double *room,
                              void *raw) {
     const la_rows *a = v->a;
@@ -179,9 +180,10 @@ typedef struct walk {
     const la_view *v;
     const la_job *job;
     cut c;
-    double *sum;           /* sum of the first part */
-    unsigned char *others; /* sums of the other parts, then the workers' buffers */
-    size_t start;          /* the round's first block */
+    double *sum; /* the first part's sum; in the end, the whole sum */
+    /* the work space: the sums of the other parts, followed by the workers' buffers */
+    unsigned char *others;
+    size_t start; /* the round's first block */
 } walk;
 
 static double *part_sum(const walk *w, size_t part) {

@@ -28,9 +28,9 @@ enum { LA_BLOCK = 256 }; /* rows; fixed, because another size rounds differently
 /* Rows of a matrix, with an optional constant and second factor. */
 typedef struct la_view {
     const la_rows *h;
-    const la_rows *a;   /* the C numbers of each Kronecker row; NULL: none */
-    double bias;        /* the last number of each row of H+; 0: none is appended */
-    const size_t *rows; /* in this order, repeats allowed; NULL: 0..m-1 */
+    const la_rows *a;   /* the C numbers of each Kronecker row, or NULL */
+    double bias;        /* the last number of each row of H+; 0 if none is appended */
+    const size_t *rows; /* in this order, repeats allowed; NULL for 0..m-1 */
     size_t m;
 } la_view;
 
@@ -39,7 +39,7 @@ size_t la_view_width(const la_view *v); /* d+ */
 /* Work space for consecutive calls. */
 typedef struct la_work {
     scant_ctx *ctx;
-    const char *phase; /* name of the phase in progress reports; NULL: no reports */
+    const char *phase; /* name of the phase in progress reports; NULL for no reports */
     unsigned char *room;
     size_t memory;
 } la_work;
@@ -47,13 +47,13 @@ typedef struct la_work {
 /* memory: result of a _memory() function for this ctx's thread count. */
 scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory);
 
-/* The rest of a work space after its first `bytes`, a multiple of 64. */
+/* Sets *rest to the rest of a work space after its first `bytes`, a multiple of 64. */
 scant_status la_work_after(const la_work *work, size_t bytes, la_work *rest);
 
 /* ---- products -------------------------------------------------------------------- */
 
 /* out (d+, d+) = sum of w_i h_i h_i^T, all of it and symmetric to the bit. w is indexed
- * by row number and not negative; NULL: ones. Rows of weight 0 are read too: if few
+ * by row number and not negative; NULL means ones. Rows of weight 0 are read too: if few
  * weights are not 0, list those rows in the view. d+^2 / 2 multiply-adds per row. */
 scant_status la_gram(const la_view *v, const double *w, double *out, la_work *work);
 size_t la_gram_memory(const la_view *v, unsigned threads);
@@ -71,15 +71,16 @@ size_t la_times_memory(const la_view *v, size_t k, unsigned threads);
 /* ---- the walk over blocks of rows, which the products use ------------------------ */
 
 typedef struct la_block {
-    size_t first, count; /* the block's positions in the view, and rows of h and a */
-    const size_t *rows;  /* rows of the view */
-    double *h;           /* (count, d+): may be overwritten */
-    const double *a;     /* (count, C) */
-    const void **x;      /* with job->as_is, instead of h: the count rows of H, without
-                          * the constant, in their own type */
-    double *room;        /* the worker's buffer, for the whole block */
-    double *sum;         /* sum to add to, */
-    size_t from, to;     /* in columns from..to-1 only */
+    size_t first;       /* the block's first position in the view */
+    size_t count;       /* rows of h and a */
+    const size_t *rows; /* rows of the view */
+    double *h;          /* (count, d+): may be overwritten */
+    const double *a;    /* (count, C) */
+    const void **x;     /* with job->as_is, instead of h: the count rows of H, without
+                         * the constant, in their own type */
+    double *room;       /* the worker's buffer, for the whole block */
+    double *sum;        /* to be added to, in columns from..to-1 only */
+    size_t from, to;
 } la_block;
 
 typedef struct la_job {
@@ -87,7 +88,7 @@ typedef struct la_job {
     void *arg;
     size_t room;   /* doubles per row of a block in the worker's buffer */
     size_t cost;   /* multiply-adds per row: decides the size of tasks */
-    size_t height; /* rows of a sum over all rows; 0: no sum */
+    size_t height; /* rows of a sum over all rows; 0 for no sum */
     size_t width;
     bool as_is; /* rows of H are not widened: the block has x instead of h */
     bool whole; /* columns of a sum are not divided into stripes, because the block does
@@ -98,12 +99,12 @@ typedef struct la_job {
 scant_status la_walk(const la_view *v, la_job job, double *sum, la_work *work);
 size_t la_walk_memory(const la_view *v, la_job job, unsigned threads);
 
-/* The row number, in the matrix, of the i-th row of a block. */
+/* Returns the row number, in the matrix, of the i-th row of a block. */
 static inline size_t la_block_row(const la_block *b, size_t i) {
     return b->rows ? b->rows[b->first + i] : b->first + i;
 }
 
-/* Rows first..first+count-1 of a view as doubles; h and a may be NULL. raw:
+/* Loads rows first..first+count-1 of a view as doubles; h and a may be NULL. raw:
  * la_view_raw(). */
 void la_view_load(const la_view *v, size_t first, size_t count, double *h, double *a,
                   void *raw);
@@ -111,12 +112,13 @@ size_t la_view_raw(const la_view *v); /* bytes */
 
 /* Fails if a size does not fit an int, as BLAS requires. */
 scant_status la_fits(scant_ctx *ctx, size_t size);
-/* c (m, n) = a b, = a b^T, += a^T b; the inner size is k, rows are lda, ldb, ldc apart.
- */
+/* c (m, n) = a b; the inner size is k, rows are lda, ldb, ldc apart. */
 void la_nn(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
            size_t ldb, double *c, size_t ldc);
+/* c = a b^T. */
 void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
            size_t ldb, double *c, size_t ldc);
+/* c += a^T b. */
 void la_tn_add(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
                size_t ldb, double *c, size_t ldc);
 

@@ -12,7 +12,7 @@ static const unsigned char *direct(const la_rows *rows, size_t row) {
     return (const unsigned char *)rows->base + at * la_rows_bytes(rows);
 }
 
-/* How many rows from first on, at most count, are contiguous. */
+/* Returns how many of the `count` rows from `first` on are contiguous. */
 static size_t run_of(const size_t *list, size_t first, size_t count) {
     size_t run = 1;
     if (!list) return count;

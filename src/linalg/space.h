@@ -17,15 +17,13 @@
 #include "core/mem.h"
 #include "linalg/rows.h"
 
-enum {
-    LA_GROUP = 64 /* most rows per call */
-};
+enum { LA_GROUP = 64 }; /* maximum rows per call */
 
 typedef struct la_space {
     const la_rows *h;
-    const la_rows *a;   /* NULL: Euclidean */
+    const la_rows *a;   /* NULL for Euclidean distances */
     double bias;        /* 1 if h has an appended constant 1, else 0 */
-    const double *norm; /* Kronecker: N_i of all rows, from la_space_norms() */
+    const double *norm; /* N_i of all rows, from la_space_norms(); Kronecker rows only */
     size_t group;       /* rows in scratch at a time: 1..LA_GROUP; changes no result */
     size_t count;       /* centres so far */
     size_t capacity;
@@ -34,16 +32,16 @@ typedef struct la_space {
     unsigned char *h_store, *a_store; /* copies of the rows, unless they are direct */
 } la_space;
 
-/* Bytes that la_space_init() allocates for `capacity` centres. */
+/* Returns the bytes that la_space_init() allocates for `capacity` centres. */
 size_t la_space_memory(const la_rows *h, const la_rows *a, size_t capacity);
 /* h and a are borrowed, not copied. */
 scant_status la_space_init(la_space *space, scant__arena *arena, const la_rows *h,
                            const la_rows *a, double bias, size_t group, size_t capacity);
 
-/* Bytes of one worker's scratch for a group of rows. */
+/* Returns the bytes of one worker's scratch for a group of rows. */
 size_t la_space_scratch(const la_rows *h, const la_rows *a, size_t group);
 
-/* N of rows first..first+count-1, count <= group. Kronecker only. */
+/* Computes N of rows first..first+count-1, count <= group. Kronecker only. */
 void la_space_norms(const la_space *space, size_t first, size_t count, double *out,
                     void *scratch);
 

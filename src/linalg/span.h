@@ -15,10 +15,11 @@
 #define LA_SPAN_CUT 1e-10
 
 typedef struct la_span {
-    size_t width, rank; /* d+; the dimension */
+    size_t width; /* d+ */
+    size_t rank;  /* dimension of the span */
     /* Coordinates of a row of H+: its numbers in these columns (rank of them), or its
-     * product with this matrix (d+, rank) of orthonormal columns; both NULL: the row
-     * itself. */
+     * product with this matrix (d+, rank) of orthonormal columns; the row itself if
+     * both are NULL. */
     const size_t *columns;
     const double *basis;
 } la_span;

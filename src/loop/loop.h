@@ -166,7 +166,7 @@ enum loop_time {
     LOOP_READING, /* evidence, including the trainings for its temperature */
     LOOP_PICKING,
     LOOP_THEORY,
-    LOOP_WAITING, /* waiting for the caller's thread */
+    LOOP_WAITING, /* waiting for a callback on the caller's thread */
     LOOP_TIMES
 };
 

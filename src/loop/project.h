@@ -135,7 +135,7 @@ typedef struct project_training {
     const int64_t *pool; /* items without a label that a semi-supervised method may use
                           * beside rows: none of the audit set */
     size_t n_pool;
-    uint64_t seed; /* of weights and training */
+    uint64_t seed; /* seed of the initial weights and of the training */
     bool brief;    /* train for a quarter of the steps */
     void *user;
     void (*report)(void *user, const scant_train_state *state);

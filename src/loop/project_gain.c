@@ -40,7 +40,7 @@ typedef struct folding {
     const project_samples *samples;
     const project_training *all;
     const char *phase;
-    size_t steps; /* for the progress of the phase */
+    size_t steps; /* total steps of the phase, for the progress bar */
     size_t most;  /* maximum number of labels to learn from in each fold */
     scant__arena *arena;
     size_t *kept, *held;

@@ -7,9 +7,9 @@
  * independent sample of the project's items, whatever was picked: the accuracy of a model
  * is unbiased, and the interval of Clopper and Pearson is exact for each model by itself.
  * A model's predictions for the audit set are stored when it is trained, so later labels
- * also evaluate earlier models. A model is evaluated on the items that existed then:
- * items added later may come early in the order, and until these are labelled the
- * labelled ones behind them are a random sample of the earlier items only.
+ * also evaluate earlier models. A model is evaluated only on items that existed when it
+ * was trained. Items added later may come early in the audit order; until they are
+ * labelled, the labelled items after them are a random sample of the older items only.
  *
  * left_out counts items of the audit set that are unsure or disputed: they have no label,
  * and are probably the hard ones.

@@ -97,7 +97,8 @@ typedef struct watcher {
     size_t every;   /* epochs between two evaluations; 0: not known yet, SIZE_MAX: none */
     double *done;   /* progress of each member's training, 0 to 1; NULL: not counted */
     size_t member;
-    double before, counts; /* work of earlier models; of a member */
+    double before;      /* work of earlier models, in units of loop_work() */
+    double member_work; /* work of one member's training */
     scant_status status;
 } watcher;
 
@@ -127,7 +128,7 @@ static void on_step(void *user, const scant_train_state *state) {
     if (w->done) w->done[w->member] = (double)state->step / (double)state->steps;
     for (size_t i = 0; w->done && i < w->run->recipe.members; i++) done += w->done[i];
     w->run->round.training = *state;
-    loop_report_progress(w->run, w->phase, w->before + w->counts * done);
+    loop_report_progress(w->run, w->phase, w->before + w->member_work * done);
     if (!w->net) return;
     if (state->step == 1) w->run->state.partial.best = 0; /* a training starts over */
     if (!w->every) w->every = evaluate_every(w->run, w->samples, state->epochs);
@@ -194,7 +195,7 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
                               learn_job *jobs, watcher *watchers, size_t *n) {
     const loop_settings *set = &run->job->e->set;
     size_t members = run->recipe.members, labels = run->round.labelled.n;
-    double counts = loop_work(set, labels) / (double)(run->round.n_models * members);
+    double member_work = loop_work(set, labels) / (double)(run->round.n_models * members);
     double *done = TRY_ZERO(&run->round.arena, double, members);
     bool evaluates =
         members == 1 && !run->job->samples.regression && set->training.ema == 0;
@@ -209,8 +210,8 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
                        .samples = o->unlabelled ? o->n_unlabelled : labels,
                        .done = done,
                        .member = i,
-                       .before = counts * (double)(model * members),
-                       .counts = counts};
+                       .before = member_work * (double)(model * members),
+                       .member_work = member_work};
         TRY(prepare(run, o, part,
                     loop_seed(run->seed, run->round.number, part, LOOP_SEED_TRAINING), w,
                     &jobs[*n]));

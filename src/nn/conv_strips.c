@@ -26,9 +26,11 @@ enum {
 typedef struct strips {
     const nn_node *node;
     nn_shape in, out;
-    size_t n, slices, groups; /* batch size; batch slices; groups of output channels */
-    size_t rows;              /* output rows per strip */
-    size_t weights;           /* number of weights */
+    size_t n;       /* batch size */
+    size_t slices;  /* batch slices */
+    size_t groups;  /* groups of output channels */
+    size_t rows;    /* output rows per strip */
+    size_t weights; /* number of weights */
     const float *x, *d;
     float *parts; /* per slice: weight gradients, then bias gradients */
     float *dw, *db;

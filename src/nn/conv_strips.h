@@ -12,10 +12,10 @@
 
 #include "nn/net.h"
 
-/* Whether nn_strips_weights() is faster than the backend for node on this machine, if the
- * node's tensors are in blocks of eight. */
+/* Returns whether nn_strips_weights() is faster than the backend for node on this
+ * machine, if the node's tensors are in blocks of eight. */
 bool nn_strips_faster(const nn_node *node);
-/* Bytes of scratch per call. */
+/* Returns the bytes of scratch per call. */
 size_t nn_strips_scratch(const nn_node *node);
 /* x (n, ic/8, h, w, 8), d (n, oc/8, oh, ow, 8), dw (oc/8, ic/8, kernel, 8 of ic, 8 of
  * oc); ic is a multiple of 8 and oc of 16. db (oc) may be NULL. dw and db are

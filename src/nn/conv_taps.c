@@ -13,14 +13,15 @@
 #include "linalg/gemm_f32.h"
 
 enum {
-    ROWS = 1024,        /* weight gradient: pixels gathered at once */
-    SHARE = 256,        /* weight gradient: input channels per job */
-    SLICES = 8,         /* other passes: slices of the batch */
-    LEAST_ROWS = 64,    /* other passes: minimum pixels of a slice */
-    MOST_ROWS = 512,    /* other passes: maximum pixels of a slice */
-    FEW_PIXELS = 64,    /* maximum plane size for the weight gradient */
-    FEWER_PIXELS = 16,  /* maximum plane size for all passes */
-    MANY_CHANNELS = 64, /* minimum input and output channels */
+    ROWS = 1024,       /* weight gradient: pixels gathered at once */
+    SHARE = 256,       /* weight gradient: input channels per job */
+    SLICES = 8,        /* other passes: number of slices of the batch, within the next two
+                        * limits */
+    LEAST_ROWS = 64,   /* other passes: minimum pixels of a slice */
+    MOST_ROWS = 512,   /* other passes: maximum pixels of a slice */
+    FEW_PIXELS = 64,   /* maximum pixels of an output plane, for the weight gradient */
+    FEWER_PIXELS = 16, /* maximum pixels of an output plane, for all passes */
+    MANY_CHANNELS = 64, /* minimum input channels, and minimum output channels */
     COLUMNS = 64        /* bias gradient: channels summed at a time */
 };
 

@@ -12,10 +12,11 @@
 
 #include "nn/net.h"
 
-/* Whether tap by tap is faster for node's weight gradient; for all its passes. */
+/* Returns whether tap by tap is faster for node's weight gradient. */
 bool nn_taps_faster(const nn_node *node);
+/* Returns whether tap by tap is faster for all passes of node. */
 bool nn_taps_faster_all(const nn_node *node);
-/* Bytes of scratch per call. */
+/* Returns the bytes of scratch per call. */
 size_t nn_taps_scratch(const nn_node *node, unsigned threads);
 /* Channels last: x (n, h, w, ic), d (n, oh, ow, oc), dw (kernel, ic, oc). db (oc) may be
  * NULL. Results are overwritten. */
@@ -23,8 +24,8 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_node *node, size_t n,
                              const float *x, const float *d, float *dw, float *db,
                              void *scratch);
 
-/* Without `data`: sets y (n, oh, ow, oc) from x; bias may be NULL. With `data`: sets dx
- * from d. w is (kernel, ic, oc). */
+/* Sets y (n, oh, ow, oc) from x, or dx from d if `data`. w is (kernel, ic, oc); bias may
+ * be NULL. */
 scant_status nn_taps_apply(scant_ctx *ctx, const nn_node *node, size_t n, bool data,
                            const float *from, const float *w, const float *bias,
                            float *to, void *scratch);

@@ -23,16 +23,19 @@ typedef struct nn_draws {
     size_t group; /* draws multiplied at a time: a multiple of NN_LANES */
     float *w;     /* groups of width x (classes, draws of the group), in the layout of
                      nn_kernels.panels; the last group is zero-padded to whole vectors */
-    float *mean, *rho, *bias; /* posterior; rho: standard deviations, NULL: dropout */
+    float *mean;  /* the weights; with a variational layer, their posterior means */
+    float *rho;   /* standard deviations; NULL with dropout */
+    float *bias;
 } nn_draws;
 
-/* The draws for net's current weights, reused if its last layer has not changed; NULL for
- * bayes = none. They belong to net and are valid until the next call. */
+/* Sets *out to the draws for net's current weights, reused if its last layer has not
+ * changed; NULL for bayes = none. They belong to net and are valid until the next call.
+ */
 scant_status nn_draws_of(scant_net *net, const nn_draws **out);
 void nn_draws_free(nn_draws *draws); /* NULL is fine */
 DEFINE_AUTO(nn_draws, nn_draws)
 
-/* Scratch of all threads, in floats. */
+/* Returns the scratch of all threads, in floats. */
 size_t nn_draws_room(const scant_ctx *ctx, size_t classes);
 
 /* Adds the outputs of all draws for n samples with features h to sums (n x classes):

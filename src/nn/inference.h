@@ -13,7 +13,7 @@
 typedef struct nn_outputs {
     size_t first, count;
     const float *features, *logits; /* count rows */
-    const float *probs;             /* NULL: softmax of logits */
+    const float *probs;             /* if NULL, the softmax of logits */
 } nn_outputs;
 
 typedef scant_status (*nn_infer_fn)(void *arg, const nn_outputs *outputs);
@@ -23,14 +23,14 @@ typedef struct nn_inference {
     nn_infer_fn fn;
     void *arg;
     bool first_only; /* run only the first member of an ensemble */
-    size_t most;     /* maximum samples per batch; 0: automatic */
-    /* Receives each draw's probabilities; NULL: not wanted. Those of draw s for a batch's
+    size_t most;     /* maximum samples per batch; 0 for automatic */
+    /* Receives each draw's probabilities, unless NULL. Those of draw s for a batch's
      * sample i go to samples + s*stride + i*classes; fn advances samples. */
     float *samples;
     size_t stride;
 } nn_inference;
 
-/* Calls fn for every batch of the given rows; rows NULL: all samples. */
+/* Calls fn for every batch of the given rows, or of all samples if rows is NULL. */
 scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows,
                       size_t n, nn_inference *reading);
 /* scant_net_evaluate(), with `first_only` for the first member only; scaled, if not NULL,

@@ -11,7 +11,7 @@
 
 /* Checks the sample shape; feature rows also fit a network for planes of that size. */
 scant_status nn_input_check(scant_net *net, const scant_data *data);
-/* Checks that rows are samples of data. rows NULL: all samples; sets *n. */
+/* Checks that rows are samples of data. If rows is NULL, sets *n to all samples. */
 scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
                                  const size_t *rows, size_t *n);
 
@@ -24,12 +24,13 @@ void nn_input_scale(const scant_net *net, float *row);
 scant_status nn_input_rows(scant_net *net, const scant_data *data, const size_t *rows,
                            size_t n, float *out);
 
-/* Threads for prefetching: image files must be decoded, other data is in memory. */
+/* Returns the threads for prefetching: image files must be decoded, other data is in
+ * memory. */
 unsigned nn_input_threads(const scant_net *net, const scant_data *data);
 
 /* Sets the scaling to the mean and deviation of each channel over at most 10,000 evenly
  * spaced samples, if data are images and the network has no scaling yet. rows: n samples
- * of data; NULL: all. */
+ * of data, or NULL for all. */
 scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
                                   const size_t *rows, size_t n);
 

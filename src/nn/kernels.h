@@ -48,7 +48,7 @@ typedef struct nn_strip {
     size_t rows, cols;
     size_t vectors; /* vectors of output channels: 4 or 2 */
     const float *x, *d;
-    size_t x_row, x_col, d_row; /* floats between pixels; d_col is 8 */
+    size_t x_row, x_col, d_row; /* floats between pixels; 8 between columns of d */
     size_t d_block, dw_block;   /* floats between vectors */
     float *dw;
 } nn_strip;
@@ -71,16 +71,17 @@ typedef struct nn_kernels {
     /* dx = dy act'(x), given y = act(x). (c, h, w) items. */
     void (*act_back)(const nn_view *dy, const nn_view *y, nn_act act, float slope,
                      size_t c, size_t h, size_t w, const nn_view *dx);
-    /* Converts `lanes` rows of c*h*w floats to items, unused lanes 0; and back. */
+    /* Converts `lanes` rows of c*h*w floats to items; unused lanes become 0. */
     void (*pack)(const float *rows, size_t lanes, size_t c, size_t h, size_t w,
                  const nn_view *y);
+    /* Converts items back to rows. */
     void (*unpack)(const nn_view *x, size_t lanes, size_t c, size_t h, size_t w,
                    float *rows);
-    /* For vectors x (count, 8): lane_sums adds the sum of vector i's lanes to out[i];
-     * the others add each lane's sum of squares, or of products with v (count), to
-     * out[lane]. */
+    /* For vectors x (count, 8): adds the sum of vector i's lanes to out[i]. */
     void (*lane_sums)(const float *x, size_t count, float *out);
+    /* Adds each lane's sum of squares to out[lane]. */
     void (*lane_squares)(const float *x, size_t count, double *out);
+    /* Adds each lane's sum of products with v (count) to out[lane]. */
     void (*lane_products)(const float *x, const float *v, size_t count, double *out);
     /* out (count) = sum of `parts` rows `pitch` apart, in order. */
     void (*add_parts)(const float *x, size_t parts, size_t pitch, size_t count,
@@ -99,7 +100,7 @@ typedef struct nn_kernels {
 } nn_kernels;
 
 const nn_kernels *nn_kernels_best(void);
-/* The portable kernels. */
+/* Returns the portable kernels. */
 const nn_kernels *nn_kernels_plain(void);
 
 /* Output channels are processed in groups of nearly equal size. Weights are stored group

@@ -16,8 +16,8 @@ typedef struct nn_targets {
     const int32_t *labels;
     const float *soft;
     const float *targets;
-    const float *weights; /* per sample; NULL: 1 each */
-    double divide;        /* divisor of the sum; 0: n (the mean) */
+    const float *weights; /* per sample; 1 each if NULL */
+    double divide;        /* divisor of the sum; 0 means n, for the mean */
 } nn_targets;
 
 typedef struct nn_score {
@@ -26,8 +26,8 @@ typedef struct nn_score {
     int finite;     /* all logits are finite */
 } nn_score;
 
-/* Loss of n samples; d (n x c, may be NULL) gets its gradient by the logits. Rows are
- * summed in order, in double. */
+/* Returns the loss of n samples; d (n x c, may be NULL) gets its gradient by the logits.
+ * Rows are summed in order, in double. */
 nn_score nn_loss(const nn_targets *wanted, size_t n, size_t c, const float *logits,
                  float *d);
 
@@ -35,10 +35,10 @@ nn_score nn_loss(const nn_targets *wanted, size_t n, size_t c, const float *logi
 void nn_softmax(size_t n, size_t c, const float *logits, double temperature,
                 float *probs);
 
-/* The largest probability of a row of logits. */
+/* Returns the largest probability of a row of logits. */
 double nn_confidence(const float *logits, size_t c);
-/* The temperature T that maximises the likelihood of the labels under softmax(z / T) (Guo
- * et al., 2017), between 0.01 and 100. */
+/* Returns the temperature T that maximises the likelihood of the labels under softmax(z /
+ * T) (Guo et al., 2017), between 0.01 and 100. */
 double nn_temperature(const float *logits, const int32_t *labels, size_t n, size_t c);
 /* Sets the bins of a reliability diagram at a temperature and returns the expected
  * calibration error; 0 without samples. */

@@ -24,11 +24,13 @@
 
 /* The unlabelled samples of a step and the network's outputs for them. */
 typedef struct nn_unlabelled {
-    size_t step, steps;         /* step number, from 0; total steps */
-    size_t n, classes;          /* numbers of samples and classes */
+    size_t step;  /* step number, from 0 */
+    size_t steps; /* total steps */
+    size_t n;     /* number of samples */
+    size_t classes;
     const size_t *items;        /* the samples' positions in rows */
-    const float *nograd_logits; /* logits without gradient, n x classes; NULL: none */
-    /* the samples (0..n-1) whose grad views were evaluated, in order; NULL: all */
+    const float *nograd_logits; /* logits without gradient, n x classes, or NULL */
+    /* the samples (0..n-1) whose grad views were evaluated, in order; NULL for all */
     const size_t *chosen;
     size_t n_chosen;
     /* grad views: a block of n_block rows per view; the first n_chosen are valid */
@@ -56,12 +58,13 @@ typedef struct nn_method {
     const char *name;
     void *arg; /* passed to the functions below */
     const size_t *rows;
-    size_t n, batch;           /* number of rows; unlabelled samples per step */
+    size_t n;                  /* number of rows */
+    size_t batch;              /* unlabelled samples per step */
     unsigned grad_views;       /* views in the pass with gradient */
     unsigned nograd_views;     /* 0 or 1; at most NN_VIEWS together */
     bool teacher;              /* the pass without gradient uses the averaged weights */
     bool grows;                /* the average warms up: its decay is smaller at first */
-    const scant__views *views; /* weak augmentation of labelled samples; NULL: none */
+    const scant__views *views; /* weak augmentation of labelled samples, or NULL */
     size_t scratch;            /* bytes of scratch for view */
     uint64_t hash;             /* hash of what must match on resuming, besides options */
     nn_method_vector vectors[NN_VECTORS];
@@ -72,20 +75,20 @@ typedef struct nn_method {
                  void *scratch);
     /* Chooses, after the pass without gradient, the samples whose grad view is
      * evaluated: the first k entries of chosen, a permutation of 0..n-1. Returns k.
-     * NULL: all. Only if grad_views is 1. */
+     * If NULL, all are evaluated. Only if grad_views is 1. */
     size_t (*choose)(void *arg, const nn_unlabelled *u, size_t *chosen);
     void (*evaluate)(void *arg, const nn_unlabelled *u, nn_method_result *result);
-    /* Checks vectors after they were read from a file. NULL: always valid. */
+    /* Checks vectors after they were read from a file. If NULL, they are always valid. */
     bool (*check)(void *arg);
 } nn_method;
 
-/* scant_net_train() with a method (NULL: supervised). Options implied by the method must
- * be set in opts. */
+/* scant_net_train() with a method (supervised if NULL). Options implied by the method
+ * must be set in opts. */
 scant_status nn_train(scant_net *net, const scant_data *data,
                       const scant_train_opts *opts, const nn_method *method,
                       scant_train_state *state);
 
-/* Sets all options to their defaults for an optimizer (NULL: the default one). */
+/* Sets all options to their defaults for an optimizer (the default one if NULL). */
 void nn_train_defaults(const char *optimizer, scant_train_opts *opts);
 /* Sets one option from a valid text. */
 void nn_train_set(scant_train_opts *opts, const char *key, const char *text);

@@ -489,7 +489,7 @@ static scant_status check_bayes(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* In the order of the option's words. */
+/* In the order of the choices of option activation. */
 static const nn_act activations[] = {NN_ACT_RELU,    NN_ACT_LEAKY, NN_ACT_TANH,
                                      NN_ACT_SIGMOID, NN_ACT_SWISH, NN_ACT_RELU6};
 

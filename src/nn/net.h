@@ -49,8 +49,8 @@ typedef struct nn_node {
     size_t kernel[2], stride[2], pad[2], groups; /* windows: vertical, horizontal */
     bool bias;                                   /* convolution and dense */
     bool frozen;                                 /* random weights that are not trained */
-    float scale;                                 /* dense: multiplies the output */
-    float deviation; /* standard deviation of initial weights; 0: by fan-in */
+    float scale;                                 /* factor of a dense layer's output */
+    float deviation; /* standard deviation of initial weights; 0 if given by fan-in */
     nn_act act;
     float slope;         /* leaky relu */
     float rate;          /* dropout */
@@ -96,9 +96,9 @@ typedef struct nn_net {
     int head;         /* the last dense layer: the last node, or the one before noise */
     size_t classes;
     nn_bayes bayes;
-    size_t hidden; /* width of the layer that opts.hidden adds before the last; 0: none */
+    size_t hidden; /* width of the layer that opts.hidden adds before the last, or 0 */
     size_t draws;  /* posterior draws that inference averages over */
-    double prior;  /* variational: variance of the weight prior */
+    double prior;  /* variance of a variational layer's weight prior */
     uint64_t draw_seed;
 } nn_net;
 

@@ -254,8 +254,8 @@ static bool read_numbers(const char *text, float *out, size_t n) {
 }
 
 /* Reads the file's scaling, or takes the usual one for photographs in another program's
- * file: sets mean, followed by the deviations, and *scaled. *known: the file states its
- * scaling, or states that there is none. */
+ * file: sets mean, followed by the deviations, and *scaled. *known becomes false if
+ * another program's file has no scaling and its input is not a photograph. */
 static scant_status read_scaling(const scant_net *n, const char *path,
                                  const scant__tensors *file, float *mean, bool *known,
                                  bool *scaled) {
@@ -264,11 +264,11 @@ static scant_status read_scaling(const scant_net *n, const char *path,
     const char *d = scant__tensors_meta(file, "scant.deviation");
     nn_shape shape = nn_net_input(n->net);
     bool usual = shape.c == 3 && (shape.h > 1 || shape.w > 1);
-    bool ours = scant__tensors_meta(file, "scant.model") != NULL, told = m || d;
-    *known = ours || told || usual;
-    *scaled = told || (usual && !ours);
+    bool ours = scant__tensors_meta(file, "scant.model") != NULL, has_own = m || d;
+    *known = ours || has_own || usual;
+    *scaled = has_own || (usual && !ours);
     if (!*scaled) return SCANT_OK;
-    if (!told)
+    if (!has_own)
         memcpy(mean, photographs, sizeof photographs);
     else if (!m || !d || !read_numbers(m, mean, shape.c) ||
              !read_numbers(d, mean + shape.c, shape.c))

@@ -26,7 +26,7 @@ struct scant_net {
     bool scaled;              /* input is scaled: (x - mean) / deviation */
     float *mean, *deviation;  /* per channel; one allocation */
     scant__names class_names; /* empty, or one per class */
-    struct nn_draws *drawn;   /* cached posterior draws (nn/draws.h); NULL: none yet */
+    struct nn_draws *drawn;   /* cached posterior draws (nn/draws.h); NULL if none yet */
     scant_net **members;      /* further members of its ensemble */
     size_t n_members, room_members;
     scant_net_opts opts; /* options of its creation; strings point into words[] */
@@ -35,8 +35,8 @@ struct scant_net {
 
 DEFINE_AUTO(scant_net, scant_net)
 
-/* The plan for a batch size and mode, cached or new. net owns it; valid until the next
- * call (longer if memory allows). */
+/* Sets *out to the plan for a batch size and mode, cached or new. net owns it; valid
+ * until the next call (longer if memory allows). */
 scant_status nn_network_plan(scant_net *net, size_t batch, nn_mode mode, nn_plan **out);
 
 /* Checks mean and deviation as scant_net_set_scaling() does. */

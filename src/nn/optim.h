@@ -15,20 +15,20 @@ typedef enum nn_optim_kind { NN_SGD, NN_ADAM } nn_optim_kind;
 
 typedef struct nn_optim_opts {
     nn_optim_kind kind;
-    double momentum; /* Adam: beta1 */
-    double beta2;    /* 0: 0.999 */
-    double epsilon;  /* 0: 1e-8 */
+    double momentum; /* SGD's momentum, or Adam's beta1 */
+    double beta2;    /* 0 means 0.999 */
+    double epsilon;  /* 0 means 1e-8 */
     bool nesterov;
     double weight_decay;
-    double clip; /* maximum norm of the gradient; 0: no limit */
+    double clip; /* maximum norm of the gradient; 0 for no limit */
 } nn_optim_opts;
 
 typedef struct nn_span {
     size_t from, to;
 } nn_span;
 
-/* Performs step number `step` (from 1) for n weights w with gradient g. m (momentum;
- * NULL: none) and v (Adam's squares) are zero before the first step. Weight decay applies
+/* Performs step number `step` (from 1) for n weights w with gradient g. m (momentum, or
+ * NULL) and v (Adam's squares) are zero before the first step. Weight decay applies
  * to the spans in decays (ordered, disjoint). The norm is summed in double, independent
  * of the thread count. */
 void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *opts, size_t step,
@@ -42,10 +42,10 @@ void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float 
 /* Exchanges two vectors. */
 void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b);
 
-/* The factor of the learning rate at a step (from 0) of total, by the schedule's name.
- * constant: 1; cosine: half a cosine down to 0; step: 1, then 0.1 after half and 0.01
- * after three quarters of the steps; fixmatch: cos(7 pi k / (16 K)); late: 1, then 0.2
- * for the last fifth. It rises linearly over the first warmup steps. */
+/* Returns the factor of the learning rate at a step (from 0) of total, by the schedule's
+ * name. constant: 1; cosine: half a cosine down to 0; step: 1, then 0.1 after half and
+ * 0.01 after three quarters of the steps; fixmatch: cos(7 pi k / (16 K)); late: 1, then
+ * 0.2 for the last fifth. It rises linearly over the first warmup steps. */
 double nn_schedule(const char *name, size_t step, size_t total, size_t warmup);
 
 #endif

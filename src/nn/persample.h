@@ -19,16 +19,17 @@ typedef struct nn_layer {
     const nn_node *node;
     int at; /* the node's index */
     nn_shape in;
-    size_t x, d;        /* floats per sample of its input and output */
-    size_t rows, width; /* shape of its weights; normalisation: channels and 1 */
+    size_t x;           /* floats per sample of its input */
+    size_t d;           /* floats per sample of its output */
+    size_t rows, width; /* shape of its weights; channels and 1 for normalisation */
     size_t places;      /* pixels of an output plane */
     size_t strip;       /* output lines whose patches are built at a time */
     bool bias;
     size_t weight_at, bias_at; /* offsets in the vector of trained parameters */
-    const float *mean, *var;   /* normalisation: borrowed from the weights */
+    const float *mean, *var;   /* for normalisation; borrowed from the weights */
 } nn_layer;
 
-/* The number of the layer's parameters. */
+/* Returns the number of the layer's parameters. */
 static inline size_t nn_layer_size(const nn_layer *l) {
     return l->rows * l->width + (l->bias ? l->rows : 0);
 }
@@ -49,9 +50,9 @@ size_t nn_layer_room(const nn_layer *l);
 /* Computes only the bias gradient. */
 void nn_layer_bias(const nn_layer *l, const float *d, float *bias);
 
-/* A convolution's patches of one group for output lines first..first+count-1: width x
- * (count * line), with row stride *stride. For 1x1 windows they point into x, else into
- * room. */
+/* Returns a convolution's patches of one group for output lines first..first+count-1:
+ * width x (count * line), with row stride *stride. For 1x1 windows they point into x,
+ * else into room. */
 const float *nn_layer_patches(const nn_layer *l, const float *x, size_t group,
                               size_t first, size_t count, float *room, size_t *stride);
 
@@ -68,8 +69,9 @@ typedef struct nn_tracer {
     scant__arena arena; /* owns the following */
     bool last_layer;
     nn_plan *plan;
-    size_t batch, count; /* maximum and current number of samples */
-    nn_layer *layers;    /* last layer first */
+    size_t batch;     /* maximum number of samples */
+    size_t count;     /* current number of samples */
+    nn_layer *layers; /* last layer first */
     size_t n_layers;
     size_t parameters; /* number of parameters of the network, or of the last layer */
     size_t offset;     /* position of the first one among the network's parameters */
@@ -82,19 +84,19 @@ typedef struct nn_tracer {
  * called, also after a failure. */
 scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope scope);
 void nn_tracer_close(nn_tracer *t);
-/* Runs samples first..first+count-1 of rows (NULL: of data) forward. Fails if an output
+/* Runs samples first..first+count-1 of rows (of data if NULL) forward. Fails if an output
  * is not finite. Sets d_logits of unused positions to 0. */
 scant_status nn_tracer_forward(nn_tracer *t, const scant_data *data, const size_t *rows,
                                size_t first, size_t count);
 const float *nn_tracer_logits(nn_tracer *t);
-/* May run several times after one forward pass. weights: also sets net->weights->grads.
- */
+/* May run several times after one forward pass. Also sets net->weights->grads if
+ * `weights`. */
 scant_status nn_tracer_backward(nn_tracer *t, bool weights);
-/* x (may be NULL) and d of the i-th layer for the whole batch; overwritten by the next
- * call. */
+/* Sets *x (x may be NULL) and *d to those of the i-th layer for the whole batch;
+ * overwritten by the next call. */
 scant_status nn_tracer_layer(nn_tracer *t, size_t i, const float **x, const float **d);
 
-/* A memory budget in bytes: half of what the cap leaves, at most `most`. */
+/* Returns a memory budget in bytes: half of what the cap leaves, at most `most`. */
 size_t nn_share(const scant_ctx *ctx, size_t most);
 
 #endif

@@ -49,11 +49,11 @@ void nn_plan_keep_statistics(nn_plan *plan, double momentum);
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
 
-/* The last node of an untraced front; 0: none. After backward in NN_TRACE_REST the other
- * two functions compute the front's per-sample gradients, as in nn/stack.h with v and
- * parameter positions packed: they add to norms and products (one number per sample;
- * NULL: not wanted) or call fn. */
+/* Returns the last node of an untraced front, or 0. */
 int nn_plan_front_last(const nn_plan *plan);
+/* After backward in NN_TRACE_REST: compute the front's per-sample gradients, as in
+ * nn/stack.h with v and parameter positions packed. The first function adds to norms and
+ * products (one number per sample; either may be NULL), the second calls fn. */
 scant_status nn_plan_front_persample(nn_plan *plan, const float *v, double *norms,
                                      double *products);
 scant_status nn_plan_front_visit(nn_plan *plan, nn_visit_fn fn, void *arg);

@@ -42,7 +42,7 @@ typedef struct nn_step {
     nn_pass pass;
     int slot[NN_SLOTS]; /* references (see nn_ref_value), or NN_NONE */
     int a, b, c;        /* tensors, for the other kinds */
-    const nn_node *act; /* NULL: none */
+    const nn_node *act; /* or NULL */
     bool of_weights;    /* computes only weights->grads */
 } nn_step;
 
@@ -53,12 +53,13 @@ static inline bool nn_ref_is_param(int ref) { return ref <= -2; }
 
 /* A plan's data for a node. */
 typedef struct nn_place {
-    int owner;       /* the node that computes this one's output: itself, or the one that
-                        absorbed its activation */
-    int absorbed;    /* the activation node this one computes as well, or NN_NONE */
-    int uses;        /* number of nodes that read its output */
-    int value, grad; /* tensors: output, and gradient by it */
-    int src;         /* the input of its forward pass */
+    int owner;    /* the node that computes this one's output: itself, or the one that
+                     absorbed its activation */
+    int absorbed; /* the activation node this one computes as well, or NN_NONE */
+    int uses;     /* number of nodes that read its output */
+    int value;    /* tensor of the output */
+    int grad;     /* tensor of the gradient by the output */
+    int src;      /* the input of its forward pass */
     int mean, var, work; /* tensors of normalisation, pooling, dropout and noise */
     nn_op *op;
     nn_layout *plain;   /* plain layout of its output; made on demand in the arena */
@@ -88,22 +89,24 @@ struct nn_plan {
     bool traces_all; /* NN_TRACE was requested; NN_TRACE_REST also has mode NN_TRACE */
     int front;       /* last node of the front (plan_front.c), or NN_NONE */
     int front_grad;  /* trace: tensor of the gradient by the front's output */
-    nn_stack *stack; /* runs the front; NULL: the usual kernels run it */
+    nn_stack *stack; /* runs the front; if NULL, the usual kernels run it */
     float *copy[2];  /* buffers that nn_plan_trace() reorders into */
 };
 
 /* ---- planning steps (plan.c) ---- */
 
-/* A new tensor with a layout (which must outlive the plan), or of a number of bytes. */
+/* Creates a tensor with a layout (which must outlive the plan), or of a number of bytes.
+ */
 int nn_plan_tensor(nn_plan *plan, const nn_layout *layout, size_t bytes);
-/* Marks a tensor as live at the next step; nn_plan_keep: from then on to the end. */
+/* Marks a tensor as live at the next step. */
 void nn_plan_touch(nn_plan *plan, int ref);
+/* Marks a tensor as live from the next step to the end. */
 void nn_plan_keep(nn_plan *plan, int tensor);
 nn_step nn_op_step(int node, nn_op *op, nn_pass pass); /* with empty slots */
 void nn_plan_emit(nn_plan *plan, nn_step step);
 void nn_plan_emit_simple(nn_plan *plan, nn_step_kind kind, int node, int a, int b, int c,
                          const nn_node *act);
-/* The plain layout of a node's output. */
+/* Sets *out to the plain layout of a node's output. */
 scant_status nn_plan_plain(nn_plan *plan, int node, const nn_layout **out);
 scant_status nn_plan_reorder(nn_plan *plan, int node, const nn_layout *from, int ref,
                              const nn_layout *to, int into);
@@ -111,8 +114,9 @@ scant_status nn_plan_reorder(nn_plan *plan, int node, const nn_layout *from, int
 scant_status nn_plan_taps(nn_plan *plan, int i);
 /* Replaces *ref by a reordered copy if it does not have the wanted layout. */
 scant_status nn_plan_reordered(nn_plan *plan, int node, const nn_layout *want, int *ref);
-/* The activation that node i absorbed, or NULL; whether i's kernel computes it. */
+/* Returns the activation that node i absorbed, or NULL. */
 const nn_node *nn_plan_absorbed(const nn_plan *plan, int i);
+/* Returns whether i's kernel computes the activation that i absorbed. */
 bool nn_plan_act_inside(const nn_plan *plan, int i);
 bool nn_plan_has_front(const nn_plan *plan); /* a front that the stack runs */
 
@@ -121,7 +125,7 @@ scant_status nn_plan_write_backward(nn_plan *plan);
 
 /* ---- the front (plan_front.c) ---- */
 
-/* The last node of the network's front; NN_NONE: it has none. */
+/* Returns the last node of the network's front, or NN_NONE. */
 int nn_plan_front(const nn_plan *plan);
 /* Requests the front's weights in plain order; before packing. */
 scant_status nn_plan_front_weights(nn_plan *plan);
@@ -132,7 +136,7 @@ static inline float *nn_tensor_data(const nn_plan *plan, int tensor) {
     return (float *)(void *)(plan->block + plan->tensors[tensor].at);
 }
 
-/* The memory of a reference; NULL for NN_NONE. */
+/* Returns the memory of a reference; NULL for NN_NONE. */
 static inline float *nn_ref_data(const nn_plan *plan, int ref) {
     int param = (-2 - ref) / 2;
     if (ref == NN_NONE) return NULL;

@@ -34,8 +34,8 @@ typedef struct nn_elements {
 
 void nn_pointwise(scant_ctx *ctx, nn_pointwise_op op, const nn_elements *elements);
 
-/* Whether act can be used with NN_MASK: its derivative follows from its result alone, and
- * it maps 0 to 0. */
+/* Returns whether act can be used with NN_MASK: its derivative follows from its result
+ * alone, and it maps 0 to 0. */
 int nn_act_invertible(nn_act act);
 
 #endif

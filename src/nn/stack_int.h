@@ -43,7 +43,7 @@ struct nn_stack {
     stack_stage *stages;
     size_t n_stages, batch;
     bool training;
-    size_t ready; /* number of samples of the last forward pass; 0: none */
+    size_t ready; /* number of samples of the last forward pass; 0 if there was none */
     stack_place out;
     stack_place d[2]; /* gradients by planes, used alternately */
     stack_place lane; /* gradients by a stage's parameters */

@@ -49,7 +49,7 @@ typedef struct nn_trainer {
     scant_ctx *ctx;
     scant_net *net;
     const scant_data *data;
-    const nn_method *method; /* NULL: supervised */
+    const nn_method *method; /* NULL if supervised */
     scant_train_opts opts;   /* options, with every default filled in */
     scant__arena arena;
     nn_optim_opts optim;
@@ -57,7 +57,8 @@ typedef struct nn_trainer {
     bool augmented; /* by views */
     scant__views views;
     /* samples: */
-    size_t n, batch, per_epoch; /* steps per epoch */
+    size_t n, batch;
+    size_t per_epoch; /* steps per epoch */
     const size_t *rows;
     const int32_t *labels; /* in the order of rows; NULL for regression */
     const float *targets;  /* regression: by row of the data */
@@ -71,7 +72,7 @@ typedef struct nn_trainer {
     float *nograd_logits;
     size_t *chosen;
     nn_method_result result; /* of the current step, added up when it is complete */
-    /* vectors like weights->values; NULL: not needed */
+    /* vectors like weights->values; NULL if not needed */
     float *first, *second; /* the optimiser's moments, for trained parameters only */
     float *average;        /* average of the weights */
     float *good;       /* all values after the last epoch that a finite loss followed */
@@ -112,8 +113,9 @@ scant_status nn_train_diverged(nn_trainer *t);
 /* Swaps the averaged weights in, or out again. */
 void nn_train_swap_average(nn_trainer *t);
 
-/* Writes and reads the checkpoint (path NULL: none). Another training's is refused. */
+/* Writes the checkpoint, unless path is NULL. */
 scant_status nn_train_save(nn_trainer *t, const char *path);
+/* Reads a checkpoint; refuses that of another training. */
 scant_status nn_train_load(nn_trainer *t, const char *path);
 /* Starts from another training's checkpoint (opts.warm) of the same network. */
 scant_status nn_train_warm(nn_trainer *t);

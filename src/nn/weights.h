@@ -13,17 +13,19 @@
 #include "nn/backend.h"
 
 typedef struct nn_slice {
-    nn_layout *layout; /* NULL: plain */
-    size_t at, room;   /* offset and size in floats, including padding, which is 0 */
+    nn_layout *layout; /* NULL if plain */
+    size_t at;         /* offset in floats */
+    size_t room;       /* size in floats, including padding, which is 0 */
 } nn_slice;
 
 typedef struct nn_weights {
     scant_ctx *ctx;
     const nn_net *net;
     nn_backend *backend;
-    scant__arena arena;    /* owns slices and their layouts */
-    nn_slice *slices;      /* per parameter */
-    float *values, *grads; /* packed; grads only for trained parameters */
+    scant__arena arena; /* owns slices and their layouts */
+    nn_slice *slices;   /* per parameter */
+    float *values;      /* packed */
+    float *grads;       /* packed; only for trained parameters */
     size_t n_trained, n_floats;
     bool packed;
     float *plain; /* until packed: the values */
@@ -43,10 +45,11 @@ void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
 scant_status nn_weights_request(nn_weights *weights, int param, const nn_layout *layout);
 scant_status nn_weights_pack(nn_weights *weights);
 
-/* Converts between a packed vector (like values; all tensors or only the trained) and the
- * plain order. */
+/* Converts a packed vector (like values; all tensors, or only the trained) to the plain
+ * order. */
 scant_status nn_weights_unpack(nn_weights *weights, const float *packed, bool trained,
                                float *plain);
+/* Converts a vector in plain order to a packed one. */
 scant_status nn_weights_repack(nn_weights *weights, const float *plain, bool trained,
                                float *packed);
 /* Copies the values in plain order, whether packed or not. */

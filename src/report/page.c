@@ -345,7 +345,7 @@ static scant_status add_sheet(const page *p, const report_images *images,
 }
 
 static scant_status add_folder_images(const page *p, size_t folder, size_t *shown) {
-    AUTO(report_images_close) report_images images;
+    AUTO(report_images_close) report_images images = {0};
     TRY(report_images_open(p->r, folder, &images));
     for (size_t s = 0; images.array && s < p->r->n_strategies; s++) {
         report_sheet sheet = report_sheet_of(p->r, s);

@@ -75,7 +75,7 @@ static void measure(const report_strategy *strategy, uint32_t last, double *numb
                     report_reliability *out) {
     double *errors[REPORT_WHENS] = {numbers, numbers + strategy->n_runs};
     double *temperatures = numbers + 2 * strategy->n_runs;
-    size_t told = 0;
+    size_t n_temperatures = 0;
     for (size_t i = 0; i < strategy->n_runs; i++) {
         const report_run *run = &strategy->runs[i];
         if (!run->n_bins) continue;
@@ -85,7 +85,7 @@ static void measure(const report_strategy *strategy, uint32_t last, double *numb
             errors[when][out->runs] =
                 add_run(bins, n, out->bins[when], &out->count[when]);
             if (when == REPORT_AFTER && !isnan(bins->temperature))
-                temperatures[told++] = bins->temperature;
+                temperatures[n_temperatures++] = bins->temperature;
         }
         add_labels(run, out);
         out->runs++;
@@ -99,7 +99,7 @@ static void measure(const report_strategy *strategy, uint32_t last, double *numb
             bin->accuracy /= bin->count;
         }
     }
-    out->temperature = report_spread_of(temperatures, told);
+    out->temperature = report_spread_of(temperatures, n_temperatures);
 }
 
 scant_status report_measure_reliability(report_results *r, report_measures *m) {

@@ -50,16 +50,18 @@ static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
     scant_selection *sel;
-    size_t n, samples; /* number of available rows; J */
-    size_t *rows;      /* n: the rows' indices in the pool */
+    size_t n;       /* number of available rows */
+    size_t samples; /* J */
+    size_t *rows;   /* n: the rows' indices in the pool */
     select_walk walk;
     bool by_fisher;
     double *vectors;      /* (n, J); fisher: one vector */
     select_fisher fisher; /* inner=fisher: replaces the vectors */
     double *score;        /* n */
     size_t steps;
-    size_t block, blocks; /* rows per block of vectors; number of blocks */
-    la_scored *best;      /* best score of each block */
+    size_t block;    /* rows per block of vectors */
+    size_t blocks;   /* number of blocks */
+    la_scored *best; /* best score of each block */
     unsigned char *room;
     size_t room_size, scan_rows;
 } coreset;
@@ -333,32 +335,33 @@ static scant_status acs_check(const scant_selection *sel) {
     double asked = select_option(sel, "projections");
     if (asked <= (double)sel->pool.m) return SCANT_OK;
     return scant__fail(sel->ctx, SCANT_EUSAGE,
-                       "acs-fw: projections is %.0f, but %s holds %zu samples", asked,
-                       scant_array_name(sel->pool.samples), sel->pool.m);
+                       "acs-fw: projections is %.0f, but %s has %zu posterior draws",
+                       asked, scant_array_name(sel->pool.samples), sel->pool.m);
 }
 
 static scant_status acs_select(scant_selection *sel) {
     coreset c = {.sel = sel};
     TRY(reserve(&c));
-    TRY(scant__parfor(sel->ctx, "reading posterior samples", sel->plan.blocks, scan_block,
+    TRY(scant__parfor(sel->ctx, "reading posterior draws", sel->plan.blocks, scan_block,
                       &c));
     TRY(measure(&c));
     if (select_walk_length(&c.walk, c.walk.goal) == 0)
-        scant__warn(sel->ctx,
-                    "%s: the samples agree on every row; the rows with the lowest "
-                    "indices are picked",
-                    scant_array_name(sel->pool.samples));
+        scant__warn(
+            sel->ctx,
+            "%s: the posterior draws agree on every row; the rows with the lowest "
+            "indices are picked",
+            scant_array_name(sel->pool.samples));
     TRY(walk(&c));
     return hand_in(&c);
 }
 
 static const scant_option options[] = {
     SELECT_OPTION("projections", COUNT, "0",
-                  "compare rows on the first K posterior samples only; 0: on all",
+                  "compare rows on the first K posterior draws only; 0 means all",
                   .max = 1e9),
     SELECT_OPTION(
         "inner", CHOICE, "projections",
-        "compare rows by their expected log-likelihoods under the samples "
+        "compare rows by their expected log-likelihoods under the posterior draws "
         "(projections), or by the gradients of these in the last layer's weights "
         "(fisher), which needs features too",
         .choices = "projections|fisher"),

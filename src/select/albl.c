@@ -44,7 +44,7 @@ typedef struct bandit {
     uint64_t calls;    /* number of calls so far */
     size_t arm;        /* arm of the last call */
     double p;          /* probability of that arm */
-    double *picked_by; /* n: probability of each row's pick; 0: not picked */
+    double *picked_by; /* n: probability of each row's pick; 0 if not picked */
     size_t n_picked;
     double reward; /* reward measured in this call */
 } bandit;
@@ -64,7 +64,7 @@ static bool number_within(const json_t *value, double low, double high, double *
 /* Reads [[row, probability], ...]. */
 static scant_status read_picked(const scant_selection *sel, const json_t *list,
                                 bandit *b) {
-    if (!json_is_array(list)) return damaged(sel, "'picked' is no list");
+    if (!json_is_array(list)) return damaged(sel, "'picked' is not a list");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *pair = json_array_get(list, i), *row = json_array_get(pair, 0);
         json_int_t at = json_integer_value(row);
@@ -72,7 +72,7 @@ static scant_status read_picked(const scant_selection *sel, const json_t *list,
         if (!json_is_integer(row) || json_array_size(pair) != 2 || at < 0 ||
             !number_within(json_array_get(pair, 1), P_MIN, 1, &p))
             return damaged(sel,
-                           "'picked' has an entry that is no row with a probability");
+                           "'picked' has an entry that is not a row with a probability");
         if ((uint64_t)at >= sel->pool.n)
             return scant__fail(sel->ctx, SCANT_EINPUT,
                                "%s: names row %lld, but the pool has %zu rows: the state "
@@ -92,11 +92,12 @@ static scant_status read_state(const scant_selection *sel, const json_t *root,
     const json_t *calls = json_object_get(root, "calls");
     if (!json_is_string(kind) || strcmp(json_string_value(kind), "scant albl 1") != 0)
         return damaged(sel, "'state' is not \"scant albl 1\"");
-    if (json_array_size(weights) != ARMS) return damaged(sel, "'weights' are not two");
+    if (json_array_size(weights) != ARMS)
+        return damaged(sel, "'weights' is not a list of two numbers");
     double top = 0;
     for (size_t k = 0; k < ARMS; k++) {
         if (!number_within(json_array_get(weights, k), 0, 1, &b->weight[k]))
-            return damaged(sel, "a weight is no number from 0 to 1");
+            return damaged(sel, "a weight is not a number from 0 to 1");
         top = fmax(top, b->weight[k]);
     }
     if (top != 1) return damaged(sel, "the largest weight is not 1");
@@ -107,7 +108,7 @@ static scant_status read_state(const scant_selection *sel, const json_t *root,
         return damaged(sel, "'probability' is out of range");
     if (!json_is_integer(calls) || json_integer_value(calls) < 1 ||
         json_integer_value(calls) > MOST_CALLS)
-        return damaged(sel, "'calls' is no count");
+        return damaged(sel, "'calls' is not a count");
     b->calls = (uint64_t)json_integer_value(calls);
     return read_picked(sel, json_object_get(root, "picked"), b);
 }

@@ -21,16 +21,17 @@ static void score(const scan_block *block, double *out) {
 static scant_status bald_select(scant_selection *sel) {
     TRY(select_scan(sel, SELECT_ENTROPY, score));
     if (sel->picks[0].score == 0)
-        scant__warn(sel->ctx,
-                    "%s: the samples agree on every row; the rows with the lowest "
-                    "indices are picked",
-                    scant_array_name(sel->pool.samples));
+        scant__warn(
+            sel->ctx,
+            "%s: the posterior draws agree on every row; the rows with the lowest "
+            "indices are picked",
+            scant_array_name(sel->pool.samples));
     return SCANT_OK;
 }
 
 const scant_strategy select_strategy_bald = {
     .info = {.name = "bald",
-             .summary = "rows on which posterior samples disagree most",
+             .summary = "rows on which posterior draws disagree most",
              .use = "With an ensemble or MC dropout, for a few rows at a time. Rows of a "
                     "large batch may carry the same information.",
              .paper = "Houlsby et al. 2011; Gal et al. 2017",

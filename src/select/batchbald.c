@@ -57,7 +57,7 @@ typedef struct greedy {
     scant_selection *sel;
     joint j;
     double *information; /* n: information of a row's label alone */
-    double *bound;       /* n: upper bound of the gain; below 0: not available */
+    double *bound;       /* n: upper bound of the gain; negative if not available */
     unsigned char *seen; /* n: closeness of the evaluation for this pick */
     double total;        /* information of the picks */
     la_scored best;      /* best row so far for this pick */
@@ -398,8 +398,8 @@ static const scant_option options[] = {
 };
 
 static const scant_figure_info figures[] = {
-    {"ceiling",
-     "upper bound on the information of any batch: ln(number of samples), in nats"},
+    {"ceiling", "upper bound on the information of any batch: ln(number of posterior "
+                "draws), in nats"},
     {"information",
      "joint information of the batch without the picks made by bald, in nats"},
     {"exact", "number of first picks that were scored on all label combinations"},
@@ -414,7 +414,7 @@ const scant_strategy select_strategy_batchbald = {
              .summary =
                  "rows whose labels together carry most information about the model",
              .use = "With an ensemble or MC dropout, for batches of up to a few dozen "
-                    "rows. A batch can carry at most ln(number of samples) nats.",
+                    "rows. A batch can carry at most ln(number of posterior draws) nats.",
              .paper = "Kirsch et al. 2019",
              .score =
                  "joint mutual information between the model and the labels up to this "

@@ -61,14 +61,15 @@ typedef struct bss {
     select_features features;
     la_rows h, functions;
     select_monomials monomials;
-    size_t *rows; /* available rows; NULL: all */
+    size_t *rows; /* available rows; NULL for all */
     la_view view;
     select_kernel_basis kernel; /* used if the call has a kernel */
     la_basis basis;
     la_bss barrier;
     /* The best run so far that fits the batch: */
     la_topk best;
-    double t, low, high; /* 2/epsilon; the eigenvalue band */
+    double t;         /* 2/epsilon */
+    double low, high; /* the eigenvalue band */
     double beta, condition;
     size_t draws;
 } bss;

@@ -66,7 +66,7 @@ static void serve(const scant_selection *sel, dynamic *d) {
 }
 
 /* Sets the views, once type and scale of the features are known. */
-static void look(const scant_selection *sel, dynamic *d) {
+static void set_views(const scant_selection *sel, dynamic *d) {
     const select_pool *pool = &sel->pool;
     bool last_layer = !pool->gradients;
     double bias = last_layer ? select_option(sel, "bias") : 0;
@@ -90,7 +90,7 @@ static void dynamic_plan(const scant_selection *sel, scant_plan *plan) {
     unsigned threads = sel->ctx->threads;
     dynamic d = {0};
     serve(sel, &d);
-    look(sel, &d);
+    set_views(sel, &d);
     d.h.base = NULL, d.h.type = LA_F64; /* in the worst case rows are copied */
     enum { BLOCKS = 8, OVERHEAD = 256 };
     size_t check = select_features_memory(d.features.pool, threads);
@@ -119,7 +119,7 @@ static scant_status reserve(scant_selection *sel, dynamic *d) {
     d->norm = TRY_NEW(arena, double, n);
     d->dot = TRY_ZERO(arena, double, n);
     select_pool_list_labelled(&sel->pool, d->rows);
-    look(sel, d);
+    set_views(sel, d);
     d->sum = TRY_ZERO(arena, double, gradient_size(&d->all));
     return la_work_init(&d->work, arena, work_memory(&d->all, sel->ctx->threads));
 }

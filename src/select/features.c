@@ -55,7 +55,8 @@ static scant_status extreme_norm(const select_pool *pool, size_t row, double *no
     size_t bad;
     double reach = row_reach(pool, row, &bad), sum = 0, piece[PIECE];
     if (bad < pool->d)
-        return scant__fault_set(fault, SCANT_EINPUT, "%s: row %zu, column %zu is %g",
+        return scant__fault_set(fault, SCANT_EINPUT,
+                                "%s: row %zu, column %zu is %g, expected a finite number",
                                 scant_array_name(pool->features), row, bad, reach);
     for (size_t k = 0; reach > 0 && k < pool->d; k += PIECE) {
         size_t count = pool->d - k < PIECE ? pool->d - k : PIECE;
@@ -114,7 +115,8 @@ typedef struct norms_job {
     size_t rows;         /* rows per block */
     unsigned char *room; /* per worker: rows norms, then rows*d doubles */
     size_t room_size;
-    double *largest, *smallest; /* per block; zero rows do not count as small */
+    double *largest;  /* per block */
+    double *smallest; /* per block, without zero rows */
 } norms_job;
 
 static scant_status norms_block(void *arg, size_t block, unsigned worker,

@@ -21,7 +21,8 @@
 
 typedef struct select_fisher {
     const select_pool *pool;
-    size_t n, samples;  /* number of rows, indexed by position; J */
+    size_t n;           /* number of rows, indexed by position */
+    size_t samples;     /* J */
     const size_t *rows; /* n: the rows' indices in the pool */
     double *mean;       /* (n, C): p_i by position, filled in by the caller */
     select_features features;
@@ -29,13 +30,14 @@ typedef struct select_fisher {
     la_rows h, a;
     la_view all;
     la_work work;
-    double *goal, *fit, *row; /* n: inner products with the sum of all rows, with the
-                               * weighted sum, with one row */
+    double *goal; /* n: inner products with the sum of all rows */
+    double *fit;  /* n: inner products with the weighted sum */
+    double *row;  /* n: inner products with one row */
 } select_fisher;
 
-/* Bytes that select_fisher_open() allocates. */
+/* Returns the bytes that select_fisher_open() allocates. */
 size_t select_fisher_memory(const scant_selection *sel, size_t samples);
-/* Numbers per row, with d+ = d + 1. */
+/* Returns the numbers per row, with d+ = d + 1. */
 size_t select_fisher_width(const scant_selection *sel, size_t samples);
 /* Allocates memory; reads and checks features. The caller must fill in f->mean before any
  * other call, and *f must not move. */

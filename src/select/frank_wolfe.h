@@ -14,20 +14,25 @@
 #include <stddef.h>
 
 typedef struct select_walk {
-    size_t n, width;           /* number of vectors; their length */
-    double *size, all;         /* n: s_i; their sum */
-    double *weight;            /* n: w_i; 0 at first */
-    size_t *held, n_held;      /* n: indices of vectors with weight; their number */
-    double *goal, *fit, *rest; /* width: sum of all; weighted sum, 0 at first; residual */
+    size_t n;       /* number of vectors */
+    size_t width;   /* their length */
+    double *size;   /* n: s_i */
+    double all;     /* sum of the s_i */
+    double *weight; /* n: w_i; 0 at first */
+    size_t *held;   /* n: indices of vectors with weight */
+    size_t n_held;  /* number of vectors with weight */
+    double *goal;   /* width: sum of all vectors */
+    double *fit;    /* width: weighted sum; 0 at first */
+    double *rest;   /* width: residual */
 } select_walk;
 
-/* a - b, but 0 if the difference is within rounding, so that agreeing draws and a reached
- * goal give exactly 0. */
+/* Returns a - b, but 0 if the difference is within rounding, so that agreeing draws and a
+ * reached goal give exactly 0. */
 double select_walk_difference(double a, double b);
 /* Computes the residual before the first step. */
 void select_walk_begin(select_walk *w);
-/* The step fraction in [0, 1] towards the vertex of vector v at `place` that minimises
- * the residual. */
+/* Returns the step fraction in [0, 1] towards the vertex of vector v at `place` that
+ * minimises the residual. */
 double select_walk_stride(const select_walk *w, size_t place, const double *v);
 /* Moves the fit by that fraction. */
 void select_walk_step(select_walk *w, size_t place, const double *v, double stride);

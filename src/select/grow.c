@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "select/grow.h"
 
-/* The residual rows; NULL: distances are Euclidean. *scale: factor of the residuals. */
+/* Returns the residual rows, or NULL if distances are Euclidean. *scale: factor of the
+ * residuals. */
 static const la_rows *residuals(const scant_selection *sel, la_rows *a, double *scale) {
     *scale = sel->pool.probs ? select_residual_rows(&sel->pool, a) : 1;
     return sel->pool.probs ? a : NULL;

@@ -426,9 +426,9 @@ static scant_status draw_anew(joint *j) {
     return SCANT_OK;
 }
 
-/* The largest power of two such that all posteriors with less entropy together hold at
- * most DROP times the sum. */
-static double told_below(const joint *j, double sum) {
+/* Returns the largest power of two such that all posteriors with less entropy together
+ * hold at most DROP times the sum. */
+static double drop_bound(const joint *j, double sum) {
     enum { BINS = 64 };
     double bin[BINS] = {0}, below = 0, bound = 0;
     for (size_t t = 0; t < j->all.count; t++) {
@@ -442,14 +442,15 @@ static double told_below(const joint *j, double sum) {
     return bound;
 }
 
-static void drop_told(joint *j) {
+/* Drops strings whose posterior has almost no entropy left. */
+static void drop_certain(joint *j) {
     size_t m = j->pool->m, kept = 0, few = 0;
     double sum = 0;
     for (size_t t = 0; t < j->all.count; t++) sum += j->open[t];
     j->left = (sum + j->dropped) / (double)j->drawn;
-    double bound = told_below(j, sum);
+    double bound = drop_bound(j, sum);
     for (size_t t = 0; t < j->all.count; t++) few += j->open[t] < bound;
-    if (few * 8 < j->all.count) return; /* moving the others would take longer */
+    if (few * 8 < j->all.count) return; /* too few to pay for moving the others */
     for (size_t t = 0; t < j->all.count; t++) {
         if (j->open[t] < bound) {
             j->dropped += j->open[t];
@@ -486,7 +487,7 @@ scant_status joint_add(joint *j, size_t row, double gain) {
     if (j->exact || n < WHOLE || n + 1 >= 2 * j->begun) TRY(draw_anew(j));
     load(j, row);
     TRY(draw_labels(j, n));
-    drop_told(j);
+    drop_certain(j);
     cut(j);
     return SCANT_OK;
 }

@@ -17,7 +17,7 @@ enum { SELECT_KERNEL_WHOLE = 4096, SELECT_KERNEL_LANDMARKS = 1024 };
 typedef struct select_kernel_basis {
     la_nystroem near;
     la_view view;     /* rows of the approximation, if there are landmarks */
-    size_t landmarks; /* 0: none, and the members above are unset */
+    size_t landmarks; /* 0 if none: the members above are then unset */
 } select_kernel_basis;
 
 /* Builds the basis from a view's features at the n listed rows: row i of the basis is row
@@ -25,10 +25,10 @@ typedef struct select_kernel_basis {
 scant_status select_kernel_basis_build(select_kernel_basis *k, scant_selection *sel,
                                        const la_view *features, const size_t *rows,
                                        size_t n, size_t most, la_basis *basis);
-/* Peak memory of select_kernel_basis_build(), and the part that stays allocated, with the
- * state of la_bss. */
+/* Returns the peak memory of select_kernel_basis_build(), with the state of la_bss. */
 size_t select_kernel_basis_memory(const scant_selection *sel, const la_view *features,
                                   size_t n, size_t most);
+/* Returns the part of it that stays allocated. */
 size_t select_kernel_basis_memory_kept(size_t n, size_t most);
 
 #endif

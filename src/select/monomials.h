@@ -20,7 +20,7 @@ typedef struct select_monomials {
     uint32_t *parent, *factor; /* from degree 2 on: indices of the two factors */
 } select_monomials;
 
-/* The number of monomials; SIZE_MAX on overflow. */
+/* Returns the number of monomials; SIZE_MAX on overflow. */
 size_t select_monomials_count(size_t d, size_t degree, bool constant);
 size_t select_monomials_memory(size_t count);
 /* x must outlive m, and m must outlive the rows that use it; count < 2^32. */

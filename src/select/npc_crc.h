@@ -30,8 +30,8 @@ scant_status select_lambda_start(scant_selection *sel, const size_t *open, size_
 /* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
 void select_lambda_plan(const scant_selection *sel, size_t b, size_t sets, size_t want,
                         scant_plan *plan);
-/* Memory of a second engine with all labelled rows and `more` others as base, and `open`
- * sets of one row each. */
+/* Returns the memory of a second engine with all labelled rows and `more` others as base,
+ * and `open` sets of one row each. */
 size_t select_lambda_another(const scant_selection *sel, size_t more, size_t open);
 /* Converts a value of the engine to the units of the user's features. */
 static inline double select_lambda_value(const select_lambda *s, double lambda) {

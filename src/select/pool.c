@@ -150,18 +150,6 @@ static scant_status check_rows(scant_ctx *ctx, const scant_evidence *e, const ch
                             "%s needs an input that has the number of rows", who);
 }
 
-static scant_status check_samples(scant_ctx *ctx, const scant_array *array, size_t m) {
-    if (m >= 2) return SCANT_OK;
-    if (m == 1)
-        return scant__fail(ctx, SCANT_EINPUT,
-                           "%s: holds one sample of the posterior; nothing can disagree, "
-                           "expected at least 2",
-                           scant_array_name(array));
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: holds no samples of the posterior (it is 0 x n x C)",
-                       scant_array_name(array));
-}
-
 static scant_status check_least(scant_ctx *ctx, const scant_array *array, size_t size,
                                 size_t least, const char *what) {
     if (size >= least) return SCANT_OK;
@@ -185,7 +173,7 @@ static scant_status check_dimension(scant_ctx *ctx, const scant_array *array, ch
         return check_least(ctx, array, size, 1, "columns");
     case 'm':
         pool->m = size;
-        return check_samples(ctx, array, size);
+        return check_least(ctx, array, size, 2, "posterior draws");
     case '2':
         if (size == 2) return SCANT_OK;
         return scant__fail(ctx, SCANT_EINPUT, "%s: has %zu columns, expected 2",

@@ -19,23 +19,26 @@
 
 typedef struct select_pool {
     size_t n;
-    size_t d, c;                   /* width of features; classes. 0: not used */
-    size_t k, m;                   /* width of gradients; posterior draws. 0: not used */
-    const scant_array *features;   /* NULL: not used (also below) */
+    size_t d;                      /* width of features; 0 if not used, as below */
+    size_t c;                      /* classes */
+    size_t k;                      /* width of gradients */
+    size_t m;                      /* posterior draws */
+    const scant_array *features;   /* NULL if not used, as below */
     const scant_array *probs;      /* probabilities or logits */
     bool softmax;                  /* probs are logits */
     const scant_array *calibrated; /* calibrated probabilities, or logits */
-    double temperature; /* temperature of these logits; 0: they are probabilities */
+    double temperature; /* temperature of these logits; 0 if they are probabilities */
     const scant_array *gradients, *samples;
     const scant_array *slopes, *lengths;
     const scant_array *labels, *candidates, *calibrate_on;
-    uint64_t *allowed;          /* bits: rows listed as candidates; NULL: all */
-    size_t labelled, available; /* number of labelled rows; of rows that may be picked */
-    size_t barred;              /* number of candidates that are labelled */
-    size_t input_bytes;         /* bytes of all arrays that are read */
+    uint64_t *allowed;  /* bits: rows listed as candidates; NULL for all */
+    size_t labelled;    /* number of labelled rows */
+    size_t available;   /* number of rows that may be picked */
+    size_t barred;      /* number of candidates that are labelled */
+    size_t input_bytes; /* bytes of all arrays that are read */
 } select_pool;
 
-/* The kinds of evidence that are given: scant_evidence_kind bits. */
+/* Returns the kinds of evidence that are given: scant_evidence_kind bits. */
 unsigned select_given(const scant_evidence *evidence);
 /* Checks shapes and types of the inputs that `used` names, and of labels and candidates.
  * Reads no data. With SCANT_ROWS in `used`, every array that is given must have n rows.
@@ -49,7 +52,7 @@ scant_status select_pool_read(scant__arena *arena, select_pool *pool);
  * ascending order. */
 void select_pool_list_available(const select_pool *pool, size_t *rows);
 void select_pool_list_labelled(const select_pool *pool, size_t *rows);
-/* The label of a row; -1: none. */
+/* Returns the label of a row, or -1 if it has none. */
 int64_t select_pool_label(const select_pool *pool, size_t row);
 
 /* mask[i] = row first+i is available. count <= SELECT_MASK. */
@@ -64,17 +67,19 @@ typedef void (*select_mask_fn)(const select_pool *pool, size_t first, size_t cou
 void select_pool_visit(const select_pool *pool, select_mask_fn mask, bool wanted,
                        void (*visit)(void *self, size_t row), void *self);
 
-/* Slopes or lengths, whichever is used. _width: numbers per row (0: neither is used).
- * _read: reads and checks rows first..first+count-1. */
+/* Returns the numbers per row of slopes or lengths, whichever is used; 0 if neither is.
+ */
 size_t select_measured_width(const select_pool *pool);
+/* Reads and checks their rows first..first+count-1. */
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault);
 
 /* ---- probabilities ------------------------------------------------------------- */
 
-/* The type that probabilities are computed in: float only if it holds them exactly. */
+/* Returns the type that probabilities are computed in: float only if it holds them
+ * exactly. */
 la_type select_probs_type(const select_pool *pool);
-/* Whether probabilities can be used in place, without a copy. */
+/* Returns whether probabilities can be used in place, without a copy. */
 bool select_probs_direct(const select_pool *pool);
 
 typedef struct select_probs_block {

@@ -28,8 +28,7 @@ static scant_status check_row(const select_pool *pool, size_t row, scant__fault 
     const char *name = scant_array_name(pool->probs);
     char where[64];
     if (pool->probs == pool->samples)
-        snprintf(where, sizeof where, "sample %zu, row %zu", row / pool->n,
-                 row % pool->n);
+        snprintf(where, sizeof where, "draw %zu, row %zu", row / pool->n, row % pool->n);
     else
         snprintf(where, sizeof where, "row %zu", row);
     double sum = 0;
@@ -37,8 +36,9 @@ static scant_status check_row(const select_pool *pool, size_t row, scant__fault 
         double x;
         scant__array_read_f64(pool->probs, row * pool->c + k, 1, &x);
         if (!isfinite(x))
-            return scant__fault_set(fault, SCANT_EINPUT, "%s: %s, column %zu is %g", name,
-                                    where, k, x);
+            return scant__fault_set(fault, SCANT_EINPUT,
+                                    "%s: %s, column %zu is %g, expected a finite number",
+                                    name, where, k, x);
         if (x < 0 && !pool->softmax)
             return scant__fault_set(
                 fault, SCANT_EINPUT,

@@ -18,7 +18,7 @@ typedef struct worker_room {
     la_topk top;
     double *score, *norm, *measured;
     la_rowstat *stat;
-    void *probs, *features; /* NULL: used in place */
+    void *probs, *features; /* NULL if used in place */
     void *posterior;
 } worker_room;
 

@@ -162,7 +162,7 @@ void scant_picks_free(scant_ctx *ctx, scant_picks *picks) {
     scant__free(ctx, box);
 }
 
-/* Copies bytes and appends a zero. False: out of memory. */
+/* Copies bytes and appends a zero. Returns false if out of memory. */
 static bool copy(scant__arena *arena, const void *from, size_t bytes, void *out) {
     char *block = scant__arena_alloc(arena, bytes + 1, 1);
     if (!block) return false;

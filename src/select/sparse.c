@@ -129,7 +129,7 @@ void sparse_plan(const scant_selection *sel, sparse_needs needs, scant_plan *pla
 typedef struct measure {
     sparse *s;
     la_rows probs, calibrated;
-    double *numbers; /* (n, C) p - p~, or (n, m) gbar; NULL: not stored */
+    double *numbers; /* (n, C) p - p~, or (n, m) gbar; NULL if not stored */
     unsigned char *room;
     size_t room_size;
     double *apart; /* per worker: the largest |p - p~| / max p of its rows */
@@ -238,27 +238,29 @@ static void warn_if_blind(const sparse *s) {
     static const double NEAR = 1e-3;
     const select_pool *pool = &s->sel->pool;
     scant_ctx *ctx = s->sel->ctx;
-    const char *then = s->alpha > 0 ? "rows are ranked by their variance"
-                                    : "all rows are alike: the first are picked";
+    const char *then = s->alpha > 0
+                           ? "rows are ranked by their variance"
+                           : "all rows tie: those with the lowest indices are picked";
     if (is_posterior(s)) {
         if (s->longest == 0)
-            scant__warn(ctx,
-                        "%s: the samples agree on every row, so only beta ranks the rows",
-                        scant_array_name(pool->samples));
+            scant__warn(
+                ctx,
+                "%s: the posterior draws agree on every row, so only beta ranks the rows",
+                scant_array_name(pool->samples));
     } else if (pool->temperature > 0 && fabs(pool->temperature - 1) < NEAR) {
         scant__warn(
             ctx, "the temperature is %.6g; near 1 the expected gradients vanish, and %s",
             pool->temperature, then);
     } else if (s->apart < NEAR) {
         scant__warn(ctx,
-                    "%s: equal to the model's own probabilities to %.1e, so that "
+                    "%s: at most %.1e away from the model's own probabilities, so the "
                     "expected gradients vanish: %s",
                     pool->temperature > 0 ? "probabilities at that temperature"
                                           : scant_array_name(pool->calibrated),
                     s->apart, then);
     } else if (s->longest == 0) {
         scant__warn(ctx,
-                    "%s: 0 in every row whose probabilities differ, so that expected "
+                    "%s: 0 in every row whose probabilities differ, so the expected "
                     "gradients vanish: %s",
                     scant_array_name(pool->features), then);
     }

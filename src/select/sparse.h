@@ -37,11 +37,11 @@ typedef struct sparse {
     const scant_selection *sel;
     size_t n, b;
     bool ranked;  /* terms=variance: neither gbar nor vectors are stored */
-    size_t *rows; /* indices in the pool, by place; NULL: all rows */
+    size_t *rows; /* indices in the pool, by place; NULL for all rows */
     select_features features;
-    la_rows h, a; /* gbar_j = a_j x h_j+; posterior: h_j alone */
+    la_rows h, a; /* gbar_j = a_j x h_j+, or h_j alone in the posterior form */
     la_view all;
-    size_t width; /* numbers of a_j (C); posterior: of h_j (m) */
+    size_t width; /* numbers of a_j (C), or of h_j (m) in the posterior form */
     size_t size;  /* numbers of a vector */
     /* Features of extreme size are multiplied by a power of two. All members then refer
      * to the problem with f times its square: alpha is the same, beta is multiplied by
@@ -51,7 +51,7 @@ typedef struct sparse {
     double *variance; /* n: sigma_j^2 */
     double *length;   /* n: |phi_j| */
     double longest;   /* largest |phi_j| */
-    double apart;     /* the largest |p - p~| / max p of a row; posterior: 0 */
+    double apart;     /* the largest |p - p~| / max p of a row; 0 in the posterior form */
     double *v;
     double *image; /* a vector, buffer for sums */
     double *step;  /* buffer for steps within a support: 2 b numbers and b places */
@@ -76,7 +76,7 @@ typedef struct sparse {
         .key = "source", .kind = SCANT_OPTION_CHOICE,                                    \
         .otherwise = "by the given inputs", .choices = "gradient|samples",               \
         .help = "compare rows by the last layer's gradients, or by their losses under "  \
-                "the posterior samples"                                                  \
+                "the posterior draws"                                                    \
     }
 
 #define SPARSE_OPTION_TERMS                                                              \
@@ -87,7 +87,7 @@ typedef struct sparse {
                 "the variance alone (picks the rows with the largest sigma)"             \
     }
 
-/* Memory that a strategy's own products need in the shared workspace; NULL: none. */
+/* Memory that a strategy's own products need in the shared workspace; NULL if none. */
 typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
 scant_status sparse_inputs(scant_selection *sel, unsigned given, unsigned *needs);
@@ -105,16 +105,18 @@ scant_status sparse_residual(sparse *s, const size_t *places, size_t count,
 /* r += Phi w, for the same w. */
 scant_status sparse_add(sparse *s, const size_t *places, size_t count, const double *w,
                         double *r);
-/* The values f1 and f2 at w; r: its residual. */
+/* Returns f1 at w; r: its residual. */
 double sparse_f1(const sparse *s, const size_t *places, size_t count, const double *w,
                  const double *r);
+/* Returns f2 at w. */
 double sparse_f2(const sparse *s, const size_t *places, size_t count, const double *w);
 
-/* The step mu that minimises f1(w - mu u): half the initial slope of f1 over half its
- * curvature along u. 0 if there is none. */
+/* Returns the step mu that minimises f1(w - mu u): half the initial slope of f1 over half
+ * its curvature along u. 0 if there is none. */
 double sparse_step(double slope, double curvature);
-/* A power of two near the largest entries of the gradient at w and r; reach: the largest
- * |w_j - 1|. Divided by it, squares of their images neither overflow nor underflow. */
+/* Returns a power of two near the largest entries of the gradient at w and r; reach: the
+ * largest |w_j - 1|. Divided by it, squares of their images neither overflow nor
+ * underflow. */
 double sparse_unit(const sparse *s, double reach, const double *r);
 /* One gradient step of f1 within the support of w; updates w and r. places: where w may
  * differ from 0. */

@@ -143,7 +143,7 @@ const scant_strategy select_strategy_sparse_greedy = {
              .summary = "weighted rows, picked one by one, that approximate the pool's "
                         "expected gradient",
              .use = "For a batch that is both representative and uncertain, if you have "
-                    "calibrated probabilities or posterior samples.",
+                    "calibrated probabilities or posterior draws.",
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
              .score = "slope of the objective along the row when it was picked; with "
                       "terms=variance, the row's sigma",

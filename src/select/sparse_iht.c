@@ -62,7 +62,8 @@ typedef struct columns {
 typedef struct iht {
     sparse s;
     bool printed;
-    double *w, *old;       /* n: weights of this iteration and of the previous one */
+    double *w;             /* n: weights of this iteration */
+    double *old;           /* n: weights of the previous iteration */
     double *point;         /* n: s where it is known, then w - old */
     double *bonus;         /* n: alpha sigma^2, in the scale of the features */
     double *value;         /* n: <g_j, from> */
@@ -72,13 +73,16 @@ typedef struct iht {
     double *dots;          /* <g_j, rz> of these places */
     size_t room;           /* capacity of list and dots */
     columns columns;
-    size_t *places, *olds; /* b: where w and old may differ from 0 */
-    size_t count, n_olds;
-    size_t *ahead; /* 2 b: places where z may differ from 0 */
-    double *z;     /* values of z at these places */
-    size_t n_ahead;
+    size_t *places;         /* b: where w may differ from 0 */
+    size_t count;           /* number of these places */
+    size_t *olds;           /* b: where old may differ from 0 */
+    size_t n_olds;          /* number of these places */
+    size_t *z_places;       /* 2 b: where z may differ from 0 */
+    size_t n_z;             /* number of these places */
+    double *z;              /* values of z at these places */
     double *rw, *rz, *move; /* vectors: Phi w - v, Phi z - v, Phi (w - old) */
-    double *start, *k;      /* vectors: K times the first rz, and times the current one */
+    double *start;          /* vector: K times the first rz */
+    double *k;              /* vector: K times the current rz */
     double mu, share, pull; /* s = z - mu (share <g_j, rz> + pull (z - 1)) */
     kept now, best;
 } iht;
@@ -102,8 +106,8 @@ static const double *column_of(const columns *c, size_t place, size_t size) {
     return NULL;
 }
 
-/* Computes value for all rows at rz, and sets from = rz; and_k: computes K rz too. */
-static scant_status look_at_all(iht *t, bool and_k) {
+/* Computes value for all rows at rz, and sets from = rz; computes K rz too if and_k. */
+static scant_status compute_values(iht *t, bool and_k) {
     sparse *s = &t->s;
     memcpy(t->from, t->rz, s->size * sizeof *t->from);
     if (!and_k) return la_kron_dots(&s->all, t->rz, t->value, &s->work);
@@ -124,31 +128,32 @@ static scant_status add_column(iht *t, size_t place) {
 static scant_status find_k(iht *t, size_t iteration) {
     sparse *s = &t->s;
     size_t missing = 0;
-    for (size_t i = 0; i < t->n_ahead; i++)
-        missing += !column_of(&t->columns, t->ahead[i], s->size);
+    for (size_t i = 0; i < t->n_z; i++)
+        missing += !column_of(&t->columns, t->z_places[i], s->size);
     if (iteration == 0 || missing > t->columns.most - t->columns.count) {
-        TRY(look_at_all(t, true));
+        TRY(compute_values(t, true));
         if (iteration == 0) memcpy(t->start, t->k, s->size * sizeof *t->k);
         return SCANT_OK;
     }
     memcpy(t->k, t->start, s->size * sizeof *t->k);
-    for (size_t i = 0; i < t->n_ahead; i++) {
-        if (!column_of(&t->columns, t->ahead[i], s->size))
-            TRY(add_column(t, t->ahead[i]));
-        const double *k = column_of(&t->columns, t->ahead[i], s->size);
+    for (size_t i = 0; i < t->n_z; i++) {
+        if (!column_of(&t->columns, t->z_places[i], s->size))
+            TRY(add_column(t, t->z_places[i]));
+        const double *k = column_of(&t->columns, t->z_places[i], s->size);
         double by = t->z[i] / (double)s->b;
         for (size_t l = 0; l < s->size; l++) t->k[l] += by * k[l];
     }
     return SCANT_OK;
 }
 
-/* Finds the best step for f1 down its gradient at z. With x the sum of (z_j - 1) g_j, the
- * gradient u = share <g_j, rz> + pull (z_j - 1) has |u|^2 = share <rz, Phi u> + pull (z -
- * 1).u and the image share K rz + pull x. */
+/* Finds the best step of f1 along its gradient at z. u is the gradient divided by `unit`:
+ * u_j = share <g_j, rz> + pull (z_j - 1). With x the sum of (z_j - 1) g_j,
+ *     image = b Phi u = sum of u_j g_j = share K rz + pull x,
+ *     |u|^2 = share <rz, image> + pull (z - 1).u. */
 static scant_status descend(iht *t, size_t iteration) {
     sparse *s = &t->s;
-    double b = (double)s->b, n = (double)s->n, reach = 1, above = n - (double)t->n_ahead;
-    for (size_t i = 0; i < t->n_ahead; i++) {
+    double b = (double)s->b, n = (double)s->n, reach = 1, above = n - (double)t->n_z;
+    for (size_t i = 0; i < t->n_z; i++) {
         reach = fmax(reach, fabs(t->z[i] - 1));
         above += (t->z[i] - 1) * (t->z[i] - 1);
     }
@@ -191,20 +196,20 @@ static void list(iht *t, size_t place, size_t *count) {
 static scant_status offer_all(iht *t, la_topk *top) {
     sparse *s = &t->s;
     if (memcmp(t->from, t->rz, s->size * sizeof *t->from) != 0)
-        TRY(look_at_all(t, false));
+        TRY(compute_values(t, false));
     la_topk_init(top, t->now.chosen, s->b);
-    for (size_t i = 0; i < t->n_ahead; i++) t->listed[t->ahead[i]] = 1;
+    for (size_t i = 0; i < t->n_z; i++) t->listed[t->z_places[i]] = 1;
     for (size_t j = 0; j < s->n; j++)
         if (!t->listed[j]) offer(t, top, j, 0, t->value[j]);
-    for (size_t i = 0; i < t->n_ahead; i++) {
-        t->listed[t->ahead[i]] = 0;
-        offer(t, top, t->ahead[i], t->z[i], t->value[t->ahead[i]]);
+    for (size_t i = 0; i < t->n_z; i++) {
+        t->listed[t->z_places[i]] = 0;
+        offer(t, top, t->z_places[i], t->z[i], t->value[t->z_places[i]]);
     }
     return SCANT_OK;
 }
 
-/* Appends places whose score may reach `least` to the `count` listed ones. False: too
- * many. */
+/* Appends places whose score may reach `least` to the `count` listed ones. Returns
+ * false if they are too many. */
 static bool list_chances(iht *t, double least, size_t *count) {
     const sparse *s = &t->s;
     double apart = 0, there = sqrt(sparse_inner(s, t->rz, t->rz)),
@@ -225,13 +230,13 @@ static bool list_chances(iht *t, double least, size_t *count) {
     return true;
 }
 
-/* Finds the rows to keep among the listed ones; *enough: no other row can have a larger
- * score. */
+/* Finds the rows to keep among the listed ones. Sets *enough to whether no other row can
+ * have a larger score. */
 static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
     sparse *s = &t->s;
     size_t count = 0, first = 0;
     la_topk_init(top, t->now.chosen, s->b);
-    for (size_t i = 0; i < t->n_ahead; i++) list(t, t->ahead[i], &count);
+    for (size_t i = 0; i < t->n_z; i++) list(t, t->z_places[i], &count);
     for (size_t i = 0; i < t->count; i++) list(t, t->places[i], &count);
     *enough = count >= s->b;
     while (*enough && first < count) {
@@ -239,7 +244,7 @@ static scant_status offer_some(iht *t, la_topk *top, bool *enough) {
         v.rows = t->list + first, v.m = count - first;
         TRY(la_kron_dots(&v, t->rz, t->dots, &s->work));
         for (size_t i = first; i < count; i++)
-            offer(t, top, t->list[i], i < t->n_ahead ? t->z[i] : 0, t->dots[i - first]);
+            offer(t, top, t->list[i], i < t->n_z ? t->z[i] : 0, t->dots[i - first]);
         bool again = first == 0;
         first = count;
         if (again) *enough = list_chances(t, top->items[0].score, &count);
@@ -274,29 +279,29 @@ static scant_status threshold(iht *t) {
 
 /* ---- one iteration ---------------------------------------------------------------- */
 
-/* z = w - tau (w - old), with the tau that minimises f1. Returns |w - old|^2. */
+/* z = w - tau (w - old), with the tau that minimises f1; *moved = |w - old|^2. */
 static scant_status momentum(iht *t, double *moved) {
     sparse *s = &t->s;
     double slope = 0, *change = t->point;
     *moved = 0;
-    t->n_ahead = 0;
+    t->n_z = 0;
     for (size_t i = 0; i < t->n_olds; i++)
-        if (t->old[t->olds[i]] != 0) t->ahead[t->n_ahead++] = t->olds[i];
+        if (t->old[t->olds[i]] != 0) t->z_places[t->n_z++] = t->olds[i];
     for (size_t i = 0; i < t->count; i++)
         if (t->old[t->places[i]] == 0 && t->w[t->places[i]] != 0)
-            t->ahead[t->n_ahead++] = t->places[i];
-    for (size_t i = 0; i < t->n_ahead; i++) {
-        size_t j = t->ahead[i];
+            t->z_places[t->n_z++] = t->places[i];
+    for (size_t i = 0; i < t->n_z; i++) {
+        size_t j = t->z_places[i];
         change[j] = t->w[j] - t->old[j];
         slope += s->beta * (t->w[j] - 1) * change[j];
         *moved += change[j] * change[j];
     }
     memset(t->move, 0, s->size * sizeof *t->move);
-    TRY(sparse_add(s, t->ahead, t->n_ahead, change, t->move));
+    TRY(sparse_add(s, t->z_places, t->n_z, change, t->move));
     double tau = sparse_step(sparse_inner(s, t->rw, t->move) + slope,
                              sparse_inner(s, t->move, t->move) + s->beta * *moved);
-    for (size_t i = 0; i < t->n_ahead; i++) {
-        size_t j = t->ahead[i];
+    for (size_t i = 0; i < t->n_z; i++) {
+        size_t j = t->z_places[i];
         t->z[i] = t->w[j] - tau * change[j];
     }
     for (size_t i = 0; i < s->size; i++) t->rz[i] = t->rw[i] - tau * t->move[i];
@@ -398,7 +403,7 @@ static scant_status reserve(iht *t) {
     t->rw = TRY_NEW(arena, double, size_mul(VECTORS, s->size));
     t->old = t->w + s->n, t->point = t->old + s->n, t->bonus = t->point + s->n;
     t->value = t->bonus + s->n;
-    t->olds = t->places + b, t->ahead = t->olds + b;
+    t->olds = t->places + b, t->z_places = t->olds + b;
     t->now.w = t->z + 2 * b, t->best.w = t->now.w + b;
     t->best.chosen = t->now.chosen + b;
     t->rz = t->rw + s->size, t->move = t->rz + s->size, t->from = t->move + s->size;

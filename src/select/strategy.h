@@ -10,9 +10,9 @@
 #include "select/pool.h"
 
 typedef struct select_value { /* an option's value, in the order of the option table */
-    double number;            /* switch, count, number; index of a choice; -1: not set */
-    double param;             /* K of a choice "word:K" */
-    const char *text;         /* NULL: not set */
+    double number;    /* switch, count, number or index of a choice; -1 if not set */
+    double param;     /* K of a choice "word:K" */
+    const char *text; /* NULL if not set */
 } select_value;
 
 /* A selection (scant.h) and what its strategy reads and fills in. */
@@ -26,18 +26,18 @@ struct scant_selection {
     size_t asked;    /* rows that the call asked for */
     size_t batch;    /* rows to pick: at least 1, at most pool.available */
     uint64_t seed;
-    const char *kernel; /* the kernel's text; NULL: none */
-    size_t depth;       /* depth of the infinitely wide network's kernel; 0: no kernel */
+    const char *kernel; /* the kernel's text, or NULL */
+    size_t depth; /* depth of the infinitely wide network's kernel; 0 if no kernel */
     select_value *values;
     /* Filled in by the strategy: */
     scant_pick *picks; /* capacity: batch */
     size_t count;
     scant_figure *info; /* capacity: SELECT_INFO */
     size_t n_info;
-    const char *state; /* state of the previous call; NULL: none */
+    const char *state; /* state of the previous call, or NULL */
     size_t state_size;
     const char *state_name; /* name of the state's source, for messages */
-    char *next_state;       /* state for the next call, in the arena; NULL: none */
+    char *next_state;       /* state for the next call, in the arena, or NULL */
     size_t next_state_size;
     bool has_run;
     scant__arena memory; /* what arena points to */
@@ -78,12 +78,13 @@ typedef struct scant_strategy {
         .help = "scale each feature row to unit length first"                            \
     }
 
-/* The value of a strategy's option, and K of a choice "word:K". */
+/* Returns the value of a strategy's option. */
 double select_option(const scant_selection *sel, const char *key);
+/* Returns K of a choice "word:K". */
 double select_option_param(const scant_selection *sel, const char *key);
 const char *select_option_text(const scant_selection *sel,
                                const char *key); /* as given */
-/* Whether an option without a default was given or set. */
+/* Returns whether an option without a default was given or set. */
 bool select_option_is_set(const scant_selection *sel, const char *key);
 /* Sets an option that has no default, from text. */
 scant_status select_option_settle(scant_selection *sel, const char *key, const char *fmt,
@@ -100,7 +101,7 @@ void select_pick(scant_selection *sel, size_t index, double weight, double score
 void select_figure(scant_selection *sel, const char *name, double value);
 
 /* Fills the batch with available rows, drawn uniformly at random, with the given score.
- * taken: n flags of rows to leave out; NULL: none. */
+ * taken: n flags of rows to leave out, or NULL. */
 scant_status select_fill(scant_selection *sel, const bool *taken, double score);
 size_t select_fill_memory(const scant_selection *sel, size_t batch); /* bytes allocated */
 

@@ -23,10 +23,11 @@ enum { ROWS = 256 }; /* rows per block */
 typedef struct fit {
     scant_ctx *ctx;
     const select_pool *pool;
-    size_t k, blocks; /* number of rows to fit to; of blocks */
-    double s;         /* 1/T at which derivatives are computed */
-    la_slope *part;   /* derivatives in s, summed over the rows of each block */
-    double *rows;     /* C logits per worker */
+    size_t k;       /* number of rows to fit to */
+    size_t blocks;  /* number of blocks */
+    double s;       /* 1/T at which derivatives are computed */
+    la_slope *part; /* derivatives in s, summed over the rows of each block */
+    double *rows;   /* C logits per worker */
 } fit;
 
 static scant_status slope_of_block(void *arg, size_t block, unsigned worker,

@@ -27,7 +27,8 @@ enum {
     ARRIVAL = 45 * 1000,   /* milliseconds for a request to arrive */
     HEADERS = 32 * 1024,   /* maximum bytes of a request's headers */
     PATH = 1024,           /* maximum bytes of a path */
-    DROPPED = 1024 * 1024, /* bytes of a refused body before the connection is closed */
+    DROPPED = 1024 * 1024, /* maximum bytes read of a refused body; then the connection is
+                            * closed */
 };
 
 static const char policy[] =

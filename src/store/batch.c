@@ -58,7 +58,7 @@ static const store_new nothing = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
 /* ---- paths ------------------------------------------------------------------------- */
 
 /* Makes a path absolute. FILE.npz:KEY keeps its key; a name that is not a file stays
- * unchanged. NULL: no memory. */
+ * unchanged. Returns NULL if out of memory. */
 static const char *absolute(scant__arena *arena, const char *spec) {
     char real[PATH_MAX], file[PATH_MAX];
     const char *key = NULL;
@@ -70,7 +70,7 @@ static const char *absolute(scant__arena *arena, const char *spec) {
     return scant__arena_strdup(arena, realpath(spec, real) ? real : spec);
 }
 
-/* The folder of a path. NULL: no memory. */
+/* Returns the folder of a path, or NULL if out of memory. */
 static const char *folder_of(scant__arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash) return ".";
@@ -139,7 +139,8 @@ static scant_status list_folder(store_batch *batch, scant_project *project) {
     return SCANT_OK;
 }
 
-/* The number of rows that the project already has from an array that may have grown. */
+/* Sets *rows to the number of leading rows of an array to skip: up to the last row that
+ * the project has. Rows after it may have been appended to the array since. */
 static scant_status known_rows(scant_project *project, const char *path, size_t *rows) {
     *rows = (size_t)(1 + TRY_ONE(project, -1,
                                  "SELECT max(row) FROM sources JOIN items ON item BETWEEN"

@@ -75,7 +75,7 @@ static scant_status ranked(scant_project *project, const handing *h, int64_t *it
     return SCANT_OK;
 }
 
-/* Any other item; the audit set when nothing else is left. */
+/* Finds any other item; items of the audit set come last. */
 static scant_status any(scant_project *project, const handing *h, int64_t *item,
                         scant_role *role) {
     static const struct {

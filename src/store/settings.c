@@ -217,8 +217,8 @@ static const char *default_of(const scant_project *project, const scant_option *
     return slash && slash[1] ? slash + 1 : project->dir;
 }
 
-/* *out: the value, owned by the handle and valid until it changes. A stored value that is
- * invalid (from another version) counts as not set. */
+/* *out: the value, owned by the handle and valid until the setting changes. A stored
+ * value that is invalid (from another version) counts as not set. */
 static scant_status look_up(scant_project *project, const scant_option *k,
                             const char **out) {
     char **slot = &project->values[k - options];

@@ -50,7 +50,7 @@ class Stream(Case):
                        "--features", h, "--memory", "1G", "--dry-run")
         self.assertGreater(int(re.search(r"passes +(\d+)", plan)[1]), 1000)  # one per step
         self.fails(3, "select", "bald", "--batch", 5, "--samples", path,
-                   says=["sample 0, row 0", "sums to 0"])  # the zeros of the sparse file
+                   says=["draw 0, row 0", "sums to 0"])  # the zeros of the sparse file
 
     def test_picks_are_the_same_with_memory_for_a_quarter_of_the_input(self):
         path = self.samples(SOME)

@@ -43,7 +43,7 @@ class Samples(ErrorCase):
         for strategy in BY_SAMPLES:
             with self.subTest(strategy):
                 self.refused(3, strategy, ["samples.npy"], samples=np.zeros((0, N, 4)))
-                self.refused(3, strategy, ["samples.npy", "one"],
+                self.refused(3, strategy, ["samples.npy", "has 1 "],
                              samples=self.whole["samples"][:1])
 
     def test_values_that_are_not_finite_are_refused(self):
@@ -95,7 +95,7 @@ class Samples(ErrorCase):
     def test_a_single_draw_is_refused_with_the_reason(self):
         for strategy in BY_SAMPLES:
             for words in ((), ("--opt", "terms=variance"))[:1 + strategy.startswith("sparse")]:
-                self.refused(3, strategy, ["samples.npy", "one sample", "nothing can disagree"],
+                self.refused(3, strategy, ["samples.npy", "1 posterior draws", "at least 2"],
                              *words, samples=self.whole["samples"][:1])
 
     def test_too_little_memory_names_the_need(self):

@@ -231,7 +231,7 @@ static void more_projections_than_draws_are_refused(void **state) {
     scant_ctx *ctx = ctx_threads(1);
     given g = posterior(1, 4, 10, 3, 1, 1);
     given_refused(ctx, "acs-fw", &g, 3, "projections=5", SCANT_EUSAGE,
-                  "projections is 5, but samples holds 4");
+                  "projections is 5, but samples has 4");
     given_refused(ctx, "acs-fw", &g, 3, "projections=-1", SCANT_EUSAGE, "whole number");
     posterior_end(&g);
     scant_ctx_free(ctx);

@@ -106,16 +106,16 @@ static void invalid_draws_are_reported_with_their_place(void **state) {
         given g = posterior(1, 3, 800, 4, 1, 1);
         rows_of(&g, 2, 700)[1] = NAN;
         given_refused(ctx, strategies[t], &g, 5, NULL, SCANT_EINPUT,
-                      "samples: sample 2, row 700, column 1 is nan");
+                      "samples: draw 2, row 700, column 1 is nan");
         rows_of(&g, 2, 700)[1] = -.25;
         given_refused(ctx, strategies[t], &g, 5, NULL, SCANT_EINPUT,
-                      "samples: sample 2, row 700, column 1 is -0.25");
+                      "samples: draw 2, row 700, column 1 is -0.25");
         rows_of(&g, 2, 700)[1] = 1.5;
         given_refused(ctx, strategies[t], &g, 5, NULL, SCANT_EINPUT,
-                      "samples: sample 2, row 700 sums to");
+                      "samples: draw 2, row 700 sums to");
         g.m = 1;
         given_refused(ctx, strategies[t], &g, 5, NULL, SCANT_EINPUT,
-                      "nothing can disagree");
+                      "has 1 posterior draws, expected at least 2");
         posterior_end(&g);
     }
     scant_ctx_free(ctx);

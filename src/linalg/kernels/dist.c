@@ -57,9 +57,10 @@ INLINE void tile(const T *const *x, const T *const *y, size_t d, double *out, si
     }
 }
 
-/* Computes all pairs: four rows and c centres at a time, two centres at a time for the
- * last four; the last rows one by one with many centres. Eight chains keep the pipelines
- * full. */
+/* Computes all pairs in tiles of ROWS rows and c centres. A tile has an accumulator per
+ * pair: 12 in dot (c = 3), 8 in sqdist (c = 2); 8 keep the pipelines full. With c = 3 the
+ * last four centres are 2 + 2, not 3 + 1. The last rows are computed one by one, in tiles
+ * of WIDE = 6 centres. */
 INLINE void pairs(const T *const *x, size_t nx, const T *const *y, size_t ny, size_t d,
                   double *out, const int c, const int differences) {
     size_t even = nx - nx % ROWS, j = 0;

@@ -110,7 +110,7 @@ void KERNEL(kron_dot)(const void *const *rows, size_t n, size_t d, const double 
 /* Columns j..j+4*wide-1, or the last `count` < 4, of c classes: their sums stay in
  * registers over all rows. q: the rows' coefficients, `pitch` apart. */
 INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
-                     size_t count, double *sum, size_t apart, const int c,
+                     size_t count, double *sum, size_t stride, const int c,
                      const int wide) {
     D4 acc[TALL][2] = {{{0}}};
     size_t bytes = count < 4 ? count * sizeof(double) : sizeof(D4);
@@ -118,7 +118,7 @@ INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch,
     for (int k = 0; k < c; k++)
 #pragma GCC unroll 2
         for (int w = 0; w < wide; w++)
-            memcpy(&acc[k][w], sum + (size_t)k * apart + j + 4 * w, bytes);
+            memcpy(&acc[k][w], sum + (size_t)k * stride + j + 4 * w, bytes);
     for (size_t i = 0; i < n; i++) {
         D4 h[2];
 #pragma GCC unroll 2
@@ -136,36 +136,36 @@ INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch,
     for (int k = 0; k < c; k++)
 #pragma GCC unroll 2
         for (int w = 0; w < wide; w++)
-            memcpy(sum + (size_t)k * apart + j + 4 * w, &acc[k][w], bytes);
+            memcpy(sum + (size_t)k * stride + j + 4 * w, &acc[k][w], bytes);
 }
 
 INLINE void add_some(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
-                     size_t count, double *sum, size_t apart, size_t c, const int wide) {
+                     size_t count, double *sum, size_t stride, size_t c, const int wide) {
     switch (c) {
     case 1:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 1, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 1, wide);
         break;
     case 2:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 2, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 2, wide);
         break;
     case 3:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 3, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 3, wide);
         break;
     case 4:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 4, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 4, wide);
         break;
     case 5:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 5, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 5, wide);
         break;
     default:
-        add_tile(x, n, q, pitch, j, count, sum, apart, 6, wide);
+        add_tile(x, n, q, pitch, j, count, sum, stride, 6, wide);
     }
 }
 
 /* All columns of c <= CLASSES classes; rows are in cache and read again for every tile.
  */
 static void add_rows(const T *const *x, size_t n, size_t d, const double *q, size_t c,
-                     double *sum, size_t apart) {
+                     double *sum, size_t stride) {
     size_t tiles = (c + TALL - 1) / TALL;
     for (size_t j = 0, wide; j < d; j += wide) {
         size_t rest = d - j;
@@ -173,11 +173,11 @@ static void add_rows(const T *const *x, size_t n, size_t d, const double *q, siz
         for (size_t k = 0, tile = 0, tall; tile < tiles; k += tall, tile++) {
             tall = (c - k + tiles - tile - 1) / (tiles - tile);
             if (wide == 8)
-                add_some(x, n, q + k, c, j, 8, sum + k * apart, apart, tall, 2);
+                add_some(x, n, q + k, c, j, 8, sum + k * stride, stride, tall, 2);
             else if (wide == 4)
-                add_some(x, n, q + k, c, j, 4, sum + k * apart, apart, tall, 1);
+                add_some(x, n, q + k, c, j, 4, sum + k * stride, stride, tall, 1);
             else
-                add_some(x, n, q + k, c, j, wide, sum + k * apart, apart, tall, 1);
+                add_some(x, n, q + k, c, j, wide, sum + k * stride, stride, tall, 1);
         }
     }
 }
@@ -195,7 +195,7 @@ INLINE void add_weights(const double *a, size_t lda, const double *s, size_t n,
 
 /* The column of a constant: sum_k += constant * sum of s_i a_ik, for c <= CLASSES. */
 static void add_constant(const double *a, size_t lda, size_t c, const double *s, size_t n,
-                         double constant, double *sum, size_t apart) {
+                         double constant, double *sum, size_t stride) {
     double total[CLASSES] = {0};
     if (c / 4 == 1) add_weights(a, lda, s, n, total, 1);
     if (c / 4 == 2) add_weights(a, lda, s, n, total, 2);
@@ -206,17 +206,17 @@ static void add_constant(const double *a, size_t lda, size_t c, const double *s,
         for (size_t i = 0; i < n; i++) t = fma_d((D4){s[i]}, (D4){a[i * lda + k]}, t);
         total[k] = t[0];
     }
-    for (size_t k = 0; k < c; k++) sum[k * apart] += constant * total[k];
+    for (size_t k = 0; k < c; k++) sum[k * stride] += constant * total[k];
 }
 
 void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double *a,
                       size_t c, const double *s, double constant, double *sum,
-                      size_t apart) {
+                      size_t stride) {
     const T *const *x = (const T *const *)rows;
     double q[BATCH * CLASSES];
     for (size_t k = 0; constant != 0 && k < c; k += CLASSES)
         add_constant(a + k, c, c - k < CLASSES ? c - k : CLASSES, s, n, constant,
-                     sum + k * apart + d, apart);
+                     sum + k * stride + d, stride);
     for (size_t first = 0, batch; first < n; first += batch) {
         batch = n - first < BATCH ? n - first : BATCH;
         for (size_t k = 0, some; k < c; k += some) {
@@ -228,7 +228,7 @@ void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double 
                 for (size_t m = 0; m < some; m++)
                     q[i * some + m] = s[first + i] * a[(first + i) * c + k + m];
             }
-            add_rows(x + first, batch, d, q, some, sum + k * apart, apart);
+            add_rows(x + first, batch, d, q, some, sum + k * stride, stride);
         }
     }
 }

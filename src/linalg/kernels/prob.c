@@ -22,7 +22,7 @@ static double row_entropy(const T *p, size_t c, double base) {
     return above(surprise(sum, load_rest(p + k, c - k), base), base);
 }
 
-/* Whether all numbers are 0 or 1: x(1-x) of any other is not 0. */
+/* Returns whether all numbers are 0 or 1: x(1-x) of any other is not 0. */
 static int is_certain(const T *p, size_t c) {
     V rest = {0};
     size_t k = 0;
