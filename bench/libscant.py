@@ -9,7 +9,7 @@ import numpy as np
 
 DTYPES = {"f2": 1, "f4": 2, "f8": 3, "u1": 4, "i1": 5, "u2": 6, "i2": 7, "u4": 8, "i4": 9,
           "u8": 10, "i8": 11}
-ARRAYS = ("features", "probs", "logits", "calibrated", "gradients", "samples", "slopes",
+ARRAYS = ("features", "probs", "logits", "calibrated", "gradients", "draws", "slopes",
           "lengths", "labels", "candidates")
 
 

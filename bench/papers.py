@@ -209,7 +209,7 @@ def bald(bench):
     n, m, batch = bench.size(100000), 20, bench.size(1000)
     S = pools.posterior(m, n, 10)
     title = f"bald n={n} m={m} C=10 b={batch}"
-    ours, chosen = bench.ours(title, lambda: bench.scant.select("bald", batch, samples=S))
+    ours, chosen = bench.ours(title, lambda: bench.scant.select("bald", batch, draws=S))
     theirs, _ = bench.theirs(title, lambda: rivals.bald(S, batch))
     row = Row(title, ours, theirs)
     row.wrong = checks.ranked(checks.bald(S), chosen.indices, chosen.scores, batch, 1e-13)
@@ -220,7 +220,7 @@ def acs_fw(bench):
     n, m, batch = bench.size(50000), 100, bench.size(200)
     S = pools.posterior(m, n, 10)
     title = f"acs-fw n={n} m={m} C=10 b={batch}"
-    ours, chosen = bench.ours(title, lambda: bench.scant.select("acs-fw", batch, samples=S))
+    ours, chosen = bench.ours(title, lambda: bench.scant.select("acs-fw", batch, draws=S))
     theirs, truth = bench.theirs(title, lambda: rivals.acs_fw(S, batch), runs=1)
     row = Row(title, ours, theirs)
     row.wrong = checks.same_weights(chosen.indices, chosen.weights, truth)
@@ -246,7 +246,7 @@ def batchbald(bench):
     torch = torch_or_none()
     who = "torch" if torch else "NumPy"
     ours, chosen = bench.ours(title, lambda: bench.scant.select(
-        "batchbald", batch, settings={"mc": limit}, samples=S))
+        "batchbald", batch, settings={"mc": limit}, draws=S))
     theirs, (picks, scores) = bench.theirs(title, lambda: rivals.batchbald(
         torch or np, S, batch, limit, seed=1), who, runs=1, warm=False)
     row = Row(title, ours, theirs, who)

@@ -206,7 +206,7 @@ typedef struct scant_evidence {
     const scant_array *logits;     /* n x C, instead of probs */
     const scant_array *calibrated; /* n x C calibrated probabilities */
     const scant_array *gradients;  /* n x k gradient features */
-    const scant_array *samples;    /* m x n x C: predictions of m posterior draws */
+    const scant_array *draws;      /* m x n x C: predictions of m posterior draws */
     /* n x 2, instead of gradients: |g|^2 and <g, sum of the labelled rows' g>, where g is
      * a row's loss gradient at its label, or else at the predicted class. */
     const scant_array *slopes;
@@ -229,7 +229,7 @@ enum scant_evidence_kind {
     /* or logits and a temperature */
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
-    SCANT_SAMPLES = 1 << 4,
+    SCANT_DRAWS = 1 << 4,
     /* used for more than to leave out labelled rows */
     SCANT_LABELS = 1 << 5,
     /* the number of rows, which any input gives */

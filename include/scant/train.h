@@ -352,7 +352,7 @@ typedef struct scant_outputs {
     float *probs;       /* n x classes */
     float *calibrated;  /* n x classes: softmax(logits / temperature) */
     double temperature; /* above 0 if calibrated is wanted */
-    float *samples;     /* scant_net_draws() x n x classes: probabilities of each draw */
+    float *draws;       /* scant_net_draws() x n x classes: probabilities of each draw */
     SCANT_RESERVED;
 } scant_outputs;
 
@@ -374,8 +374,9 @@ SCANT_API size_t scant_net_draws(const scant_net *net);
  * atomically and block by block: it need not fit in memory. Draws are the same for all
  * samples: equal features give equal rows. Fails if there is only one draw, and for
  * regression. */
-SCANT_API scant_status scant_net_samples(scant_net *net, const scant_data *data,
-                                         const size_t *rows, size_t n, const char *path);
+SCANT_API scant_status scant_net_write_draws(scant_net *net, const scant_data *data,
+                                             const size_t *rows, size_t n,
+                                             const char *path);
 
 /* Bin b of 15, b from 1: samples whose confidence, the largest probability, is in ((b -
  * 1)/15, b/15] (Guo et al., 2017), up to a rounding error. */

@@ -153,11 +153,11 @@ static scant_status run_block(embed_job *job) {
                          .probs = job->arrays[EMBED_PROBS].block,
                          .calibrated = job->arrays[EMBED_CALIBRATED].block,
                          .temperature = job->temperature,
-                         .samples = job->arrays[EMBED_SAMPLES].block};
+                         .draws = job->arrays[EMBED_SAMPLES].block};
     for (size_t i = 0; i < job->now; i++)
         job->block_rows[i] = job->rows ? job->rows[job->done + i] : job->done + i;
     job->pass = 0;
-    if (out.features || out.logits || out.probs || out.calibrated || out.samples) {
+    if (out.features || out.logits || out.probs || out.calibrated || out.draws) {
         TRY(scant_net_predict(job->network, job->data, job->block_rows, job->now, &out));
         job->pass++;
     }

@@ -39,7 +39,7 @@ static scant_status fail_missing(scant_ctx *ctx, const loop_strategy *strategy,
                       "dropout or ensemble";
     if (strcmp(set->bayes, "none") != 0)
         why = "needs several posterior draws, but model.samples is 1";
-    if (!(missing & SCANT_SAMPLES) || strcmp(set->task, "regression") == 0)
+    if (!(missing & SCANT_DRAWS) || strcmp(set->task, "regression") == 0)
         why = "needs class probabilities, but data.task is regression";
     return scant__fail(ctx, SCANT_EUSAGE, "%s %s", strategy->info->name, why);
 }
@@ -68,14 +68,14 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_strategy *strategy,
                                     .kernel = strategy->kernel};
     unsigned given = SCANT_FEATURES | SCANT_LABELS | SCANT_ROWS | SCANT_STATE, missing;
     if (!regression) given |= SCANT_PROBS | SCANT_CALIBRATED;
-    if (!regression && loop_is_bayesian(set)) given |= SCANT_SAMPLES;
+    if (!regression && loop_is_bayesian(set)) given |= SCANT_DRAWS;
     if (strategy->all_layers && !regression) given |= gradient_bits(strategy);
     TRY(scant_select_inputs(ctx, name, &opts, given, used, &missing));
     if (missing == SCANT_GRADIENTS)
         TRY(scant_select_inputs(ctx, name, &opts, given | SCANT_GRADIENTS, used,
                                 &missing));
     if (missing) return fail_missing(ctx, strategy, set, missing);
-    return *used & SCANT_SAMPLES ? check_projections(ctx, strategy, set) : SCANT_OK;
+    return *used & SCANT_DRAWS ? check_projections(ctx, strategy, set) : SCANT_OK;
 }
 
 /* ---- temperature ------------------------------------------------------------------- */

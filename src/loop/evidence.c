@@ -41,7 +41,7 @@ void loop_evidence_end(loop_evidence *e) {
 static const scant_array **place_of(scant_evidence *v, size_t which) {
     const scant_array **const places[LOOP_EVIDENCE] = {
         &v->features, &v->probs,   &v->logits, &v->calibrated, &v->gradients,
-        &v->slopes,   &v->lengths, &v->labels, &v->samples,    &v->candidates};
+        &v->slopes,   &v->lengths, &v->labels, &v->draws,      &v->candidates};
     return places[which];
 }
 
@@ -237,5 +237,5 @@ scant_status loop_evidence_read(loop_evidence *e, const loop_evidence_opts *what
     if (what->features == LOOP_INPUTS) TRY(read_inputs(&r));
     if (what->bits & SCANT_CALIBRATED)
         e->view.temperature = what->temperature > 0 ? what->temperature : 1;
-    return what->bits & SCANT_SAMPLES ? loop_evidence_draw(e, what) : SCANT_OK;
+    return what->bits & SCANT_DRAWS ? loop_evidence_draw(e, what) : SCANT_OK;
 }

@@ -34,7 +34,7 @@ typedef struct loop_evidence_opts {
     loop_features features;
     uint64_t seed;          /* seed of the sketches */
     double temperature;     /* temperature of SCANT_CALIBRATED; 0: use 1 */
-    const char *draws_path; /* temporary file for SCANT_SAMPLES */
+    const char *draws_path; /* temporary file for SCANT_DRAWS */
 } loop_evidence_opts;
 
 enum {
@@ -69,7 +69,7 @@ scant_status loop_evidence_read(loop_evidence *evidence,
 /* Adds or replaces an array; data is borrowed. Shape: n x width, or n if width is 0. */
 scant_status loop_evidence_wrap(loop_evidence *evidence, size_t which, const void *data,
                                 scant_dtype dtype, size_t n, size_t width);
-/* Adds the posterior draws (SCANT_SAMPLES) only. */
+/* Adds the posterior draws (SCANT_DRAWS) only. */
 scant_status loop_evidence_draw(loop_evidence *evidence,
                                 const loop_evidence_opts *reading);
 

@@ -60,7 +60,7 @@ static scant_status find_model(query *a) {
     return project_settings_read(a->project, &a->settings);
 }
 
-/* Sets the available evidence. SCANT_SAMPLES: the model may have draws; give_samples()
+/* Sets the available evidence. SCANT_DRAWS: the model may have draws; give_draws()
  * checks its file. */
 static scant_status note_given(query *a) {
     bool features;
@@ -68,7 +68,7 @@ static scant_status note_given(query *a) {
     a->given = SCANT_LABELS | SCANT_ROWS | SCANT_STATE;
     if (features || a->model.number) a->given |= SCANT_FEATURES;
     if (a->model.number) a->given |= SCANT_PROBS | SCANT_CALIBRATED;
-    if (a->model.number && a->settings.bayes) a->given |= SCANT_SAMPLES;
+    if (a->model.number && a->settings.bayes) a->given |= SCANT_DRAWS;
     return SCANT_OK;
 }
 
@@ -87,7 +87,7 @@ static scant_status fail_missing(const query *a, unsigned missing) {
                            "%s needs a model, and there is none yet: label some items of "
                            "two classes at least, and train",
                            a->strategy);
-    if (missing & SCANT_SAMPLES)
+    if (missing & SCANT_DRAWS)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s needs posterior draws, and the last model has none: "
                            "set bayes to dropout or variational, and train again",
@@ -187,7 +187,7 @@ static scant_status give_calibrated(query *a, const scant_array *probs) {
                               classes);
 }
 
-static scant_status give_samples(query *a) {
+static scant_status give_draws(query *a) {
     AUTO(scant_net_auto) scant_net *net = NULL;
     AUTO(project_samples_close) project_samples samples = {0};
     size_t shape[3];
@@ -196,7 +196,7 @@ static scant_status give_samples(query *a) {
     if (!name) return SCANT_ENOMEM;
     TRY(project_cache_path(a->project, &a->arena, name, &path));
     TRY(project_net_open(a->project, &a->model, &net));
-    if (scant_net_draws(net) < 2) return fail_missing(a, SCANT_SAMPLES);
+    if (scant_net_draws(net) < 2) return fail_missing(a, SCANT_DRAWS);
     size_t *all = TRY_NEW(&a->arena, size_t, a->n);
     for (size_t i = 0; i < a->n; i++) all[i] = i;
     scant_net_shape(net, shape);
@@ -221,7 +221,7 @@ static scant_status gather(query *a) {
                                    scant_array_shape(probs)[1]));
         if (a->used & SCANT_CALIBRATED) TRY(give_calibrated(a, probs));
     }
-    if (a->used & SCANT_SAMPLES) TRY(give_samples(a));
+    if (a->used & SCANT_DRAWS) TRY(give_draws(a));
     a->evidence.view.rows = a->used & ~(unsigned)(SCANT_LABELS | SCANT_ROWS) ? 0 : a->n;
     return loop_evidence_wrap(&a->evidence, LOOP_LABELS, a->labels, SCANT_I64, a->n, 0);
 }

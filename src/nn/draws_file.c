@@ -76,7 +76,7 @@ scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *ro
     return s;
 }
 
-scant_status scant_net_samples(scant_net *net, const scant_data *data, const size_t *rows,
-                               size_t n, const char *path) {
+scant_status scant_net_write_draws(scant_net *net, const scant_data *data,
+                                   const size_t *rows, size_t n, const char *path) {
     return nn_samples(net, data, rows, n, path, true);
 }

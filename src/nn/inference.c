@@ -209,7 +209,7 @@ static scant_status predict_batch(void *arg, const nn_outputs *batch) {
         nn_softmax(n, c, batch->logits, 1, out->probs + at);
     if (out->calibrated)
         nn_softmax(n, c, batch->logits, out->temperature, out->calibrated + at);
-    if (out->samples) p->reading.samples += n * c;
+    if (out->draws) p->reading.samples += n * c;
     return SCANT_OK;
 }
 
@@ -220,7 +220,7 @@ scant_status scant_net_predict(scant_net *net, const scant_data *data, const siz
                  scant_net_classes(net),
                  {.phase = "computing predictions",
                   .fn = predict_batch,
-                  .samples = outputs->samples}};
+                  .samples = outputs->draws}};
     if (outputs->calibrated &&
         !(outputs->temperature > 0 && isfinite(outputs->temperature)))
         return scant__fail(net->ctx, SCANT_EUSAGE,

@@ -40,7 +40,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
                          scant_calibration *scaled);
 size_t nn_infer_batch(const scant_net *net, size_t n);
 
-/* scant_net_samples(); without `sync` the file is temporary and not fsynced. */
+/* scant_net_write_draws(); without `sync` the file is temporary and not fsynced. */
 scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *rows,
                         size_t n, const char *path, bool sync);
 

@@ -50,9 +50,9 @@ static const double JITTER = 1e-6, STANDSTILL = 1e-12;
 
 typedef struct coreset {
     scant_selection *sel;
-    size_t n;       /* number of available rows */
-    size_t samples; /* J */
-    size_t *rows;   /* n: the rows' indices in the pool */
+    size_t n;     /* number of available rows */
+    size_t draws; /* J */
+    size_t *rows; /* n: the rows' indices in the pool */
     select_walk walk;
     bool by_fisher;
     double *vectors;      /* (n, J); fisher: one vector */
@@ -86,13 +86,13 @@ static void write_vectors(coreset *c, const select_pool *view, size_t first, siz
                           const select_posterior *posterior, double *cross, size_t from,
                           size_t to) {
     const la_kernels *k = la_kernels_for(select_probs_type(view));
-    double norm = 1 / sqrt((double)c->samples), *raw = cross + c->scan_rows;
-    for (size_t s = 0; s < c->samples && from < to; s++) {
+    double norm = 1 / sqrt((double)c->draws), *raw = cross + c->scan_rows;
+    for (size_t s = 0; s < c->draws && from < to; s++) {
         const void *rows = select_sample_rows(view, s, first, count, raw);
         k->cross(posterior->mean, rows, count, view->c, cross);
         for (size_t i = from; i < to; i++) {
             size_t at = c->rows[i] - first;
-            c->vectors[i * c->samples + s] =
+            c->vectors[i * c->draws + s] =
                 norm * select_walk_difference(posterior->entropy[at], cross[at]);
         }
     }
@@ -102,7 +102,7 @@ static void write_vectors(coreset *c, const select_pool *view, size_t first, siz
 static scant_status scan_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     coreset *c = arg;
-    const select_pool *pool = &c->sel->pool, view = select_samples_view(pool);
+    const select_pool *pool = &c->sel->pool, view = select_draws_view(pool);
     size_t first = block * c->scan_rows, rest = pool->n - first;
     size_t count = rest < c->scan_rows ? rest : c->scan_rows;
     double *cross = (double *)(void *)(c->room + worker * c->room_size);
@@ -247,7 +247,7 @@ static bool is_fisher(const scant_selection *sel) {
     return select_option(sel, "inner") == FISHER;
 }
 
-static size_t samples_of(const scant_selection *sel) {
+static size_t draws_of(const scant_selection *sel) {
     double asked = select_option(sel, "projections");
     return asked > 0 && asked < (double)sel->pool.m ? (size_t)asked : sel->pool.m;
 }
@@ -266,12 +266,12 @@ static size_t block_of(size_t width) { return STEP_BYTES / (width * sizeof(doubl
 static void acs_plan(const scant_selection *sel, scant_plan *plan) {
     enum { BLOCKS = 14, OVERHEAD = 256 };
     const select_pool *pool = &sel->pool;
-    size_t n = pool->available, samples = samples_of(sel), width = samples;
+    size_t n = pool->available, draws = draws_of(sel), width = draws;
     size_t all = size_mul(n, 2 * sizeof(size_t) + 3 * sizeof(double));
     if (is_fisher(sel)) {
-        width = select_fisher_width(sel, samples);
+        width = select_fisher_width(sel, draws);
         all = size_add(all, size_mul(width, sizeof(double)));
-        all = size_add(all, select_fisher_memory(sel, samples));
+        all = size_add(all, select_fisher_memory(sel, draws));
     } else {
         all = size_add(all, size_mul(n, size_mul(width, sizeof(double))));
         all = size_add(all, (n / block_of(width) + 1) * sizeof(la_scored));
@@ -287,9 +287,9 @@ static void acs_plan(const scant_selection *sel, scant_plan *plan) {
 static scant_status reserve_vectors(coreset *c) {
     scant_selection *sel = c->sel;
     scant__arena *arena = sel->arena;
-    size_t width = c->walk.width = c->samples;
+    size_t width = c->walk.width = c->draws;
     if (c->by_fisher) {
-        TRY(select_fisher_open(sel, c->rows, c->samples, &c->fisher));
+        TRY(select_fisher_open(sel, c->rows, c->draws, &c->fisher));
         width = c->walk.width = size_mul(la_view_width(&c->fisher.all), c->fisher.a.d);
         c->vectors = TRY_NEW(arena, double, width);
         return SCANT_OK;
@@ -306,7 +306,7 @@ static scant_status reserve(coreset *c) {
     scant__arena *arena = sel->arena;
     select_walk *w = &c->walk;
     size_t n = c->n = w->n = sel->pool.available;
-    c->samples = samples_of(sel);
+    c->draws = draws_of(sel);
     c->by_fisher = is_fisher(sel);
     c->scan_rows = sel->plan.block_rows;
     c->room_size = scan_room(&sel->pool, c->scan_rows);
@@ -327,7 +327,7 @@ static scant_status reserve(coreset *c) {
 /* inner=fisher needs features besides posterior draws. */
 static scant_status acs_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
     (void)given;
-    *needs = SCANT_SAMPLES | (is_fisher(sel) ? SCANT_FEATURES : 0U);
+    *needs = SCANT_DRAWS | (is_fisher(sel) ? SCANT_FEATURES : 0U);
     return SCANT_OK;
 }
 
@@ -336,7 +336,7 @@ static scant_status acs_check(const scant_selection *sel) {
     if (asked <= (double)sel->pool.m) return SCANT_OK;
     return scant__fail(sel->ctx, SCANT_EUSAGE,
                        "acs-fw: projections is %.0f, but %s has %zu posterior draws",
-                       asked, scant_array_name(sel->pool.samples), sel->pool.m);
+                       asked, scant_array_name(sel->pool.draws), sel->pool.m);
 }
 
 static scant_status acs_select(scant_selection *sel) {
@@ -350,7 +350,7 @@ static scant_status acs_select(scant_selection *sel) {
             sel->ctx,
             "%s: the posterior draws agree on every row; the rows with the lowest "
             "indices are picked",
-            scant_array_name(sel->pool.samples));
+            scant_array_name(sel->pool.draws));
     TRY(walk(&c));
     return hand_in(&c);
 }
@@ -384,7 +384,7 @@ const scant_strategy select_strategy_acs_fw = {
              "With an ensemble or MC dropout, for large batches without redundant rows.",
          .paper = "Pinsler et al. 2019",
          .score = "weight of the row in the coreset; 0 for rows that fill up the batch",
-         .needs = SCANT_SAMPLES,
+         .needs = SCANT_DRAWS,
          SELECT_OPTIONS(options),
          SELECT_FIGURES(figures)},
     .inputs = acs_inputs,

@@ -25,7 +25,7 @@ static scant_status bald_select(scant_selection *sel) {
             sel->ctx,
             "%s: the posterior draws agree on every row; the rows with the lowest "
             "indices are picked",
-            scant_array_name(sel->pool.samples));
+            scant_array_name(sel->pool.draws));
     return SCANT_OK;
 }
 
@@ -36,7 +36,7 @@ const scant_strategy select_strategy_bald = {
                     "large batch may carry the same information.",
              .paper = "Houlsby et al. 2011; Gal et al. 2017",
              .score = "mutual information between the row's label and the model, in nats",
-             .needs = SCANT_SAMPLES},
+             .needs = SCANT_DRAWS},
     .plan = select_scan_plan,
     .select = bald_select,
 };

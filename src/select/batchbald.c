@@ -419,7 +419,7 @@ const scant_strategy select_strategy_batchbald = {
              .score =
                  "joint mutual information between the model and the labels up to this "
                  "pick, in nats; picks beyond the ceiling repeat the last value",
-             .needs = SCANT_SAMPLES,
+             .needs = SCANT_DRAWS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures)},
     .plan = batchbald_plan,

@@ -13,15 +13,15 @@
 
 static void fetch(const void *self, size_t first, size_t count, void *out) {
     const select_fisher *f = self;
-    const scant_array *samples = f->pool->samples;
-    size_t c = f->pool->c, n = f->pool->n, width = f->samples * c;
-    double *to = out, norm = 1 / sqrt((double)f->samples);
+    const scant_array *draws = f->pool->draws;
+    size_t c = f->pool->c, n = f->pool->n, width = f->draws * c;
+    double *to = out, norm = 1 / sqrt((double)f->draws);
     for (size_t i = 0; i < count; i++, to += width) {
         const double *mean = f->mean + (first + i) * c;
         size_t row = f->rows[first + i];
-        for (size_t s = 0; s < f->samples; s++) {
+        for (size_t s = 0; s < f->draws; s++) {
             double *at = to + s * c;
-            scant__array_read_f64(samples, (s * n + row) * c, c, at);
+            scant__array_read_f64(draws, (s * n + row) * c, c, at);
             for (size_t k = 0; k < c; k++)
                 at[k] = norm * select_walk_difference(mean[k], at[k]);
         }
@@ -29,11 +29,8 @@ static void fetch(const void *self, size_t first, size_t count, void *out) {
 }
 
 void select_fisher_rows(const select_fisher *f, la_rows *out) {
-    *out = (la_rows){.n = f->n,
-                     .d = f->samples * f->pool->c,
-                     .type = LA_F64,
-                     .fetch = fetch,
-                     .self = f};
+    *out = (la_rows){
+        .n = f->n, .d = f->draws * f->pool->c, .type = LA_F64, .fetch = fetch, .self = f};
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
@@ -62,38 +59,36 @@ static size_t work_memory(const select_fisher *f, unsigned threads) {
 }
 
 /* Sets the largest possible sizes, before features are read. */
-static void guess(const scant_selection *sel, size_t samples, select_fisher *f) {
+static void guess(const scant_selection *sel, size_t draws, select_fisher *f) {
     static size_t no_row;
-    *f = (select_fisher){.pool = &sel->pool,
-                         .n = sel->pool.available,
-                         .samples = samples,
-                         .rows = &no_row};
+    *f = (select_fisher){
+        .pool = &sel->pool, .n = sel->pool.available, .draws = draws, .rows = &no_row};
     select_features_guess(&sel->pool, false, &f->features);
     shape(sel, f);
     f->h.base = NULL, f->h.type = LA_F64;
 }
 
-size_t select_fisher_memory(const scant_selection *sel, size_t samples) {
+size_t select_fisher_memory(const scant_selection *sel, size_t draws) {
     enum { SPARE = 4096 };
     unsigned threads = sel->ctx->threads;
     select_fisher f;
-    guess(sel, samples, &f);
+    guess(sel, draws, &f);
     size_t row = size_mul(size_add(sel->pool.c, 3), sizeof(double));
     size_t all = size_add(size_mul(f.n, row), work_memory(&f, threads));
     return size_add(all, size_add(select_features_memory(&sel->pool, threads), SPARE));
 }
 
-size_t select_fisher_width(const scant_selection *sel, size_t samples) {
+size_t select_fisher_width(const scant_selection *sel, size_t draws) {
     select_fisher f;
-    guess(sel, samples, &f);
+    guess(sel, draws, &f);
     return size_mul(la_view_width(&f.all), f.a.d);
 }
 
 scant_status select_fisher_open(const scant_selection *sel, const size_t *rows,
-                                size_t samples, select_fisher *f) {
+                                size_t draws, select_fisher *f) {
     scant__arena *arena = sel->arena;
     *f = (select_fisher){
-        .pool = &sel->pool, .n = sel->pool.available, .samples = samples, .rows = rows};
+        .pool = &sel->pool, .n = sel->pool.available, .draws = draws, .rows = rows};
     TRY(select_features_scan(arena, &sel->pool, false, &f->features));
     shape(sel, f);
     f->mean = TRY_NEW(arena, double, size_mul(sel->pool.c, f->n));

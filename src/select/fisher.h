@@ -22,7 +22,7 @@
 typedef struct select_fisher {
     const select_pool *pool;
     size_t n;           /* number of rows, indexed by position */
-    size_t samples;     /* J */
+    size_t draws;       /* J */
     const size_t *rows; /* n: the rows' indices in the pool */
     double *mean;       /* (n, C): p_i by position, filled in by the caller */
     select_features features;
@@ -36,13 +36,13 @@ typedef struct select_fisher {
 } select_fisher;
 
 /* Returns the bytes that select_fisher_open() allocates. */
-size_t select_fisher_memory(const scant_selection *sel, size_t samples);
+size_t select_fisher_memory(const scant_selection *sel, size_t draws);
 /* Returns the numbers per row, with d+ = d + 1. */
-size_t select_fisher_width(const scant_selection *sel, size_t samples);
+size_t select_fisher_width(const scant_selection *sel, size_t draws);
 /* Allocates memory; reads and checks features. The caller must fill in f->mean before any
  * other call, and *f must not move. */
 scant_status select_fisher_open(const scant_selection *sel, const size_t *rows,
-                                size_t samples, select_fisher *f);
+                                size_t draws, select_fisher *f);
 /* out = the rows a_i by position; f needs pool, n, samples, rows and mean. */
 void select_fisher_rows(const select_fisher *f, la_rows *out);
 

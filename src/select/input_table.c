@@ -32,7 +32,7 @@ static const scant_input table[] = {
      {"logits", "temperature"}},
     {"calibrate-on", 0, "k", INTEGERS, AT(calibrate_on), {NULL}},
     {"gradients", SCANT_GRADIENTS, "n x k", FLOATS, AT(gradients), {NULL}},
-    {"samples", SCANT_SAMPLES, "m x n x C", FLOATS, AT(samples), {NULL}},
+    {"samples", SCANT_DRAWS, "m x n x C", FLOATS, AT(draws), {NULL}},
     {"labels", SCANT_LABELS, "n", INTEGERS, AT(labels), {NULL}},
     {"candidates", 0, "k", INTEGERS, AT(candidates), {NULL}},
     {"slopes", SCANT_SLOPES, "n x 2", FLOATS, AT(slopes), {NULL}},

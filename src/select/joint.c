@@ -155,7 +155,7 @@ static void pack(const evaluation *e, size_t first, size_t count, const buffers 
     memset(last, 0,
            m * LA_PANEL * sizeof *last); /* the last panel may have unused columns */
     for (size_t i = 0; i < count; i++) {
-        select_samples_get(pool, e->rows[first + i], 1, d->row);
+        select_draws_get(pool, e->rows[first + i], 1, d->row);
         la_kernels_for(LA_F64)->exact_entropy(d->row, m, c, d->entropy + i * m);
         for (size_t k = 0; k < c; k++) {
             size_t column = i * c + k;
@@ -315,7 +315,7 @@ static double load(joint *j, size_t row) {
     size_t m = j->pool->m, c = j->pool->c;
     double sum = 0;
     const buffers d = buffers_of(j, 0);
-    select_samples_get(j->pool, row, 1, j->row);
+    select_draws_get(j->pool, row, 1, j->row);
     la_kernels_for(LA_F64)->exact_entropy(j->row, m, c, d.entropy);
     for (size_t s = 0; s < m; s++) {
         sum += d.entropy[s];

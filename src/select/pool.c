@@ -215,7 +215,7 @@ scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *e, unsigned 
                                          : in.temperature,
         .calibrate_on = in.calibrate_on,
         .gradients = in.gradients,
-        .samples = in.samples,
+        .draws = in.draws,
         .slopes = in.slopes,
         .lengths = in.lengths,
         .labels = in.labels,
@@ -244,7 +244,7 @@ static scant_status read_labels(scant_ctx *ctx, select_pool *pool) {
                     ctx, SCANT_EINPUT,
                     "%s: row %zu is class %lld, but %s has only %zu classes",
                     scant_array_name(pool->labels), first + i, (long long)block[i],
-                    scant_array_name(pool->probs ? pool->probs : pool->samples), pool->c);
+                    scant_array_name(pool->probs ? pool->probs : pool->draws), pool->c);
             pool->labelled += block[i] >= 0;
         }
     }

@@ -28,7 +28,7 @@ typedef struct select_pool {
     bool softmax;                  /* probs are logits */
     const scant_array *calibrated; /* calibrated probabilities, or logits */
     double temperature; /* temperature of these logits; 0 if they are probabilities */
-    const scant_array *gradients, *samples;
+    const scant_array *gradients, *draws;
     const scant_array *slopes, *lengths;
     const scant_array *labels, *candidates, *calibrate_on;
     uint64_t *allowed;  /* bits: rows listed as candidates; NULL for all */
@@ -116,7 +116,7 @@ typedef enum select_prob_kind {
 void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *out);
 
 /* out (count, m, C) = all posterior draws of rows first..first+count-1. */
-void select_samples_get(const select_pool *pool, size_t first, size_t count, double *out);
+void select_draws_get(const select_pool *pool, size_t first, size_t count, double *out);
 
 /* Fits the temperature by maximum likelihood if pool->calibrate_on is given. */
 scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool);

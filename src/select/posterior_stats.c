@@ -12,9 +12,9 @@
 /* Relative error of entropies, and absolute error from the rounding of the mean. */
 static const double ROUNDING = 2e-15, MEAN_ROUNDING = 4e-16;
 
-select_pool select_samples_view(const select_pool *pool) {
+select_pool select_draws_view(const select_pool *pool) {
     select_pool view = *pool;
-    view.probs = pool->samples;
+    view.probs = pool->draws;
     view.softmax = false;
     return view;
 }
@@ -32,12 +32,11 @@ const void *select_sample_rows(const select_pool *view, size_t sample, size_t fi
     return room;
 }
 
-void select_samples_get(const select_pool *pool, size_t first, size_t count,
-                        double *out) {
+void select_draws_get(const select_pool *pool, size_t first, size_t count, double *out) {
     size_t c = pool->c;
     for (size_t s = 0; s < pool->m; s++)
         for (size_t i = 0; i < count; i++)
-            scant__array_read_f64(pool->samples, (s * pool->n + first + i) * c, c,
+            scant__array_read_f64(pool->draws, (s * pool->n + first + i) * c, c,
                                   out + (i * pool->m + s) * c);
 }
 
@@ -75,7 +74,7 @@ scant_status select_posterior_read(const select_pool *pool, size_t first, size_t
                                    bool disagreement, void *room, select_posterior *out,
                                    scant__fault *fault) {
     size_t m = pool->m, c = pool->c, size = count * c;
-    const select_pool view = select_samples_view(pool);
+    const select_pool view = select_draws_view(pool);
     const la_kernels *k = la_kernels_for(select_probs_type(&view));
     /* a probability is at most 1.001, an entropy slightly above ln c at most */
     double grid = la_grid(1.01 * (double)m);

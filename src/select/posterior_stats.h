@@ -28,7 +28,7 @@ size_t select_posterior_room(const select_pool *pool, size_t rows);
 
 /* Rows of one draw in select_probs_type() of the view: in place, or in room (count C
  * doubles). The numbers must have been checked. */
-select_pool select_samples_view(const select_pool *pool);
+select_pool select_draws_view(const select_pool *pool);
 const void *select_sample_rows(const select_pool *view, size_t sample, size_t first,
                                size_t count, void *room);
 

@@ -27,7 +27,7 @@ bool select_probs_direct(const select_pool *pool) {
 static scant_status check_row(const select_pool *pool, size_t row, scant__fault *fault) {
     const char *name = scant_array_name(pool->probs);
     char where[64];
-    if (pool->probs == pool->samples)
+    if (pool->probs == pool->draws)
         snprintf(where, sizeof where, "draw %zu, row %zu", row / pool->n, row % pool->n);
     else
         snprintf(where, sizeof where, "row %zu", row);
@@ -206,7 +206,7 @@ scant_status select_probs_check(scant__arena *arena, const select_pool *pool) {
     if (pool->calibrated != pool->probs)
         TRY(check_all(ctx, pool, pool->calibrated, pool->temperature > 0, pool->n,
                       bytes));
-    return check_all(ctx, pool, pool->samples, false, pool->m * pool->n, bytes);
+    return check_all(ctx, pool, pool->draws, false, pool->m * pool->n, bytes);
 }
 
 /* ---- rows of probabilities ------------------------------------------------------- */

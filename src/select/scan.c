@@ -43,7 +43,7 @@ static size_t row_room(const select_pool *pool) {
         bytes += sizeof(double);
         if (!select_features_direct(pool)) bytes += pool->d * sizeof(double);
     }
-    if (pool->samples) bytes += select_posterior_room(pool, 1);
+    if (pool->draws) bytes += select_posterior_room(pool, 1);
     return bytes + select_measured_width(pool) * sizeof(double);
 }
 
@@ -68,7 +68,7 @@ void select_plan_blocks(const scant_selection *sel, size_t width, size_t worker,
 
 void select_scan_plan(const scant_selection *sel, scant_plan *plan) {
     const select_pool *pool = &sel->pool;
-    size_t width = (pool->probs || pool->samples ? pool->c : 0);
+    size_t width = (pool->probs || pool->draws ? pool->c : 0);
     width += (pool->features ? pool->d : 0) + select_measured_width(pool);
     select_plan_blocks(sel, width, room_size(sel, 0, plan->batch), row_room(pool), plan);
 }
@@ -93,7 +93,7 @@ static scant_status room_init(scant__arena *arena, const scant_selection *sel,
         room->features = TRY_NEW(arena, double, size_mul(rows, pool->d));
     if (select_measured_width(pool))
         room->measured = TRY_NEW(arena, double, select_measured_width(pool) * rows);
-    if (pool->samples)
+    if (pool->draws)
         room->posterior = TRY_NEW(arena, char, select_posterior_room(pool, rows));
     return SCANT_OK;
 }
@@ -120,7 +120,7 @@ static scant_status scan_rows(const scan_job *job, worker_room *room, size_t fir
                               &block.probs, fault));
     if (pool->features)
         TRY(select_features_norms(pool, first, count, room->features, room->norm, fault));
-    if (pool->samples) {
+    if (pool->draws) {
         select_posterior posterior;
         TRY(select_posterior_read(pool, first, count, true, room->posterior, &posterior,
                                   fault));
@@ -183,7 +183,7 @@ scant_status select_fill(scant_selection *sel, const bool *taken, double score) 
     AUTO(scant__arena_end) scant__arena room = {.ctx = sel->ctx};
     scan_job job = {.sel = sel, .score = random_keys, .taken = taken};
     size_t from = sel->count;
-    sel->pool.probs = sel->pool.features = sel->pool.samples = NULL;
+    sel->pool.probs = sel->pool.features = sel->pool.draws = NULL;
     sel->pool.slopes = sel->pool.lengths = NULL;
     scant_status s = scan(&job, &room, sel->batch - from);
     sel->pool = whole;

@@ -17,14 +17,14 @@ enum {
 scant_status sparse_inputs(scant_selection *sel, unsigned given, unsigned *needs) {
     const scant_strategy_info *info = &sel->strategy->info;
     if (!select_option_is_set(sel, "source")) {
-        bool samples = (info->needs & ~given) && !(info->or_needs & ~given);
-        TRY(select_option_settle(sel, "source", "%s", samples ? "samples" : "gradient"));
+        bool draws = (info->needs & ~given) && !(info->or_needs & ~given);
+        TRY(select_option_settle(sel, "source", "%s", draws ? "samples" : "gradient"));
     }
     *needs = select_option(sel, "source") == SAMPLES ? info->or_needs : info->needs;
     return SCANT_OK;
 }
 
-static bool is_posterior(const sparse *s) { return s->sel->pool.samples != NULL; }
+static bool is_posterior(const sparse *s) { return s->sel->pool.draws != NULL; }
 
 /* ---- sizes ------------------------------------------------------------------------ */
 
@@ -103,7 +103,7 @@ static void begin(const scant_selection *sel, sparse_needs needs, sparse *s) {
                   .needs = needs,
                   .n = sel->pool.available,
                   .b = sel->batch,
-                  .width = sel->pool.samples ? sel->pool.m : sel->pool.c,
+                  .width = sel->pool.draws ? sel->pool.m : sel->pool.c,
                   .ranked = sparse_is_ranked(sel),
                   .scale = 1};
 }
@@ -216,11 +216,11 @@ static scant_status measure_samples(void *arg, size_t block, unsigned worker,
     size_t end = first + rows < s->n ? first + rows : s->n;
     double *p = (double *)(void *)(m->room + worker * m->room_size);
     double *last = p + (rows + 2) * each;
-    if (!s->rows) select_samples_get(pool, first, end - first, p);
+    if (!s->rows) select_draws_get(pool, first, end - first, p);
     for (size_t i = first; i < end; i++) {
         double *own = p + (i - first) * each, square;
         double *mean = m->numbers ? m->numbers + i * pool->m : last;
-        if (s->rows) select_samples_get(pool, s->rows[i], 1, own);
+        if (s->rows) select_draws_get(pool, s->rows[i], 1, own);
         double sigma =
             sparse_posterior_row(own, pool->m, pool->c, mean, p + rows * each) /
             (double)s->n;
@@ -246,7 +246,7 @@ static void warn_if_blind(const sparse *s) {
             scant__warn(
                 ctx,
                 "%s: the posterior draws agree on every row, so only beta ranks the rows",
-                scant_array_name(pool->samples));
+                scant_array_name(pool->draws));
     } else if (pool->temperature > 0 && fabs(pool->temperature - 1) < NEAR) {
         scant__warn(
             ctx, "the temperature is %.6g; near 1 the expected gradients vanish, and %s",

@@ -148,7 +148,7 @@ const scant_strategy select_strategy_sparse_greedy = {
              .score = "slope of the objective along the row when it was picked; with "
                       "terms=variance, the row's sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
-             .or_needs = SCANT_SAMPLES,
+             .or_needs = SCANT_DRAWS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures)},
     .inputs = sparse_inputs,

@@ -480,7 +480,7 @@ const scant_strategy select_strategy_sparse_iht = {
              .paper = "Shen, Jiang, Zhang & Koyejo 2022",
              .score = "the row's weight; with terms=variance, the row's sigma",
              .needs = SCANT_PROBS | SCANT_CALIBRATED | SCANT_FEATURES,
-             .or_needs = SCANT_SAMPLES,
+             .or_needs = SCANT_DRAWS,
              SELECT_OPTIONS(options),
              SELECT_FIGURES(figures)},
     .inputs = sparse_inputs,

@@ -190,8 +190,8 @@ scant_status store_settings_check(scant_project *project, const scant_setting *c
     const char *bayes = scant_project_get(project, "bayes");
     const scant_strategy_info *info = strategy ? scant_strategy_find(strategy) : NULL;
     if (!info || !bayes || strcmp(bayes, "none") != 0) return SCANT_OK;
-    bool draws = info->needs & SCANT_SAMPLES;
-    if (!draws || (info->or_needs && !(info->or_needs & SCANT_SAMPLES))) return SCANT_OK;
+    bool draws = info->needs & SCANT_DRAWS;
+    if (!draws || (info->or_needs && !(info->or_needs & SCANT_DRAWS))) return SCANT_OK;
     return scant__fail(project->ctx, failure,
                        "strategy %s needs posterior draws, and bayes is none: set bayes "
                        "to dropout or variational as well",

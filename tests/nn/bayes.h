@@ -87,7 +87,7 @@ static inline predictions predict(scant_net *net, const scant_data *data) {
                          &(scant_outputs){.features = s.features,
                                           .logits = s.logits,
                                           .probs = s.probs,
-                                          .samples = s.samples}));
+                                          .draws = s.samples}));
     return s;
 }
 

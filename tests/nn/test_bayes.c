@@ -138,14 +138,14 @@ static void the_file_has_the_probabilities_of_each_draw(void **state) {
     const char *path = path_of("s.npy");
     size_t shape[3], rows[] = {5, 599, 5};
     predictions s = predict(net, data);
-    OK(scant_net_samples(net, data, NULL, 0, path));
+    OK(scant_net_write_draws(net, data, NULL, 0, path));
     float *file = read_file(ctx, path, shape);
     assert_int_equal(shape[0], 2000);
     assert_int_equal(shape[1], 600);
     assert_int_equal(shape[2], 4);
     assert_memory_equal(file, s.samples, (size_t)2000 * 600 * 4 * sizeof *file);
     free(file);
-    OK(scant_net_samples(net, data, rows, 3, path));
+    OK(scant_net_write_draws(net, data, rows, 3, path));
     file = read_file(ctx, path, shape);
     assert_int_equal(shape[1], 3);
     for (size_t m = 0; m < 2000; m++)
@@ -167,21 +167,22 @@ static void a_failed_call_keeps_the_old_file(void **state) {
     const char *path = path_of("old.npy");
     put("old.npy", "old", 3);
     scant_net *net = net_of(ctx, "mlp", o);
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path), SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "only one prediction"));
     scant_net_free(net);
     o.bayes = "variational", o.draws = 1;
     net = net_of(ctx, "mlp", o);
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_EINPUT);
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path), SCANT_EINPUT);
     scant_net_free(net);
     o.draws = 3;
     net = net_of(ctx, "mlp", o);
-    assert_int_equal(scant_net_samples(net, data, (size_t[]){20}, 1, path), SCANT_EINPUT);
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("no/such.npy")),
+    assert_int_equal(scant_net_write_draws(net, data, (size_t[]){20}, 1, path),
+                     SCANT_EINPUT);
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path_of("no/such.npy")),
                      SCANT_EIO);
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, "/dev/null"), SCANT_EIO);
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, "/dev/null"), SCANT_EIO);
     cancel_now = 1;
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path), SCANT_ECANCELLED);
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path), SCANT_ECANCELLED);
     cancel_now = 0;
     char text[8] = {0};
     FILE *f = fopen(path, "rb");
@@ -202,7 +203,7 @@ static void the_file_may_be_larger_than_the_memory_cap(void **state) {
         ctx, "linear",
         (scant_net_opts){
             .shape = {2, 1, 1}, .classes = 2, .bayes = "variational", .draws = 200});
-    OK(scant_net_samples(net, data, NULL, 0, path_of("large.npy")));
+    OK(scant_net_write_draws(net, data, NULL, 0, path_of("large.npy")));
     struct stat info;
     assert_int_equal(stat(path_of("large.npy"), &info), 0);
     assert_true(info.st_size > 30 << 20);
@@ -217,7 +218,7 @@ static void the_file_may_be_larger_than_the_memory_cap(void **state) {
         ctx, "linear",
         (scant_net_opts){
             .shape = {100, 1, 1}, .classes = 10, .bayes = "variational", .draws = 5000});
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("large.npy")),
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path_of("large.npy")),
                      SCANT_ENOMEM);
     if (!strstr(scant_ctx_errmsg(ctx), "needs 20000"))
         fail_msg("%s", scant_ctx_errmsg(ctx));
@@ -245,7 +246,7 @@ static scant_status create_train_and_predict(scant_ctx *ctx) {
     }
     if (s == SCANT_OK)
         s = scant_net_predict(net, data, NULL, 0, &(scant_outputs){.probs = probs});
-    if (s == SCANT_OK) s = scant_net_samples(net, data, NULL, 0, path_of("t.npy"));
+    if (s == SCANT_OK) s = scant_net_write_draws(net, data, NULL, 0, path_of("t.npy"));
     scant_net_free(net);
     scant_net_free(other);
     scant_data_free(data);

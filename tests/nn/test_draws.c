@@ -306,7 +306,7 @@ static void duplicates_have_identical_rows(void **state) {
         size_t c = 10, m = scant_net_draws(net);
         float *samples = floats_of(m * N * c), *probs = floats_of(N * c);
         OK(scant_net_predict(net, data, rows, N,
-                             &(scant_outputs){.probs = probs, .samples = samples}));
+                             &(scant_outputs){.probs = probs, .draws = samples}));
         for (size_t i = 40; i < N; i++) {
             size_t first = i % 40;
             assert_int_equal(rows[i], rows[first]);
@@ -408,7 +408,7 @@ static void a_single_output_is_averaged_without_softmax(void **state) {
         assert_true(fabs(mean - (double)s.logits[i]) < 1e-5);
         assert_true(fabs(mean - plain) < 0.1); /* standard deviations are about 0.02 */
     }
-    assert_int_equal(scant_net_samples(net, data, NULL, 0, path_of("s.npy")),
+    assert_int_equal(scant_net_write_draws(net, data, NULL, 0, path_of("s.npy")),
                      SCANT_EINPUT);
     assert_non_null(strstr(scant_ctx_errmsg(ctx), "one output"));
     predictions_free(&s);

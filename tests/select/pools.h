@@ -45,7 +45,7 @@ static inline void given_open(scant_ctx *ctx, const given *g, opened *o) {
     e->logits = given_array(ctx, o, "logits", g->logits, SCANT_F64, 2, nc);
     e->calibrated = given_array(ctx, o, "calibrated", g->calibrated, SCANT_F64, 2, nc);
     e->gradients = given_array(ctx, o, "gradients", g->gradients, SCANT_F64, 2, nk);
-    e->samples = given_array(ctx, o, "samples", g->samples, SCANT_F64, 3, mnc);
+    e->draws = given_array(ctx, o, "samples", g->samples, SCANT_F64, 3, mnc);
     e->slopes = given_array(ctx, o, "slopes", g->slopes, SCANT_F64, 2, n2);
     e->lengths = given_array(ctx, o, "lengths", g->lengths, SCANT_F64, 1, &g->n);
     e->labels = given_array(ctx, o, "labels", g->labels, SCANT_I64, 1, &g->n);

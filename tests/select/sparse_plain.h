@@ -122,7 +122,7 @@ static call call_begin(scant_ctx *ctx, const pool *p) {
     call c = {.ctx = ctx};
     size_t rows[3] = {p->m, p->n, p->c}, half = p->n / 2;
     if (p->m) {
-        c.e.samples = give(&c, p, "samples", p->samples, 3, rows);
+        c.e.draws = give(&c, p, "samples", p->samples, 3, rows);
     } else {
         c.e.features = give(&c, p, "features", p->h, 2, (size_t[]){p->n, p->d});
         const scant_array *probs = give(&c, p, "probs", p->p, 2, rows + 1);

@@ -227,7 +227,7 @@ static void gains_are_unbiased_and_merged_ones_are_bounds(void **state) {
     given g = posterior(5, M, N, C, .5, .8);
     opened o;
     given_open(ctx, &g, &o);
-    select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+    select_pool pool = {.n = N, .c = C, .m = M, .draws = o.evidence.draws};
     double want[N], told = 0, sum[N] = {0}, square[N] = {0}, left = 0;
     for (size_t i = 0; i < N; i++) all[i] = i;
     for (int draw = -1; draw < DRAWS; draw++) {
@@ -299,7 +299,7 @@ static void labels_are_drawn_by_their_probabilities(void **state) {
     scant__arena arena;
     joint j;
     given_open(ctx, &g, &o);
-    select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+    select_pool pool = {.n = N, .c = C, .m = M, .draws = o.evidence.draws};
     scant__arena_init(&arena, ctx);
     assert_int_equal(joint_init(&j, &arena, &pool, 3, LIMIT, N), SCANT_OK);
     for (size_t k = 0; k < N; k++) assert_int_equal(joint_add(&j, k, 0), SCANT_OK);
@@ -338,7 +338,7 @@ static void gains_do_not_exceed_the_information_left(void **state) {
     scant__arena arena;
     joint j;
     given_open(ctx, &g, &o);
-    select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+    select_pool pool = {.n = N, .c = C, .m = M, .draws = o.evidence.draws};
     scant__arena_init(&arena, ctx);
     assert_int_equal(joint_init(&j, &arena, &pool, 1, 900, B), SCANT_OK);
     for (size_t i = 0; i < N; i++) all[i] = i;
@@ -385,7 +385,7 @@ static void the_race_is_won_by_the_best_row(void **state) {
         scant__arena arena;
         joint j;
         given_open(ctx, &g, &o);
-        select_pool pool = {.n = N, .c = C, .m = M, .samples = o.evidence.samples};
+        select_pool pool = {.n = N, .c = C, .m = M, .draws = o.evidence.draws};
         scant__arena_init(&arena, ctx);
         assert_int_equal(joint_init(&j, &arena, &pool, seed, 4000, B), SCANT_OK);
         bool taken[N] = {false};

@@ -23,12 +23,11 @@ static void inner_products(const double *h, const double *samples, size_t m, siz
     double *mean = calloc(n * c, sizeof *mean);
     assert_int_equal(
         scant_array_wrap(ctx, "samples", samples, SCANT_F64, 3, shape, &array), SCANT_OK);
-    select_pool pool = {.n = n, .c = c, .m = m, .samples = array};
+    select_pool pool = {.n = n, .c = c, .m = m, .draws = array};
     for (size_t i = 0; i < n; i++) rows[i] = i;
     for (size_t s = 0; s < m; s++)
         for (size_t i = 0; i < n * c; i++) mean[i] += samples[s * n * c + i] / (double)m;
-    select_fisher f = {
-        .pool = &pool, .n = n, .samples = used, .rows = rows, .mean = mean};
+    select_fisher f = {.pool = &pool, .n = n, .draws = used, .rows = rows, .mean = mean};
     la_rows features = {.n = n, .d = d, .type = LA_F64, .base = h}, a;
     select_fisher_rows(&f, &a);
     la_view view = {.h = &features, .a = &a, .m = n};
@@ -339,13 +338,13 @@ static void missing_features_are_reported(void **state) {
     scant_setting set = {"inner", "fisher"};
     scant_select_opts opts = {.settings = &set, .n_settings = 1};
     assert_int_equal(
-        scant_select_inputs(ctx, "acs-fw", &opts, SCANT_SAMPLES, &used, &missing),
+        scant_select_inputs(ctx, "acs-fw", &opts, SCANT_DRAWS, &used, &missing),
         SCANT_OK);
     assert_int_equal(missing, SCANT_FEATURES);
     assert_int_equal(scant_select_inputs(ctx, "acs-fw", NULL,
-                                         SCANT_SAMPLES | SCANT_FEATURES, &used, &missing),
+                                         SCANT_DRAWS | SCANT_FEATURES, &used, &missing),
                      SCANT_OK);
-    assert_int_equal(used, SCANT_SAMPLES);
+    assert_int_equal(used, SCANT_DRAWS);
     assert_int_equal(missing, 0);
     given g = posterior(8, 6, 50, 3, 1, 1);
     given_refused(ctx, "acs-fw", &g, 5, "inner=fisher", SCANT_EUSAGE, "features");

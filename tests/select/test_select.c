@@ -92,7 +92,7 @@ static scant_status wrap_samples(scant_ctx *ctx, inputs *in, const float *sample
     size_t shape[3] = {M, N, C};
     scant_status s = scant_array_wrap(ctx, "samples", samples, SCANT_F32, 3, shape,
                                       &in->array[in->count]);
-    if (s == SCANT_OK) in->evidence.samples = in->array[in->count++];
+    if (s == SCANT_OK) in->evidence.draws = in->array[in->count++];
     return s;
 }
 
@@ -126,7 +126,7 @@ static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candida
     if (f->drop & SCANT_PROBS) e->probs = NULL;
     if (f->drop & SCANT_CALIBRATED) e->calibrated = NULL;
     if (f->drop & SCANT_GRADIENTS) e->gradients = NULL;
-    if (f->drop & SCANT_SAMPLES) e->samples = NULL;
+    if (f->drop & SCANT_DRAWS) e->draws = NULL;
     return s;
 }
 
@@ -144,7 +144,7 @@ static const struct {
     unsigned needs; /* 0: what the strategy lists, either alternative */
 } variants[] = {
     {"sparse-greedy", {{"terms", "variance"}, NULL}, 0},
-    {"acs-fw", {{"inner", "fisher"}, NULL}, SCANT_SAMPLES | SCANT_FEATURES},
+    {"acs-fw", {{"inner", "fisher"}, NULL}, SCANT_DRAWS | SCANT_FEATURES},
     {"npc", {{NULL, NULL}, "ntk:depth=2"}, 0},
     {"npc", {{"refine", "3"}, "ntk:depth=1"}, 0},
     {"crc", {{NULL, NULL}, "ntk:depth=1"}, 0},

@@ -727,13 +727,13 @@ static void the_source_follows_the_option_or_the_evidence(void **state) {
         const char *source;
         unsigned given, used;
     } all[] = {{NULL, gradient, gradient},
-               {NULL, gradient | SCANT_SAMPLES, gradient},
-               {NULL, SCANT_SAMPLES, SCANT_SAMPLES},
-               {NULL, SCANT_SAMPLES | SCANT_PROBS, SCANT_SAMPLES},
+               {NULL, gradient | SCANT_DRAWS, gradient},
+               {NULL, SCANT_DRAWS, SCANT_DRAWS},
+               {NULL, SCANT_DRAWS | SCANT_PROBS, SCANT_DRAWS},
                {NULL, SCANT_PROBS, gradient},
-               {"samples", gradient | SCANT_SAMPLES, SCANT_SAMPLES},
-               {"samples", gradient, SCANT_SAMPLES},
-               {"gradient", SCANT_SAMPLES, gradient}};
+               {"samples", gradient | SCANT_DRAWS, SCANT_DRAWS},
+               {"samples", gradient, SCANT_DRAWS},
+               {"gradient", SCANT_DRAWS, gradient}};
     scant_ctx *ctx = ctx_threads(1);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         unsigned used, missing;
