@@ -133,7 +133,7 @@ class Checks(unittest.TestCase):
 
     def test_wrong_picks_of_batchbald_are_rejected(self):
         S = pools.posterior(20, 100, 3)
-        chosen = self.scant.select("batchbald", 6, samples=S, settings={"mc": 100})
+        chosen = self.scant.select("batchbald", 6, draws=S, settings={"mc": 100})
         picks, scores = rivals.batchbald(np, S, 6, 100, seed=1)
         check = functools.partial(checks.batchbald, S, limit=100, their_picks=picks,
                                   their_scores=scores)
@@ -144,7 +144,7 @@ class Checks(unittest.TestCase):
 
     def test_wrong_ranks_are_rejected(self):
         S = pools.posterior(5, 300, 3)
-        chosen, truth = self.scant.select("bald", 30, samples=S), checks.bald(S)
+        chosen, truth = self.scant.select("bald", 30, draws=S), checks.bald(S)
         self.assertEqual(checks.ranked(truth, chosen.indices, chosen.scores, 30, 1e-13), [])
         self.assertNotEqual(checks.ranked(truth, chosen.indices[::-1], chosen.scores, 30, 1e-13),
                             [])
