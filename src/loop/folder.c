@@ -91,7 +91,6 @@ unsigned loop_folder_threads(loop_job *job) {
     size_t at = log.size >= KEY ? log.size - KEY + 1 : 0;
     while (at && memcmp(log.bytes + at - 1, key, KEY) != 0) at--;
     at = at ? at + KEY - 1 : log.size;
-    if (at < log.size && log.bytes[at] == ' ') at++; /* in logs of older versions */
     for (; at < log.size && isdigit(log.bytes[at]); at++)
         threads =
             (unsigned)size_min(threads, MOST) * 10 + (unsigned)(log.bytes[at] - '0');

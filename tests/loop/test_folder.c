@@ -136,14 +136,6 @@ static void a_resumed_experiment_keeps_its_thread_count(void **state) {
         if (*calls[i].warning ? !strstr(warned, calls[i].warning) : *warned)
             fail_msg("call %zu warned \"%s\"", i, warned);
     }
-    FILE *log = fopen(path_of("threads/log.jsonl"), "a"); /* as older versions wrote it */
-    assert_non_null(log);
-    fputs("{\"time\": \"2026\", \"event\": \"start\", \"threads\": 5}\n", log);
-    fclose(log);
-    assert_int_equal(
-        run_experiment(ctx, (scant_run_opts){.out = path_of("threads"), .resume = true}),
-        SCANT_OK);
-    assert_int_equal(threads_of(path_of("threads")), 5);
     scant_run_opts fresh = {.out = path_of("fresh"), .jobs = 100};
     assert_int_equal(run_experiment(ctx, fresh), SCANT_OK);
     assert_int_equal(threads_of(fresh.out), 2);
