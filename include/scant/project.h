@@ -381,7 +381,7 @@ SCANT_API scant_status scant_project_query(scant_project *project,
                                            scant_picks **out, size_t *round);
 /* Lists items of the audit set to add to a batch that is not handed out by
  * scant_project_next(): the next unanswered ones of the audit order, then skipped ones.
- * As many as bring the audited share of all labels to one in audit_every, but at most
+ * Lists enough items that one label in audit_every belongs to the audit set, but at most
  * half of the batch. items: the caller's array of `batch`. */
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);

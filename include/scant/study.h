@@ -81,9 +81,10 @@ typedef struct scant_study {
     double sufficient_rate; /* positive / largest^2: sufficient in the theorems */
     double contraction;     /* worst factor of |f - Y| in one step, along eigenvectors
                              * whose eigenvalue is not 0 */
-    /* Steps until E_t^2 is a tenth (hundredth) of |Y|^2, and until L from start is a
-     * tenth (hundredth) of its first value. Infinite: never, because K is 0 on a part of
-     * Y, or the rate is too high. */
+    /* Steps until E_t^2, the squared error after t steps from f = 0, is a tenth
+     * (hundredth) of |Y|^2; and until L of the descent from `start` is a tenth
+     * (hundredth) of its initial value. Infinite: never, because K is 0 on a part of Y,
+     * or the rate is too high. */
     double tenth, hundredth, start_tenth, start_hundredth;
     double dynamics; /* G = Tr((start - Y)^T K (start - Y)), the initial decrease of L in
                       * gradient flow; NaN without start */
@@ -153,8 +154,9 @@ typedef struct scant_lab_opts {
     scant_net *net; /* for kernel and outputs; NULL: outputs are 0 (closed form only) */
     scant_net *reader; /* closed form: computes the feature rows; otherwise unused */
     const scant_data *data;
-    const size_t *rows;    /* rows of data: n samples, then all - n more for `against` */
-    size_t n, all;         /* n <= all */
+    const size_t *rows; /* `all` rows of data: the first n are the samples, the rest are
+                           only for `against` */
+    size_t n, all;      /* n <= all */
     const int32_t *labels; /* classes of the n samples, -1: none; NULL: no labels */
     size_t classes;
     /* The kernel. */

@@ -17,7 +17,7 @@ void embed_match(embed_job *job) {
     if (status != SCANT_EINPUT || reads)
         net_try(&job->net, status);
     else if (!job->net.ui.quiet)
-        cli_warning("%s; --labels-out has the data's own numbers",
+        cli_warning("%s; --labels-out keeps the data's own class numbers",
                     scant_ctx_errmsg(job->net.ctx));
 }
 

@@ -2,8 +2,8 @@
  *
  * Reads a command line by a command's table of flags: "--flag value" or "--flag=value",
  * flags and operands in any order, "--" ends the flags. A flag counts once, except those
- * that collect. A value that looks like a flag must be given with '=': that
- * "--out --quiet" forgot a name is the likelier story.
+ * that collect. A value that looks like a flag must be given with '=': in "--out --quiet"
+ * the name was probably forgotten.
  */
 #include <math.h>
 #include <stdio.h>

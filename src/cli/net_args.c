@@ -136,11 +136,11 @@ void net_check_args(const cli_command *command, const net_args *a) {
         cli_usage(command, "%s",
                   a->mean ? "--mean needs --deviation" : "--deviation needs --mean");
     if (a->mean && !read_list(a->mean, false, NULL, 0))
-        cli_usage(command, "--mean is '%s', expected numbers with commas between",
+        cli_usage(command, "--mean is '%s', expected numbers separated by commas",
                   a->mean);
     if (a->mean && !read_list(a->deviation, true, NULL, 0))
         cli_usage(command,
-                  "--deviation is '%s', expected numbers above 0 with commas between",
+                  "--deviation is '%s', expected numbers above 0 separated by commas",
                   a->deviation);
 }
 

@@ -22,7 +22,7 @@ static const scant_option flags[] = {
              "default - (standard output); .npy: the probabilities, items x classes; "
              ".jsonl: one object per item; anything else: CSV"),
     OPT_CHOICE("format", "csv|jsonl|npy", NULL, AT(format), NET_OUTPUT,
-               "the format, whatever --out ends in"),
+               "the format, regardless of the suffix of --out"),
 };
 
 static const project_format formats[] = {

@@ -39,7 +39,7 @@ static const scant_option flags[] = {
              "object; "
              "anything else: CSV"),
     OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), NET_OUTPUT,
-               "the format, whatever --out ends in"),
+               "the format, regardless of the suffix of --out"),
 };
 
 /* A line of the output. */

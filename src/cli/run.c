@@ -17,8 +17,8 @@ static const scant_option flags[] = {
                "leave out images that cannot be read"),
     OPT_FILE("out", "DIR", AT(out), NET_OUTPUT, "folder for the results (required)"),
     OPT_SWITCH("resume", NULL, AT(resume), NET_OUTPUT,
-               "continue the experiment in DIR; without a file and --set it is that of "
-               "DIR/experiment.ini"),
+               "continue the experiment in DIR; without a file and --set, "
+               "DIR/experiment.ini is read"),
     OPT_COUNT("jobs", "J", NULL, AT(jobs), 1, 256, NET_COMMON,
               "runs at the same time (default 1)"),
     OPT_COUNT("threads", "T", NULL, AT(run_threads), 0, 1024, NET_COMMON,

@@ -77,7 +77,7 @@ static const scant_option flags[] = {
         "default - (standard output); .npy: the indices as int64; .json: one object; "
         "anything else: CSV"),
     OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), output_group,
-               "the format, whatever --out ends in"),
+               "the format, regardless of the suffix of --out"),
     OPT_FILE("plot", "FILE.svg", AT(plot), output_group,
              "a chart of the pool, the labelled rows and the picks: --features, or "
              "their first two principal components"),

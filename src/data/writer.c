@@ -55,10 +55,10 @@ static scant_status write_piece(scant_writer *w, size_t at, const void *data,
 
 scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes) {
     if (bytes > w->promised - w->written)
-        w->failed = scant__fail(w->file.ctx, SCANT_EUSAGE,
-                                "%s: has room for %zu bytes of elements, not for %zu "
-                                "after %zu",
-                                w->path, w->promised, bytes, w->written);
+        w->failed = scant__fail(
+            w->file.ctx, SCANT_EUSAGE,
+            "%s: the shape has %zu bytes of elements; %zu more after %zu are too many",
+            w->path, w->promised, bytes, w->written);
     return write_piece(w, SIZE_MAX, data, bytes);
 }
 

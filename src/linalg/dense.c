@@ -56,10 +56,10 @@ static scant_status eigh_block(void *arg, size_t block, unsigned worker,
 
 scant_status la_eigh_fits(scant_ctx *ctx, size_t n) {
     if (n <= LA_EIGH_MOST) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT,
-                       "eigenvectors are wanted in %zu dimensions, but can be had in at "
-                       "most %d",
-                       n, LA_EIGH_MOST);
+    return scant__fail(
+        ctx, SCANT_EINPUT,
+        "%zu dimensions are too many for eigenvectors, expected at most %d", n,
+        LA_EIGH_MOST);
 }
 
 scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,

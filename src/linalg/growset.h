@@ -63,8 +63,9 @@ void la_growset_add(la_growset *set, size_t row);
 /* Returns a worker's scratch, for la_space_*() calls by the caller. */
 void *la_growset_scratch(const la_growset *set, unsigned worker);
 
-/* Adds up to `want` rows, one after the other the farthest; d2: their squared distances.
- * The set must not be empty. *got is less than want only if no rows are left. */
+/* Adds up to `want` rows, each time the one farthest from the set; d2: their squared
+ * distances when added. The set must not be empty. *got is less than want only if no rows
+ * are left. */
 scant_status la_growset_farthest(la_growset *set, size_t want, size_t *rows, double *d2,
                                  size_t *got);
 

@@ -242,7 +242,8 @@ typedef struct answer {
 typedef struct search {
     la_lambda *e;
     const la_sets *sets;
-    double threshold; /* values to exceed in this round; negative if none */
+    double threshold; /* lambda that a set must exceed in this round; negative: no limit
+                         yet */
     size_t first, count;
     size_t block;    /* sets per task */
     answer *answers; /* results of the round */

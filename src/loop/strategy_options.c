@@ -206,7 +206,7 @@ static scant_status read_seeds(scant_experiment *e) {
         uint64_t *seed = &e->seeds[e->n_seeds];
         if (!scant__uint_read(word, seed))
             return loop_refuse(e, "loop.seeds",
-                               "has '%s', expected whole numbers with commas between",
+                               "has '%s', expected whole numbers separated by commas",
                                word);
         for (size_t i = 0; i < e->n_seeds; i++)
             if (e->seeds[i] == *seed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Theoretical quantities of every round, from the papers: of the network that supplies
- * the evidence, the labelled set S and the picked batch Q.
+ * Theoretical quantities from the papers, for every round. They describe the network that
+ * supplies the evidence, the labelled set S and the picked batch Q.
  *
  *   K          the kernel of S: h+ . h+' of the last layer's inputs with a 1 appended
  *              (loop.theory = last), or the whole network's empirical tangent kernel,

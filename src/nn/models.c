@@ -179,10 +179,10 @@ static void build_mlp(model_builder *s, size_t usual) {
 static void build_onehidden(model_builder *s, size_t usual) {
     size_t width = s->opts->width ? s->opts->width : usual;
     if (s->b.net->bayes == NN_BAYES_VARIATIONAL || s->opts->hidden) {
-        s->b.status = scant__fail(
-            ctx_of(s), SCANT_EUSAGE,
-            "onehidden: its last layer is not trained, so it cannot have a %s",
-            s->opts->hidden ? "hidden layer before it" : "variational law");
+        s->b.status =
+            scant__fail(ctx_of(s), SCANT_EUSAGE,
+                        "onehidden: its last layer is not trained, so %s cannot be used",
+                        s->opts->hidden ? "hidden" : "bayes = variational");
         return;
     }
     int hidden = nn_add_dense(&s->b, 0, "fc1", width, false), at = act(s, hidden);

@@ -276,8 +276,9 @@ static scant_status load_vectors(nn_trainer *t, const char *path,
             found[i] = found[0]; /* saved without patience: best = weights */
         if (!fits(found[i], &vectors[i]))
             return scant__fail(t->ctx, SCANT_EINPUT,
-                               "%s: '%s' is missing or has another size", path,
-                               vectors[i].name);
+                               "%s: '%s' is missing or has another size, expected a "
+                               "checkpoint of this network and training",
+                               path, vectors[i].name);
     }
     return take_checked(t, path, vectors, found, n);
 }

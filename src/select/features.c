@@ -113,7 +113,7 @@ size_t select_features_memory(const select_pool *pool, unsigned threads) {
 typedef struct norms_job {
     const select_pool *pool;
     size_t rows;         /* rows per block */
-    unsigned char *room; /* per worker: rows norms, then rows*d doubles */
+    unsigned char *room; /* per worker: `rows` norms, then rows * d doubles */
     size_t room_size;
     double *largest;  /* per block */
     double *smallest; /* per block, without zero rows */

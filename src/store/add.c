@@ -263,7 +263,8 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
     int64_t n = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
     if (n <= 0)
         return scant__fail(project->ctx, SCANT_ENOTREADY,
-                           "the project has no folder to look through for new images");
+                           "%s: the project has no folder to search for new images",
+                           project->dir);
     out->batches = TRY_ZERO(arena, store_batch, (size_t)n);
     STORE_EACH(row, project,
                "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)") {

@@ -128,7 +128,7 @@ scant_status store_candidates(scant_project *project, scant__arena *arena,
 /* How an item came to be labelled. */
 typedef enum store_origin {
     STORE_BY_OTHERS =
-        0,            /* imported, similar in a grid, or below the batch in a ranking */
+        0, /* imported, answered in a grid of similar items, or ranked below the batch */
     STORE_BY_CHANCE,  /* in a round of `random`, or before the first round */
     STORE_BY_STRATEGY /* in the batch of a round of another strategy, even if its
                        * label was imported */

@@ -57,7 +57,7 @@ typedef struct bound_call {
     size_t n, classes;
     const int32_t *labels;
     double unit;             /* the least jitter above 0; 0: K = 0 */
-    double zero;             /* lower limit of the jitter; 0: none is tried first */
+    double zero;             /* lower limit of the jitter; 0: try without jitter first */
     double *factor, *solved; /* (n, n), (n, classes) */
     double jitter, bound;
 } bound_call;

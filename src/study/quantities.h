@@ -29,12 +29,13 @@ scant_status study_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
 /* A(X, Y) = Tr(Y^T K Y): the sum of K_ij over pairs of the same class. Label -1: none
  * (the row of Y is 0). n^2 additions. */
 double study_alignment(const double *k, size_t n, const int32_t *labels);
-/* B = sqrt(2 Tr(Y^T (K + *jitter I)^-1 Y) / n) by Cholesky. *jitter is 0 if K is positive
- * definite, otherwise the least of 1e-8 Tr(K)/n times powers of ten that makes it so and
- * is at least `zero`. zero: eigenvalues up to this count as 0, for a K that is known to
- * be singular; otherwise 0. Allocates n (n + classes) doubles. A pivot below 1e-12 times
- * the largest diagonal entry is rounding error, so K is not definite. The bound of K = 0
- * is infinite. SCANT_EINPUT if K has negative eigenvalues. */
+/* B = sqrt(2 Tr(Y^T (K + *jitter I)^-1 Y) / n) by Cholesky. *jitter is 0 if zero is 0 and
+ * K is positive definite; otherwise the smallest of 1e-8, 1e-7, 1e-6, ... times Tr(K)/n
+ * that is at least `zero` and makes K + *jitter I positive definite. zero: for a K known
+ * to be singular, the value up to which eigenvalues count as 0; otherwise 0. Allocates n
+ * (n + classes) doubles. A pivot below 1e-12 times the largest diagonal entry is rounding
+ * error, so K is not definite. The bound of K = 0 is infinite. SCANT_EINPUT if K has
+ * negative eigenvalues. */
 scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
                          size_t classes, double zero, double *jitter, double *bound);
 /* sqrt(max(0, MMD^2)) between S0 (m rows) and S (count rows), by the unbiased statistic.

@@ -171,7 +171,7 @@ class Learning(Train):
         self.assertEqual(read(self.path("c.csv")), b"label,name\n0,cat\n1,dog\n2,eel\n")
         odd = self.path("odd.csv")
         said = run(*embed, odd, "--labels-out", self.path("y.npy")).stderr
-        self.assertIn("own numbers", said)
+        self.assertIn("own class numbers", said)
         np.testing.assert_array_equal(np.load(self.path("y.npy")), [0, 1])
         self.fails(3, *embed, odd, "--evaluate", says="'yak'")
         self.train("c", "--data", "blobs", "--count", 9, "--model", "linear", "--epochs", 1)

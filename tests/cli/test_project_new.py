@@ -173,7 +173,7 @@ class Add(ProjectCase):
         self.assertIn("10 new, 40 rows", self.ok("add", project, "--features", more, "--manifest",
                                                  again))
         self.fails(2, "add", project, "--features", more, "--images", "x", says="not both")
-        self.fails(2, "add", project, says="no folder to look through")
+        self.fails(2, "add", project, says="no folder to search")
         self.fails(2, "add", project, "--images", self.images(3)[0], says="the project has feature rows")
 
     def test_rows_of_another_width_are_refused(self):

@@ -295,7 +295,8 @@ static void rows_are_added_once_and_copies_are_found(void **state) {
                                 .manifest = put_text("ids.csv", "id\nnew\n7\n")},
                 NULL),
             SCANT_EINPUT, "line 3: the id '7' is in the project already");
-    REFUSED(scant_project_add(project, NULL, NULL), SCANT_ENOTREADY, "no folder to look");
+    REFUSED(scant_project_add(project, NULL, NULL), SCANT_ENOTREADY,
+            "no folder to search");
     assert_int_equal(info_of(project).items, 65);
     scant_project_free(project);
 }
