@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The schema; docs/store.md explains its tables. PRAGMA user_version is STORE_VERSION: a
- * change of the schema needs a new number, and code that migrates databases of the
- * previous number.
+ * change of the schema needs a new number. Databases of another number are refused
+ * (open.c); after a release, a change also needs code that migrates the released number.
  */
 #include <stdio.h>
 

@@ -127,7 +127,10 @@ scant_status store_setting_check(scant_ctx *ctx, const char *key, const char *va
 
 scant_status store_setting_put(scant_project *project, const char *key,
                                const char *value) {
+    bool yes;
     TRY(store_setting_check(project->ctx, key, value));
+    if (find_key(key)->kind == SCANT_OPTION_SWITCH && scant__switch_read(value, &yes))
+        value = yes ? "yes" : "no"; /* the two words that readers expect */
     return store_do(project,
                     "INSERT INTO settings (key, value) VALUES (?1, ?2)"
                     " ON CONFLICT (key) DO UPDATE SET value = ?2",

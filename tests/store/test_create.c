@@ -580,6 +580,14 @@ static void settings_are_stored_and_logged(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(scant_project_set(project, wrong[i][0], wrong[i][1]),
                          SCANT_EUSAGE);
+    static const char *const switches[][2] = {
+        {"off", "no"},   {"true", "yes"}, {"0", "no"},  {"1", "yes"},
+        {"false", "no"}, {"on", "yes"},   {"no", "no"}, {"yes", "yes"}};
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        OK(scant_project_set(project, "auto_train", switches[i][0]));
+        assert_string_equal(scant_project_get(project, "auto_train"), switches[i][1]);
+        assert_true(store_number(other, "auto_train") == (double)(i % 2));
+    }
     OK(scant_project_events(project, 0, add_event, all));
     assert_non_null(strstr(all, "set{\"key\":\"batch\",\"value\":\"7\"}"));
     assert_non_null(strstr(all, "created{\"items\":5,\"source\":\""));
