@@ -38,14 +38,20 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 
 /* ---- the log ----------------------------------------------------------------------- */
 
-/* Fails if the file is not our log, whose lines all begin alike. After a power cut it may
+/* Fails if the file is not our log, whose lines all begin alike: a time and an event.
+ * After a kill only a part of the first line may be there; after a power cut the file may
  * begin with zeros. */
 static scant_status check_log(loop_job *job, const char *path) {
-    static const char ours[] = "{\"time\":";
-    char head[sizeof ours - 1];
+    static const char begin[] = "{\"time\":\"", next[] = "\",\"event\":\"";
+    enum { TIME = 24, BEGIN = sizeof begin - 1, NEXT = BEGIN + TIME };
+    char head[NEXT + sizeof next - 1];
     ssize_t got = pread(job->log, head, sizeof head, 0);
     if (got < 0) return cannot(job, path, "cannot be read");
-    if (got == 0 || head[0] == 0 || memcmp(head, ours, (size_t)got) == 0) return SCANT_OK;
+    size_t n = (size_t)got;
+    if (n == 0 || head[0] == 0 ||
+        (memcmp(head, begin, size_min(n, BEGIN)) == 0 &&
+         (n <= NEXT || memcmp(head + NEXT, next, n - NEXT) == 0)))
+        return SCANT_OK;
     return scant__fail(job->ctx, SCANT_EUSAGE,
                        "%s: is not the log of an experiment; use another folder", path);
 }

@@ -166,10 +166,16 @@ static void results_written_before_the_lock_are_not_overwritten(void **state) {
 }
 
 static void a_log_of_another_program_is_left_alone(void **state) {
-    static const char *const theirs[] = {"no line end", "{\"event\": 1}\n{\"ha",
-                                         "{\"times"};
-    static const char *const ours[] = {"", "{\"ti", "{\"time\": \"2026",
-                                       "{\"time\":\"2026", "\0\0\0"};
+    static const char *const theirs[] = {
+        "no line end",
+        "{\"event\": 1}\n{\"ha",
+        "{\"times",
+        "{\"time\": \"2026",
+        "{\"time\":1700000000,\"level\":\"info\"}",
+        "{\"time\":\"2026-11-18T10:00:00.000Z\",\"level\""};
+    static const char *const ours[] = {"", "{\"ti", "{\"time\":\"2026",
+                                       "{\"time\":\"2026-11-18T10:00:00.000Z\",\"ev",
+                                       "\0\0\0"};
     scant_ctx *ctx = ctx_threads(1);
     (void)state;
     assert_int_equal(mkdir(path_of("theirs"), 0777), 0);
