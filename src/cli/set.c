@@ -37,21 +37,18 @@ static void text_key(scant__text *text, const scant_option *key, const char *val
 static void list(project_job *job, bool json) {
     size_t count;
     const scant_option *rows = scant_project_options(&count);
-    scant__text text = CLI_TEXT;
+    scant__json out = {.text = CLI_TEXT, .lines = 1};
+    if (json) scant__json_open(&out, NULL, '{');
     for (size_t i = 0; i < count; i++) {
-        const scant_option *key = &rows[i];
-        const char *value = scant_project_get(job->project, key->key);
-        if (!json) {
-            text_key(&text, key, value ? value : "");
-            continue;
-        }
-        scant__text_add(&text, i ? ",\n " : "{");
-        scant__text_json(&text, key->key);
-        scant__text_add(&text, ": ");
-        scant__text_json(&text, value);
+        const char *value = scant_project_get(job->project, rows[i].key);
+        if (json)
+            scant__json_string(&out, rows[i].key, value);
+        else
+            text_key(&out.text, &rows[i], value ? value : "");
     }
-    if (json) scant__text_add(&text, "}\n");
-    cli_print(&text);
+    if (json) scant__json_close(&out, '}');
+    if (json) scant__text_add(&out.text, "\n");
+    cli_print(&out.text);
 }
 
 static scant_setting read_setting(const cli_command *command, const char *word) {

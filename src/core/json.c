@@ -10,9 +10,9 @@
 
 enum { DIGITS = 9 }; /* whole numbers up to this length have no exponent */
 
-static bool is_plain(uint32_t code, const char *special) {
+static bool is_plain(uint32_t code) {
     if (code >= 0x80) return code != SCANT__UTF8_BAD;
-    return code >= 0x20 && code != 0x7F && !strchr(special, (int)code);
+    return code >= 0x20 && code != 0x7F && code != '"' && code != '\\';
 }
 
 static void add_special(scant__text *text, uint32_t code) {
@@ -26,14 +26,13 @@ static void add_special(scant__text *text, uint32_t code) {
         scant__text_addf(text, "\\u%04x", (unsigned)code);
 }
 
-static void add_string(scant__text *text, const char *bytes, size_t size,
-                       const char *special) {
+void scant__text_json_bytes(scant__text *text, const char *bytes, size_t size) {
     size_t from = 0, taken;
     scant__text_add(text, "\"");
     for (size_t at = 0; at < size; at += taken) {
         uint32_t code;
         taken = scant__utf8_next(bytes + at, size - at, &code);
-        if (is_plain(code, special)) continue;
+        if (is_plain(code)) continue;
         scant__text_bytes(text, bytes + from, at - from);
         add_special(text, code);
         from = at + taken;
@@ -42,12 +41,13 @@ static void add_string(scant__text *text, const char *bytes, size_t size,
     scant__text_add(text, "\"");
 }
 
-void scant__text_json_bytes(scant__text *text, const char *bytes, size_t size) {
-    add_string(text, bytes, size, "\"\\");
-}
-
-void scant__text_json_script(scant__text *text, const char *string) {
-    add_string(text, string, strlen(string), "\"\\<>&'");
+void scant__text_json_script(scant__text *text, const char *json) {
+    for (size_t length; *json; json += length) {
+        length = strcspn(json, "<>&'");
+        scant__text_bytes(text, json, length);
+        if (!json[length]) return;
+        scant__text_addf(text, "\\u%04x", (unsigned)(unsigned char)json[length++]);
+    }
 }
 
 void scant__text_json(scant__text *text, const char *string) {

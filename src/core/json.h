@@ -15,8 +15,9 @@
 
 void scant__text_json(scant__text *text, const char *string); /* NULL: null */
 void scant__text_json_bytes(scant__text *text, const char *bytes, size_t size);
-/* For a <script> in HTML: also escapes <, >, & and '. */
-void scant__text_json_script(scant__text *text, const char *string);
+/* Adds a JSON document for a <script> in HTML: <, >, & and ', which occur only in its
+ * strings, become \u003c and so on. */
+void scant__text_json_script(scant__text *text, const char *json);
 /* The shortest form that reads back as the same number; null if not finite. */
 void scant__text_json_number(scant__text *text, double value);
 

@@ -377,22 +377,32 @@ void page_table_theory(scant__text *out, const report_view *view) {
 }
 
 void page_add_data(scant__text *out, const report_view *view) {
-    report_addf(out,
-                "<script type=\"application/json\" id=\"data\">{\"regression\":%s,"
-                "\"series\":[",
-                view->r->regression ? "true" : "false");
+    AUTO(scant__json_end) scant__json json = {.text.ctx = out->ctx};
+    scant__json_open(&json, NULL, '{');
+    scant__json_bool(&json, "regression", view->r->regression);
+    scant__json_open(&json, "series", '[');
     for (size_t s = 0; s < view->r->n_strategies; s++) {
         const report_curve *curve = &view->m->curves[s];
-        scant__text_add(out, s ? ",\n{\"name\":" : "\n{\"name\":");
-        scant__text_json_script(out, view->r->strategies[s].name);
-        report_addf(out, ",\"colour\":%u,\"points\":[",
-                    chart_style_of(view->r, s).colour);
+        scant__json_open(&json, NULL, '{');
+        scant__json_string(&json, "name", view->r->strategies[s].name);
+        scant__json_size(&json, "colour", chart_style_of(view->r, s).colour);
+        scant__json_open(&json, "points", '[');
         for (size_t i = 0; i < curve->n; i++) {
             const report_level *l = &curve->levels[i];
-            report_addf(out, "%s[%" PRIu64 ",%g,%g,%zu]", i ? "," : "", l->labels,
-                        l->mean, l->std, l->runs);
+            scant__json_open(&json, NULL, '[');
+            scant__json_integer(&json, NULL, (int64_t)l->labels);
+            scant__json_rounded(&json, NULL, l->mean, 6);
+            scant__json_rounded(&json, NULL, l->std, 6);
+            scant__json_size(&json, NULL, l->runs);
+            scant__json_close(&json, ']');
         }
-        scant__text_add(out, "]}");
+        scant__json_close(&json, ']');
+        scant__json_close(&json, '}');
     }
-    scant__text_add(out, "]}</script>\n");
+    scant__json_close(&json, ']');
+    scant__json_close(&json, '}');
+    out->failed |= json.text.failed;
+    scant__text_add(out, "<script type=\"application/json\" id=\"data\">");
+    if (!json.text.failed) scant__text_json_script(out, json.text.data);
+    scant__text_add(out, "</script>\n");
 }

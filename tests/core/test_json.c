@@ -87,8 +87,8 @@ static void special_characters_are_escaped(void **state) {
     assert_text(&text, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u001f\\u007f<\"");
     scant__text_json_bytes(&text, "a\0b", 3);
     assert_text(&text, "\"a\\u0000b\"");
-    scant__text_json_script(&text, "</script>&'\"");
-    assert_text(&text, "\"\\u003c/script\\u003e\\u0026\\u0027\\\"\"");
+    scant__text_json_script(&text, "{\"a\":\"</script>&'\\\"\"}");
+    assert_text(&text, "{\"a\":\"\\u003c/script\\u003e\\u0026\\u0027\\\"\"}");
     scant__text_json(&text, "");
     assert_text(&text, "\"\"");
     scant__text_json(&text, NULL);
