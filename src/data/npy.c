@@ -248,19 +248,10 @@ static scant_status check_dtype(scant_ctx *ctx, const char *name, scant__npy_wan
 
 /* ---- shape and size ---------------------------------------------------------------- */
 
-static void print_shape(const size_t *shape, size_t ndim, char *out, size_t size) {
-    size_t at = 0;
-    for (size_t i = 0; i < ndim && at < size; i++) {
-        int n = snprintf(out + at, size - at, "%s%zu", i ? " x " : "", shape[i]);
-        at += n > 0 ? (size_t)n : 0;
-    }
-    if (!ndim) snprintf(out, size, "one number");
-}
-
 static scant_status check_shape(scant_ctx *ctx, const char *name, scant__npy *h) {
     char text[128];
     size_t wide = 0;
-    print_shape(h->shape, h->ndim, text, sizeof text);
+    scant__shape_format(h->shape, h->ndim, text, sizeof text);
     if (!scant__shape_count(h->ndim, h->shape, h->item, &h->count))
         return scant__refuse(ctx, name, "its shape %s is too large to address", text);
     for (size_t i = 0; i < h->ndim; i++) wide += h->shape[i] > 1;

@@ -128,13 +128,6 @@ static void differ(differences *d, const char *fmt, ...) {
     d->at = size_min(d->at + (n > 0 ? (size_t)n : 0), sizeof d->text - 1);
 }
 
-static void shape_text(char *out, size_t size, size_t ndim, const size_t *dims) {
-    size_t at = 0;
-    *out = 0;
-    for (size_t i = 0; i < ndim && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%zu", i ? "x" : "", dims[i]);
-}
-
 static bool same_shape(const nn_param *p, const scant__tensor *t) {
     return p->ndim == t->ndim &&
            memcmp(p->dims, t->shape, p->ndim * sizeof *p->dims) == 0;
@@ -176,8 +169,8 @@ static void compare(const nn_net *net, const scant__tensors *file, bool any_head
             differ(d, "; %s has %s, not floats", p->name,
                    scant__tensor_dtype_name(t->dtype));
         } else if (!same_shape(p, t)) {
-            shape_text(has, sizeof has, t->ndim, t->shape);
-            shape_text(wants, sizeof wants, p->ndim, p->dims);
+            scant__shape_format(t->shape, t->ndim, has, sizeof has);
+            scant__shape_format(p->dims, p->ndim, wants, sizeof wants);
             differ(d, "; %s is %s, not %s", p->name, has, wants);
         }
     }
@@ -318,7 +311,7 @@ static scant_status prefix_path(scant_ctx *ctx, const char *path, scant_status s
 scant_status scant_net_load(scant_net *n, const char *path, bool any_head) {
     AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     TRY(scant__tensors_open(n->ctx, path, &file));
-    return prefix_path(n->ctx, path, load(n, path, file, any_head != 0));
+    return prefix_path(n->ctx, path, load(n, path, file, any_head));
 }
 
 /* ---- finding the network of a file ---- */

@@ -108,7 +108,7 @@ static void too_few_or_too_many_bytes_leave_no_file(void **state) {
     w = begin(path, SCANT_U8, 1, (size_t[]){4});
     assert_int_equal(scant_writer_append(w, "abc", 3), SCANT_OK);
     assert_int_equal(scant_writer_append(w, "de", 2), SCANT_EUSAGE);
-    assert_says(ctx, path, "room for 4 bytes");
+    assert_says(ctx, path, "has 4 bytes of elements");
     assert_int_equal(scant_writer_append(w, "d", 1), SCANT_EUSAGE); /* it stays failed */
     assert_int_equal(scant_writer_finish(w), SCANT_EUSAGE);
     assert_int_equal(entries(path_of("odd")), 0);

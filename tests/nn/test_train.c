@@ -598,7 +598,8 @@ static void messages_name_the_tensors_that_do_not_fit(void **state) {
     assert_int_equal(scant_net_save(b.net, path), SCANT_OK);
     float *before = weights_of(&other);
     assert_int_equal(scant_net_load(other.net, path, false), SCANT_EINPUT);
-    assert_says(other.ctx, path, "fc2.weight is 3x13, not 7x13; fc2.bias is 3, not 7");
+    assert_says(other.ctx, path,
+                "fc2.weight is 3 x 13, not 7 x 13; fc2.bias is 3, not 7");
     float *after = weights_of(&other);
     size_t n = other.net->net->n_floats;
     assert_memory_equal(before, after, n * sizeof *before);
