@@ -82,7 +82,7 @@ static void read_classes(const cli_command *command, class_list *list, const cha
         text.data[--text.size] = '\0';
     if (zero) cli_die(CLI_BAD_INPUT, "%s: has a zero byte, so it is not text", path);
     if (!text.size)
-        cli_die(CLI_BAD_INPUT, "%s: is empty, expected one class name per line", path);
+        cli_die(CLI_BAD_INPUT, "%s: has no class names, expected one per line", path);
     split_classes(command, list, path, text.data, "\n");
 }
 

@@ -32,7 +32,8 @@ static const char *next_cell(picks *p) {
 static void read_header(picks *p) {
     if (!scant__cells_row(&p->cells))
         cli_die(CLI_BAD_INPUT,
-                "%s: is empty, expected CSV with the columns index and weight", p->path);
+                "%s: has no header, expected CSV with the columns index and weight",
+                p->path);
     for (size_t i = 0; !p->cell.last; i++) {
         const char *name = next_cell(p);
         if (strcmp(name, "index") == 0) p->index = i;

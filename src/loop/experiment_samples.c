@@ -228,13 +228,13 @@ static scant_status check_target(scant_ctx *ctx, const char *path, const float *
     for (size_t k = 0; k < n; k++) {
         if (!(parts[k] >= 0))
             return scant__fail(ctx, SCANT_EINPUT,
-                               "%s: class %zu is %g, expected at least 0", path, k,
-                               (double)parts[k]);
+                               "%s: the share of class %zu is %g, expected at least 0",
+                               path, k, (double)parts[k]);
         sum += (double)parts[k];
     }
     if (sum > 0) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
-                       "%s: all classes are 0, expected at least one above 0", path);
+                       "%s: the shares of all classes are 0, expected one above 0", path);
 }
 
 static scant_status read_target(const scant_experiment *e, scant__arena *arena,

@@ -211,10 +211,9 @@ bool loop_key_at(size_t i, loop_key *out) {
 bool scant_experiment_key_at(size_t i, scant_experiment_key *out) {
     loop_key key;
     if (!loop_key_at(i, &key)) return false;
-    out->section = key.section;
+    *out = (scant_experiment_key){
+        .section = key.section, .value = key.value ? key.value : "", .option = key.row};
     memcpy(out->key, key.key, sizeof out->key);
-    out->value = key.value ? key.value : "";
-    out->option = key.row;
     return true;
 }
 

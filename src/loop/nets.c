@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "data/file.h"
 #include "data/source.h"
 #include "loop/loop.h"
 #include "scant/train.h"
@@ -198,9 +199,12 @@ scant_status loop_partial_save(loop_run *run) {
 static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
     char *left = part_path(run, "left", part, 0);
     if (!left) return SCANT_ENOMEM;
-    if (run->job->e->set.warm && access(left, R_OK) != 0)
+    if (run->job->e->set.warm && access(left, R_OK) != 0) {
+        char why[SCANT__ERRNO_TEXT];
+        int number = errno;
         return scant__fail(run->ctx, SCANT_EIO, "%s: cannot be read: %s", left,
-                           strerror(errno));
+                           scant__errno_text(number, why));
+    }
     return load(net, part_path(run, "trained", part, 0));
 }
 

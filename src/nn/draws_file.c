@@ -48,13 +48,13 @@ scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *ro
                 .n = rows ? n : scant_data_count(data),
                 .classes = scant_net_classes(net)};
     if (g.classes == 1)
-        return scant__fail(
-            net->ctx, SCANT_EINPUT,
-            "samples need class probabilities, but the network has one output, a number");
+        return scant__fail(net->ctx, SCANT_EINPUT,
+                           "posterior draws are class probabilities, but the network has "
+                           "one output, a number");
     if (g.m == 1)
         return scant__fail(
             net->ctx, SCANT_EINPUT,
-            "the network makes only one prediction per sample; samples need "
+            "the network makes only one prediction per sample; posterior draws need "
             "bayes=variational or dropout with at least two draws, or an ensemble");
     size_t each = size_mul(size_mul(g.m, g.classes), sizeof(float));
     size_t bytes = size_min(BYTES, net->ctx->cap / SHARE);

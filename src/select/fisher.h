@@ -43,7 +43,7 @@ size_t select_fisher_width(const scant_selection *sel, size_t draws);
  * other call, and *f must not move. */
 scant_status select_fisher_open(const scant_selection *sel, const size_t *rows,
                                 size_t draws, select_fisher *f);
-/* out = the rows a_i by position; f needs pool, n, samples, rows and mean. */
+/* out = the rows a_i by position; f needs pool, n, draws, rows and mean. */
 void select_fisher_rows(const select_fisher *f, la_rows *out);
 
 /* size (n) = squared lengths, goal (width) = the sum of all rows, f->goal = its inner

@@ -594,7 +594,7 @@ class WrongCalls(Train):
             self.refused(3, *call, "--sample-weights", self.save("w", np.array(w, "f4")),
                          says=["w.npy", says])
         self.refused(2, *call, "--draw-by-weight", says="--sample-weights or --picks")
-        for text, says in (("", "empty"), ("index,score\n1,2\n", "no column weight"),
+        for text, says in (("", "has no header"), ("index,score\n1,2\n", "no column weight"),
                            ("index,weight\n", "no picks"), ("index,weight\n1,2\n3,1\n",
                             "line 3: index is '3', expected a sample of --data (0 to 2)"),
                            ("index,weight\n1,x\n", "line 2: weight is 'x', expected a number"),

@@ -60,7 +60,7 @@ class New(ProjectCase):
         self.ok("new", self.path("p"), "--features", rows, "--classes-file", names)
         self.assertEqual([one["name"] for one in self.status(self.path("p"))["classes"]],
                          ["salt, pepper", "sugar", "flour"])
-        for text, word in (("", "is empty"), ("a\0b", "zero byte"), ("a\n\nb\n", "class 2 has no name"),
+        for text, word in (("", "has no class names"), ("a\0b", "zero byte"), ("a\n\nb\n", "class 2 has no name"),
                            ("a\nb\na\n", "'a'")):
             self.write("classes.txt", text)
             done = run("new", self.path("q"), "--features", rows, "--classes-file", names)
