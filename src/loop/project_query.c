@@ -243,16 +243,6 @@ static scant_status keep_state(query *a, const scant_picks *picks) {
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-/* Whether the first k picks do not depend on the batch size. */
-static bool ranks(const char *strategy) {
-    static const char *const names[] = {"random",  "confidence", "margin",
-                                        "entropy", "egl",        "coreset",
-                                        "badge",   "bald",       "batchbald"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], strategy) == 0) return true;
-    return false;
-}
-
 static scant_status pick(query *a, size_t count, scant_picks **out) {
     scant_select_opts o = select_opts(a);
     TRY(loop_evidence_wrap(&a->evidence, "candidates", a->candidates, SCANT_I64,
@@ -273,7 +263,7 @@ static void leave_out(query *a, const scant_picks *picks) {
 static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
-    bool ranked = ranks(a->strategy);
+    bool ranked = scant_strategy_find(a->strategy)->ranked;
     /* too many spare picks are allowed; scant_select() warns if the batch is too large */
     size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
     size_t spare = size_min(a->spare, left);
