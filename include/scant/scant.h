@@ -315,6 +315,7 @@ typedef struct scant_strategy_info {
     const scant_figure_info *figures;
     size_t n_figures;
     bool kernel; /* accepts scant_select_opts.kernel */
+    bool ranked; /* the first k picks do not depend on the batch size */
 } scant_strategy_info;
 
 /* All strategies, in listing order. Static. */

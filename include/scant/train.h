@@ -267,7 +267,7 @@ typedef struct scant_train_opts {
     void (*report)(void *user, const scant_train_state *state);
     const char *method; /* supervised (also NULL) or another: scant_methods() */
     /* Samples to learn from without their labels. NULL: all but valid_rows of the same
-     * data and, except for fixmatch, those that train with a label. */
+     * data and, unless the method uses_labelled, those that train with a label. */
     const size_t *unlabelled;
     size_t n_unlabelled;
     scant_ssl_opts ssl;
@@ -286,6 +286,7 @@ typedef struct scant_method_info {
                                     * and supervised does not, separated by blanks */
     const scant_setting *defaults; /* defaults that differ from the table's */
     size_t n_defaults;
+    bool uses_labelled; /* learns from labelled samples without their labels, too */
 } scant_method_info;
 
 /* All training methods, in listing order. Static. */
@@ -304,6 +305,13 @@ SCANT_API const scant_option *scant_data_options(size_t *count);
  * method counts as supervised. */
 SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
                                     scant_train_opts *opts);
+
+/* Sets the options that training would derive from data, so that they can be shown
+ * before: augment, if it is auto or NULL, and unlabelled, if it is NULL. unlabelled then
+ * is rows, the caller's array of scant_data_count() entries, and n_unlabelled may be 0,
+ * which training refuses. For supervised training opts is unchanged. */
+SCANT_API scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
+                                           scant_train_opts *opts, size_t *rows);
 
 /* Trains net on data. The same seed, data and thread count give the same weights to the
  * bit. A cancelled call returns SCANT_ECANCELLED with the weights of the last step in net

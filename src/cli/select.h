@@ -9,7 +9,7 @@
 
 #include "cli/net_args.h"
 
-/* The arrays, in the order of scant_inputs(). */
+/* The arrays, in the order of scant_inputs() (tests/select/test_inputs.c). */
 typedef enum input {
     IN_FEATURES,
     IN_PROBS,

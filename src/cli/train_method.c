@@ -72,21 +72,6 @@ void train_set_defaults(train_job *job) {
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-/* Lists the samples outside the validation and training sets. FixMatch also uses the
- * training set's images as unlabelled. */
-static size_t *list_rest(const train_job *job, size_t *n) {
-    const scant_train_opts *o = &job->args.train;
-    size_t all = scant_data_count(job->data);
-    bool *out = cli_calloc(all, sizeof *out);
-    size_t *rest = cli_calloc(all, sizeof *rest);
-    bool labelled = strcmp(o->method, "fixmatch") == 0;
-    for (size_t i = 0; i < o->n_valid_rows; i++) out[o->valid_rows[i]] = true;
-    for (size_t i = 0; i < o->n_rows && !labelled; i++) out[job->rows[i]] = true;
-    for (size_t i = 0; i < all; i++)
-        if (!out[i]) rest[(*n)++] = i;
-    return rest;
-}
-
 static void read_target(train_job *job) {
     const char *path = job->args.darp_target;
     size_t classes = scant_data_classes(job->data);
@@ -100,20 +85,20 @@ static void read_target(train_job *job) {
 void train_open_unlabelled(train_job *job) {
     train_args *a = &job->args;
     scant_train_opts *o = &a->train;
-    size_t shape[3];
+    size_t *rest = NULL;
     if (!train_by_method(job)) return;
-    o->unlabelled = a->unlabelled ? net_read_rows(&job->net, a->unlabelled, job->data,
-                                                  &o->n_unlabelled)
-                                  : list_rest(job, &o->n_unlabelled);
+    if (a->unlabelled)
+        o->unlabelled =
+            net_read_rows(&job->net, a->unlabelled, job->data, &o->n_unlabelled);
+    else
+        rest = cli_calloc(scant_data_count(job->data), sizeof *rest);
+    net_try(&job->net, scant_train_resolve(job->net.ctx, job->data, o, rest));
     if (!o->n_unlabelled)
         cli_die(CLI_BAD_INPUT,
                 "%s: all samples have a label, and --method %s learns from unlabelled "
                 "ones: use --method supervised",
                 a->net.data, o->method);
     read_target(job);
-    scant_data_shape(job->data, shape);
-    if (strcmp(o->augment, "auto") == 0)
-        o->augment = shape[1] * shape[2] > 1 ? "crop" : "noise";
     if (!job->net.ui.quiet)
         cli_note("%zu samples train with their labels, %zu without", o->n_rows,
                  o->n_unlabelled);

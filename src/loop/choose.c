@@ -22,14 +22,9 @@ enum { SHORT = 4, SHORT_EPOCHS = 10 }; /* 1/4 of the epochs, at least 10 */
 
 /* ---- evidence needed --------------------------------------------------------------- */
 
-/* The evidence for layers = all: slopes or lengths; 0: features (tangent kernel). */
-static unsigned gradient_bits(const loop_strategy *strategy) {
-    if (strcmp(strategy->info->name, "dynamic") == 0) return SCANT_SLOPES;
-    return strcmp(strategy->info->name, "egl") == 0 ? SCANT_LENGTHS : 0;
-}
-
+/* Whether features are sketches of Jacobians, for the whole network's tangent kernel. */
 static bool is_kernel(const loop_strategy *strategy) {
-    return strategy->all_layers && !gradient_bits(strategy);
+    return strategy->all_layers && strategy->info->kernel;
 }
 
 /* Fails with a message: probabilities or posterior draws are missing. */
@@ -69,7 +64,7 @@ scant_status loop_evidence_bits(scant_ctx *ctx, const loop_strategy *strategy,
     unsigned given = SCANT_FEATURES | SCANT_LABELS | SCANT_ROWS | SCANT_STATE, missing;
     if (!regression) given |= SCANT_PROBS | SCANT_CALIBRATED;
     if (!regression && loop_is_bayesian(set)) given |= SCANT_DRAWS;
-    if (strategy->all_layers && !regression) given |= gradient_bits(strategy);
+    if (strategy->all_layers && !regression) given |= SCANT_SLOPES | SCANT_LENGTHS;
     TRY(scant_select_inputs(ctx, name, &opts, given, used, &missing));
     if (missing == SCANT_GRADIENTS)
         TRY(scant_select_inputs(ctx, name, &opts, given | SCANT_GRADIENTS, used,

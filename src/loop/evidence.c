@@ -16,7 +16,9 @@
  */
 #include "loop/evidence.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/argmax.h"
@@ -33,34 +35,36 @@ void loop_evidence_init(loop_evidence *e, scant_ctx *ctx) {
     scant__arena_init(&e->arena, ctx);
 }
 
+static scant_array *array_of(const loop_evidence *e, const scant_input *input) {
+    scant_array *array = NULL;
+    if (input->shape)
+        memcpy(&array, (const char *)&e->view + input->offset, sizeof array);
+    return array;
+}
+
 void loop_evidence_end(loop_evidence *e) {
-    for (size_t i = 0; i < LOOP_EVIDENCE; i++) scant_array_free(e->arrays[i]);
+    size_t count;
+    const scant_input *inputs = scant_inputs(&count);
+    for (size_t i = 0; i < count; i++) scant_array_free(array_of(e, &inputs[i]));
     scant__arena_end(&e->arena);
 }
 
-static const scant_array **place_of(scant_evidence *v, size_t which) {
-    const scant_array **const places[LOOP_EVIDENCE] = {
-        &v->features, &v->probs,   &v->logits, &v->calibrated, &v->gradients,
-        &v->slopes,   &v->lengths, &v->labels, &v->draws,      &v->candidates};
-    return places[which];
+/* Takes the array. */
+static void put(loop_evidence *e, const char *name, scant_array *array) {
+    size_t count, i = 0;
+    const scant_input *inputs = scant_inputs(&count);
+    while (i < count && strcmp(inputs[i].name, name) != 0) i++;
+    assert(i < count);
+    scant_array_free(array_of(e, &inputs[i]));
+    memcpy((char *)&e->view + inputs[i].offset, &array, sizeof array);
 }
 
-static void put(loop_evidence *e, size_t which, scant_array *array) {
-    scant_array_free(e->arrays[which]);
-    e->arrays[which] = array;
-    *place_of(&e->view, which) = array;
-}
-
-scant_status loop_evidence_wrap(loop_evidence *e, size_t which, const void *data,
+scant_status loop_evidence_wrap(loop_evidence *e, const char *input, const void *data,
                                 scant_dtype dtype, size_t n, size_t width) {
-    static const char *const names[LOOP_EVIDENCE] = {
-        "features", "probs",   "logits", "calibrated", "gradients",
-        "slopes",   "lengths", "labels", "samples",    "candidates"};
     const size_t shape[] = {n, width};
     scant_array *array;
-    TRY(scant_array_wrap(e->arena.ctx, names[which], data, dtype, width ? 2 : 1, shape,
-                         &array));
-    put(e, which, array);
+    TRY(scant_array_wrap(e->arena.ctx, input, data, dtype, width ? 2 : 1, shape, &array));
+    put(e, input, array);
     return SCANT_OK;
 }
 
@@ -76,9 +80,9 @@ typedef struct reader {
     int64_t *labels; /* label of each row of the pool; -1: none */
 } reader;
 
-static scant_status give(reader *r, size_t which, const void *data, scant_dtype dtype,
-                         size_t width) {
-    return loop_evidence_wrap(r->evidence, which, data, dtype, r->what->n, width);
+static scant_status give(reader *r, const char *input, const void *data,
+                         scant_dtype dtype, size_t width) {
+    return loop_evidence_wrap(r->evidence, input, data, dtype, r->what->n, width);
 }
 
 int loop_compare(const void *a, const void *b) {
@@ -104,7 +108,7 @@ static scant_status mark_labels(reader *r) {
     for (size_t i = 0; i < what->labelled->n; i++)
         r->labels[loop_place(what->rows, what->n, what->labelled->rows[i])] =
             label_of(what, i);
-    return give(r, LOOP_LABELS, r->labels, SCANT_I64, 0);
+    return give(r, "labels", r->labels, SCANT_I64, 0);
 }
 
 /* One forward pass. */
@@ -115,11 +119,11 @@ static scant_status predict(reader *r) {
     float *features = NULL;
     if (what->bits & SCANT_FEATURES && what->features == LOOP_LAST_LAYER) {
         features = TRY_NEW(r->arena, float, size_mul(what->n, width));
-        TRY(give(r, LOOP_FEATURES, features, SCANT_F32, width));
+        TRY(give(r, "features", features, SCANT_F32, width));
     }
     if (!scant_data_targets(what->data) && (probs || what->bits & SCANT_GRADIENTS)) {
         r->logits = TRY_NEW(r->arena, float, size_mul(what->n, r->classes));
-        if (probs) TRY(give(r, LOOP_LOGITS, r->logits, SCANT_F32, r->classes));
+        if (probs) TRY(give(r, "logits", r->logits, SCANT_F32, r->classes));
     }
     if (!features && !r->logits) return SCANT_OK;
     return scant_net_predict(what->net, what->data, what->rows, what->n,
@@ -128,15 +132,15 @@ static scant_status predict(reader *r) {
 
 /* Sketches of `numbers` floats per gradient: of the loss at labels, or of each output if
  * labels is NULL. */
-static scant_status sketch(reader *r, size_t which, const int32_t *labels, size_t numbers,
-                           size_t width) {
+static scant_status sketch(reader *r, const char *input, const int32_t *labels,
+                           size_t numbers, size_t width) {
     const loop_evidence_opts *what = r->what;
     float *sketches = TRY_NEW(r->arena, float, size_mul(what->n, width));
     scant_gradient_opts opts = {
         .labels = labels, .sketch = numbers, .outputs = !labels, .seed = what->seed};
     TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, &opts,
                             &(scant_gradients){.sketches = sketches}));
-    return give(r, which, sketches, SCANT_F32, width);
+    return give(r, input, sketches, SCANT_F32, width);
 }
 
 /* Sketches of loss gradients; for regression, of the output's gradient. */
@@ -147,12 +151,12 @@ static scant_status sketch_gradients(reader *r) {
         labels[i] = r->labels[i] >= 0
                         ? (int32_t)r->labels[i]
                         : (int32_t)scant__argmax(r->logits + i * r->classes, r->classes);
-    return sketch(r, LOOP_GRADIENTS, labels, SKETCH, SKETCH);
+    return sketch(r, "gradients", labels, SKETCH, SKETCH);
 }
 
 static scant_status sketch_jacobians(reader *r) {
     size_t numbers = size_max(SKETCH / r->classes, LEAST_SKETCH);
-    return sketch(r, LOOP_FEATURES, NULL, numbers, size_mul(numbers, r->classes));
+    return sketch(r, "features", NULL, numbers, size_mul(numbers, r->classes));
 }
 
 /* Writes the slopes of some rows of the pool, at labels, or at predicted classes if
@@ -194,7 +198,7 @@ static scant_status measure_slopes(reader *r) {
     }
     TRY(measure(r, known->rows, known->n, labels, sum, slopes));
     TRY(measure(r, rest, n_rest, NULL, sum, slopes));
-    return give(r, LOOP_SLOPES, slopes, SCANT_F64, 2);
+    return give(r, "slopes", slopes, SCANT_F64, 2);
 }
 
 static scant_status measure_lengths(reader *r) {
@@ -202,7 +206,7 @@ static scant_status measure_lengths(reader *r) {
     double *lengths = TRY_NEW(r->arena, double, what->n);
     TRY(scant_net_gradients(what->net, what->data, what->rows, what->n, NULL,
                             &(scant_gradients){.lengths = lengths}));
-    return give(r, LOOP_LENGTHS, lengths, SCANT_F64, 0);
+    return give(r, "lengths", lengths, SCANT_F64, 0);
 }
 
 static scant_status read_inputs(reader *r) {
@@ -210,7 +214,7 @@ static scant_status read_inputs(reader *r) {
     size_t width = scant__data_width(what->data);
     float *inputs = TRY_NEW(r->arena, float, size_mul(what->n, width));
     TRY(nn_input_rows(what->net, what->data, what->rows, what->n, inputs));
-    return give(r, LOOP_FEATURES, inputs, SCANT_F32, width);
+    return give(r, "features", inputs, SCANT_F32, width);
 }
 
 scant_status loop_evidence_draw(loop_evidence *e, const loop_evidence_opts *what) {
@@ -218,7 +222,7 @@ scant_status loop_evidence_draw(loop_evidence *e, const loop_evidence_opts *what
     TRY(nn_samples(what->net, what->data, what->rows, what->n, what->draws_path, false));
     scant_status status = scant_array_open(e->arena.ctx, what->draws_path, &draws);
     unlink(what->draws_path);
-    if (status == SCANT_OK) put(e, LOOP_DRAWS, draws);
+    if (status == SCANT_OK) put(e, "samples", draws);
     return status;
 }
 

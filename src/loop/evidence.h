@@ -37,24 +37,9 @@ typedef struct loop_evidence_opts {
     const char *draws_path; /* temporary file for SCANT_DRAWS */
 } loop_evidence_opts;
 
-enum {
-    LOOP_FEATURES,
-    LOOP_PROBS,
-    LOOP_LOGITS,
-    LOOP_CALIBRATED,
-    LOOP_GRADIENTS,
-    LOOP_SLOPES,
-    LOOP_LENGTHS,
-    LOOP_LABELS,
-    LOOP_DRAWS,
-    LOOP_CANDIDATES,
-    LOOP_EVIDENCE
-};
-
 typedef struct loop_evidence {
     scant__arena arena;
-    scant_array *arrays[LOOP_EVIDENCE];
-    scant_evidence view; /* the same arrays, for scant_select() */
+    scant_evidence view; /* for scant_select(); its arrays are owned */
 } loop_evidence;
 
 /* The index of a row in rows, which must be ascending; n: not found. */
@@ -66,9 +51,11 @@ void loop_evidence_end(loop_evidence *evidence);
 /* Adds the evidence in reading->bits, and always labels: -1 for rows without one. */
 scant_status loop_evidence_read(loop_evidence *evidence,
                                 const loop_evidence_opts *reading);
-/* Adds or replaces an array; data is borrowed. Shape: n x width, or n if width is 0. */
-scant_status loop_evidence_wrap(loop_evidence *evidence, size_t which, const void *data,
-                                scant_dtype dtype, size_t n, size_t width);
+/* Adds or replaces an array: input is its name in scant_inputs(), data is borrowed.
+ * Shape: n x width, or n if width is 0. */
+scant_status loop_evidence_wrap(loop_evidence *evidence, const char *input,
+                                const void *data, scant_dtype dtype, size_t n,
+                                size_t width);
 /* Adds the posterior draws (SCANT_DRAWS) only. */
 scant_status loop_evidence_draw(loop_evidence *evidence,
                                 const loop_evidence_opts *reading);

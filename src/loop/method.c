@@ -108,7 +108,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
     o->ssl.darp_target = run->job->samples.darp_target;
     o->unlabelled = run->split.pool;
     o->n_unlabelled = run->split.n_pool;
-    if (strcmp(set->training.method, "fixmatch") != 0) TRY(list_rest(run, labelled, o));
+    if (!scant_method_find(o->method)->uses_labelled) TRY(list_rest(run, labelled, o));
     if (!used_up(run, o)) return SCANT_OK;
     o->unlabelled = NULL;
     o->method = "supervised";

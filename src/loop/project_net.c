@@ -151,15 +151,17 @@ static scant_train_opts train_options(const project_settings *set,
     return o;
 }
 
-/* Sets the unlabelled rows of a semi-supervised method: the pool and the labelled items.
- * The default would be all items, including the audit set. */
+/* Sets the unlabelled rows of a semi-supervised method: the pool, and the labelled items
+ * if the method uses them or nothing else is left. The default would be all items,
+ * including the audit set. */
 static scant_status list_unlabelled(const project_samples *s, const project_training *t,
                                     scant__arena *arena, scant_train_opts *o) {
     size_t n = 0;
     size_t *rows = TRY_NEW(arena, size_t, size_add(t->n_pool, t->n));
     for (size_t i = 0; i < t->n_pool; i++)
         if ((size_t)t->pool[i] < s->n) rows[n++] = (size_t)t->pool[i];
-    for (size_t i = 0; i < t->n; i++) rows[n++] = t->rows[i];
+    bool labelled = !n || scant_method_find(o->method)->uses_labelled;
+    for (size_t i = 0; labelled && i < t->n; i++) rows[n++] = t->rows[i];
     o->unlabelled = rows;
     o->n_unlabelled = n;
     return SCANT_OK;

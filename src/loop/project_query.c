@@ -145,8 +145,8 @@ static scant_status give_features(query *a) {
                            "%s needs features, and those of the last model are not in "
                            "cache/: train again",
                            a->strategy);
-    return loop_evidence_wrap(&a->evidence, LOOP_FEATURES, features->data, SCANT_F32,
-                              a->n, scant_array_shape(features)[1]);
+    return loop_evidence_wrap(&a->evidence, "features", features->data, SCANT_F32, a->n,
+                              scant_array_shape(features)[1]);
 }
 
 /* softmax(z / T) of z = log p. */
@@ -183,8 +183,7 @@ static scant_status give_calibrated(query *a, const scant_array *probs) {
     for (size_t i = 0; i < a->n; i++)
         apply_temperature((const float *)probs->data + i * classes, classes,
                           temperature > 0 ? temperature : 1, out + i * classes);
-    return loop_evidence_wrap(&a->evidence, LOOP_CALIBRATED, out, SCANT_F32, a->n,
-                              classes);
+    return loop_evidence_wrap(&a->evidence, "calibrated", out, SCANT_F32, a->n, classes);
 }
 
 static scant_status give_draws(query *a) {
@@ -217,13 +216,13 @@ static scant_status gather(query *a) {
     if (a->used & (SCANT_PROBS | SCANT_CALIBRATED)) {
         TRY(project_predictions(a->project, &probs, &model));
         if (a->used & SCANT_PROBS)
-            TRY(loop_evidence_wrap(&a->evidence, LOOP_PROBS, probs->data, SCANT_F32, a->n,
+            TRY(loop_evidence_wrap(&a->evidence, "probs", probs->data, SCANT_F32, a->n,
                                    scant_array_shape(probs)[1]));
         if (a->used & SCANT_CALIBRATED) TRY(give_calibrated(a, probs));
     }
     if (a->used & SCANT_DRAWS) TRY(give_draws(a));
     a->evidence.view.rows = a->used & ~(unsigned)(SCANT_LABELS | SCANT_ROWS) ? 0 : a->n;
-    return loop_evidence_wrap(&a->evidence, LOOP_LABELS, a->labels, SCANT_I64, a->n, 0);
+    return loop_evidence_wrap(&a->evidence, "labels", a->labels, SCANT_I64, a->n, 0);
 }
 
 /* ---- state ------------------------------------------------------------------------- */
@@ -244,19 +243,9 @@ static scant_status keep_state(query *a, const scant_picks *picks) {
 
 /* ---- picks ------------------------------------------------------------------------- */
 
-/* Whether the first k picks do not depend on the batch size. */
-static bool ranks(const char *strategy) {
-    static const char *const names[] = {"random",  "confidence", "margin",
-                                        "entropy", "egl",        "coreset",
-                                        "badge",   "bald",       "batchbald"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], strategy) == 0) return true;
-    return false;
-}
-
 static scant_status pick(query *a, size_t count, scant_picks **out) {
     scant_select_opts o = select_opts(a);
-    TRY(loop_evidence_wrap(&a->evidence, LOOP_CANDIDATES, a->candidates, SCANT_I64,
+    TRY(loop_evidence_wrap(&a->evidence, "candidates", a->candidates, SCANT_I64,
                            a->n_candidates, 0));
     return scant_select(ctx_of(a), a->strategy, &a->evidence.view, count, &o, out);
 }
@@ -274,7 +263,7 @@ static void leave_out(query *a, const scant_picks *picks) {
 static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
-    bool ranked = ranks(a->strategy);
+    bool ranked = scant_strategy_find(a->strategy)->ranked;
     /* too many spare picks are allowed; scant_select() warns if the batch is too large */
     size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
     size_t spare = size_min(a->spare, left);

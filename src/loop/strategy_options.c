@@ -11,16 +11,16 @@
 #include "loop/experiment.h"
 #include "scant/train.h"
 
-/* Options of the loop that set which evidence a strategy gets. */
+/* Options of the loop that set which evidence a strategy gets. The value can also be a
+ * kernel that needs no network, if the strategy accepts kernels. */
 typedef struct layers_of {
     const char *strategy, *key;
-    bool kernel; /* the value can also be a kernel that needs no network */
 } layers_of;
-static const layers_of layered[] = {{"dynamic", "layers", false},
-                                    {"egl", "layers", false},
-                                    {"crc", "layers", true},
-                                    {"npc", "kernel", true},
-                                    {"bss", "kernel", true}};
+static const layers_of layered[] = {{"dynamic", "layers"},
+                                    {"egl", "layers"},
+                                    {"crc", "layers"},
+                                    {"npc", "kernel"},
+                                    {"bss", "kernel"}};
 enum { LAYERED = sizeof layered / sizeof *layered };
 
 static const layers_of *layers_named(const char *strategy) {
@@ -108,13 +108,14 @@ static scant_status try_options(scant_experiment *e, const char *strategy,
 static scant_status check_layers(scant_experiment *e, const layers_of *l,
                                  const char *value, const char *origin) {
     scant_status status = SCANT_EUSAGE;
+    bool kernel = scant_strategy_find(l->strategy)->kernel;
     if (!is_kernel(value)) return SCANT_OK;
-    if (l->kernel)
+    if (kernel)
         status = try_options(e, l->strategy, &(scant_select_opts){.kernel = value});
     if (status != SCANT_EUSAGE) return status;
     return loop_wrong(e, origin, "loop.%s.%s is '%s', expected one of last|all%s",
                       l->strategy, l->key, value,
-                      l->kernel ? "|ntk:depth=K, K from 1 to 100" : "");
+                      kernel ? "|ntk:depth=K, K from 1 to 100" : "");
 }
 
 static scant_status check_value(scant_experiment *e, const char *strategy,

@@ -124,7 +124,8 @@ const scant_strategy select_strategy_badge = {
              .score = "squared distance to the nearest earlier pick (first pick: its "
                       "squared norm)",
              .needs = SCANT_PROBS | SCANT_FEATURES,
-             SELECT_OPTIONS(options)},
+             SELECT_OPTIONS(options),
+             .ranked = true},
     .plan = badge_plan,
     .select = badge_select,
 };

@@ -36,7 +36,8 @@ const scant_strategy select_strategy_bald = {
                     "large batch may carry the same information.",
              .paper = "Houlsby et al. 2011; Gal et al. 2017",
              .score = "mutual information between the row's label and the model, in nats",
-             .needs = SCANT_DRAWS},
+             .needs = SCANT_DRAWS,
+             .ranked = true},
     .plan = select_scan_plan,
     .select = bald_select,
 };

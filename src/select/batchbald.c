@@ -421,7 +421,8 @@ const scant_strategy select_strategy_batchbald = {
                  "pick, in nats; picks beyond the ceiling repeat the last value",
              .needs = SCANT_DRAWS,
              SELECT_OPTIONS(options),
-             SELECT_FIGURES(figures)},
+             SELECT_FIGURES(figures),
+             .ranked = true},
     .plan = batchbald_plan,
     .select = batchbald_select,
 };

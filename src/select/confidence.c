@@ -20,7 +20,8 @@ const scant_strategy select_strategy_confidence = {
                     "contain near-duplicates.",
              .paper = "Lewis & Gale 1994",
              .score = "1 - max p",
-             .needs = SCANT_PROBS},
+             .needs = SCANT_PROBS,
+             .ranked = true},
     .plan = select_scan_plan,
     .select = confidence_select,
 };

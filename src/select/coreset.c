@@ -140,7 +140,8 @@ const scant_strategy select_strategy_coreset = {
                       "row was picked",
              .needs = SCANT_FEATURES,
              .uses = SCANT_LABELS,
-             SELECT_OPTIONS(options)},
+             SELECT_OPTIONS(options),
+             .ranked = true},
     .plan = coreset_plan,
     .select = coreset_select,
 };

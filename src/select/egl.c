@@ -53,7 +53,8 @@ const scant_strategy select_strategy_egl = {
              .score =
                  "expected length of the last layer's gradient over the predicted labels",
              .needs = SCANT_PROBS | SCANT_FEATURES,
-             SELECT_OPTIONS(options)},
+             SELECT_OPTIONS(options),
+             .ranked = true},
     .inputs = choose_inputs,
     .plan = select_scan_plan,
     .select = egl_select,

@@ -20,7 +20,8 @@ const scant_strategy select_strategy_entropy = {
                  "When all classes matter. With many classes, margin is usually better.",
              .paper = "Shannon 1948; Settles 2009",
              .score = "entropy in nats",
-             .needs = SCANT_PROBS},
+             .needs = SCANT_PROBS,
+             .ranked = true},
     .plan = select_scan_plan,
     .select = entropy_select,
 };

@@ -375,7 +375,7 @@ static void draw_on(const drawing *d, size_t t) {
     joint *j = d->j;
     size_t m = j->pool->m, c = j->pool->c, owner = j->number[t] % m;
     const scant__rng rng = {j->seed, SCANT__RNG_LABELS};
-    uint64_t index = ((uint64_t)j->begun * j->drawn + j->number[t]) * j->batch;
+    uint64_t index = ((uint64_t)j->begun * j->drawn + j->number[t]) * j->pool->n;
     size_t label =
         label_at(j->row + owner * c, c, scant__rng_unit(&rng, index + d->position));
     double *weight = j->all.weight + t * m;

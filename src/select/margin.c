@@ -21,7 +21,8 @@ const scant_strategy select_strategy_margin = {
          .use = "The best of the plain uncertainty scores in most published comparisons.",
          .paper = "Scheffer, Decomain & Wrobel 2001",
          .score = "1 - (p1 - p2), where p1 and p2 are the two largest probabilities",
-         .needs = SCANT_PROBS},
+         .needs = SCANT_PROBS,
+         .ranked = true},
     .plan = select_scan_plan,
     .select = margin_select,
 };

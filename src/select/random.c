@@ -18,7 +18,8 @@ const scant_strategy select_strategy_random = {
                     "labels.",
              .paper = "none",
              .score = "0",
-             .needs = SCANT_ROWS},
+             .needs = SCANT_ROWS,
+             .ranked = true},
     .plan = select_scan_plan,
     .select = random_select,
 };

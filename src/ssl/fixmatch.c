@@ -219,6 +219,7 @@ const ssl_kind ssl_fixmatch = {
              .takes = "mu unlabelled_weight threshold cut noise drop darp darp_target "
                       "darp_alpha darp_every darp_warmup",
              .defaults = defaults,
-             .n_defaults = sizeof defaults / sizeof *defaults},
+             .n_defaults = sizeof defaults / sizeof *defaults,
+             .uses_labelled = true},
     .begin = begin,
 };

@@ -57,33 +57,61 @@ static scant_status mark(const ssl_setup *s, const size_t *rows, size_t n, bool 
     return SCANT_OK;
 }
 
-/* Lists the unlabelled samples if the caller gave none: all that are not in the
- * validation set, including the labelled ones if with_labelled (FixMatch). */
-static scant_status list_rest(ssl_setup *s, bool with_labelled) {
+/* Marks the samples that train with a label. */
+static scant_status mark_labelled(ssl_setup *s) {
     const scant_train_opts *o = &s->o;
-    size_t all = scant_data_count(s->data), n = 0;
+    const int32_t *labels = scant_data_labels(s->data);
+    size_t all = scant_data_count(s->data);
+    s->trains = TRY_ZERO(s->arena, bool, all);
+    if (o->rows) return mark(s, o->rows, o->n_rows, s->trains);
+    for (size_t i = 0; i < all; i++) s->trains[i] = labels && labels[i] >= 0;
+    return SCANT_OK;
+}
+
+/* Lists all samples that are neither in the validation set nor, unless the method uses
+ * them, labelled. */
+static scant_status list_unlabelled(ssl_setup *s, bool uses_labelled, size_t *rows) {
+    scant_train_opts *o = &s->o;
+    size_t all = scant_data_count(s->data);
     bool *held = TRY_ZERO(s->arena, bool, all);
-    size_t *rows = TRY_NEW(s->arena, size_t, all);
     if (o->valid == s->data && o->valid_rows)
         TRY(mark(s, o->valid_rows, o->n_valid_rows, held));
+    o->n_unlabelled = 0;
     for (size_t i = 0; i < all; i++)
-        if (!held[i] && (with_labelled || !s->trains[i])) rows[n++] = i;
-    s->method.rows = rows;
-    s->method.n = n;
+        if (!held[i] && (uses_labelled || !s->trains[i])) rows[o->n_unlabelled++] = i;
+    o->unlabelled = rows;
+    return SCANT_OK;
+}
+
+/* rows: room for all samples. */
+static scant_status resolve(ssl_setup *s, const ssl_kind *kind, size_t *rows) {
+    if (!s->o.augment || strcmp(s->o.augment, "auto") == 0)
+        s->o.augment = scant__data_is_image(s->data) ? "crop" : "noise";
+    TRY(mark_labelled(s));
+    return s->o.unlabelled ? SCANT_OK
+                           : list_unlabelled(s, kind->info.uses_labelled, rows);
+}
+
+scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
+                                 scant_train_opts *opts, size_t *rows) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    ssl_setup s = {.ctx = ctx, .arena = &arena, .data = data, .o = *opts};
+    if (!s.o.method) s.o.method = ssl_supervised.info.name;
+    TRY(nn_train_check(ctx, &s.o));
+    const ssl_kind *kind = ssl_find(s.o.method);
+    if (!kind->begin) return SCANT_OK;
+    TRY(resolve(&s, kind, rows));
+    *opts = s.o;
     return SCANT_OK;
 }
 
 static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
-    const scant_train_opts *o = &s->o;
-    const int32_t *labels = scant_data_labels(s->data);
     nn_method *m = &s->method;
-    size_t all = scant_data_count(s->data);
-    s->trains = TRY_ZERO(s->arena, bool, all);
-    for (size_t i = 0; !o->rows && i < all; i++) s->trains[i] = labels && labels[i] >= 0;
-    if (o->rows) TRY(mark(s, o->rows, o->n_rows, s->trains));
-    m->rows = o->unlabelled;
-    m->n = o->n_unlabelled;
-    if (!o->unlabelled) TRY(list_rest(s, kind == &ssl_fixmatch));
+    size_t *rows = NULL;
+    if (!s->o.unlabelled) rows = TRY_NEW(s->arena, size_t, scant_data_count(s->data));
+    TRY(resolve(s, kind, rows));
+    m->rows = s->o.unlabelled;
+    m->n = s->o.n_unlabelled;
     TRY(mark(s, m->rows, m->n, s->trains));
     if (m->n) return SCANT_OK;
     return scant__fail(s->ctx, SCANT_EINPUT,

@@ -84,8 +84,6 @@ scant_status ssl_views_fit(ssl_setup *s) {
     scant_data_shape(s->data, shape);
     s->views =
         (scant__views){.c = shape[0], .h = shape[1], .w = shape[2], .images = images};
-    if (!augment || strcmp(augment, "auto") == 0)
-        augment = s->o.augment = images ? "crop" : "noise";
     s->augmented = strcmp(augment, "none") != 0;
     bool known = images ? !strcmp(augment, "crop") || !strcmp(augment, "flip-crop")
                         : !strcmp(augment, "noise");

@@ -145,6 +145,23 @@ static void no_method_trains_on_the_audit_set(void **state) {
     }
 }
 
+static void every_method_trains_when_all_items_are_labelled(void **state) {
+    static const char *const methods[] = {"fixmatch", "mean-teacher", "pi",
+                                          "pseudo-label"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const scant_setting settings[] = {{"method", methods[i]}};
+        lab_opts o = {.n = 40, .d = 6, .classes = 3, .noise = 0.5, .seed = 5};
+        lab l;
+        o.settings = settings;
+        o.n_settings = 1;
+        lab_make(&l, ctx_threads(2), methods[i], o);
+        lab_answer(&l, SIZE_MAX, false);
+        assert_int_equal(train(&l), 1);
+        lab_end(&l);
+    }
+}
+
 static void the_same_seed_gives_the_same_weights_on_any_number_of_threads(void **state) {
     (void)state;
     size_t n, m;
@@ -493,6 +510,7 @@ int main(void) {
         cmocka_unit_test(a_model_learns_the_labels),
         cmocka_unit_test(labels_of_the_audit_set_are_not_trained_on),
         cmocka_unit_test(no_method_trains_on_the_audit_set),
+        cmocka_unit_test(every_method_trains_when_all_items_are_labelled),
         cmocka_unit_test(the_same_seed_gives_the_same_weights_on_any_number_of_threads),
         cmocka_unit_test(a_given_seed_is_used),
         cmocka_unit_test(without_labels_of_two_classes_there_is_no_model),

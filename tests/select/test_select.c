@@ -297,6 +297,35 @@ static void thread_counts_change_nothing(void **state) {
     free(f);
 }
 
+/* The picks of a batch begin with those of half of it. */
+static void ranked_strategies_pick_the_same_first_rows_for_any_batch(void **state) {
+    (void)state;
+    fixture *f = make();
+    scant_ctx *ctx = ctx_threads(2);
+    called all[MOST_CALLS];
+    size_t n_calls = all_calls(all), ranked = 0;
+    for (size_t s = 0; s < n_calls; s++) {
+        if (!scant_strategy_find(all[s].name)->ranked) continue;
+        ranked++;
+        f->drop = all[s].drop, f->set = all[s].set;
+        for (size_t batch = 1; batch <= SOME_PICKS; batch *= 5) {
+            scant_picks *half, *whole;
+            assert_int_equal(whole_call(ctx, f, all[s].name, batch, 0, &half), SCANT_OK);
+            assert_int_equal(whole_call(ctx, f, all[s].name, 2 * batch, 0, &whole),
+                             SCANT_OK);
+            assert_int_equal(whole->count, 2 * half->count);
+            if (memcmp(whole->items, half->items, batch * sizeof *half->items) != 0)
+                fail_msg("%s: %zu picks differ from the first of %zu", all[s].name, batch,
+                         2 * batch);
+            scant_picks_free(ctx, half);
+            scant_picks_free(ctx, whole);
+        }
+    }
+    assert_int_equal(ranked, 10); /* nine strategies, one with either of two inputs */
+    scant_ctx_free(ctx);
+    free(f);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     fixture *f = make();
@@ -758,6 +787,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(picks_are_distinct_unlabelled_candidates),
         cmocka_unit_test(thread_counts_change_nothing),
+        cmocka_unit_test(ranked_strategies_pick_the_same_first_rows_for_any_batch),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(selections_keep_to_the_plan),
         cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_names_a_sufficient_cap),

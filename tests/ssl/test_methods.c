@@ -174,6 +174,35 @@ static void validation_samples_are_not_used_as_unlabelled(void **state) {
     }
 }
 
+static void training_with_resolved_options_is_the_same(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20};
+    for (int i = 0; i < 4; i++) {
+        size_t list[60];
+        fixture a = fixture_of("blobs", 60, "linear", (scant_net_opts){0}),
+                b = fixture_of("blobs", 60, "linear", (scant_net_opts){0});
+        scant_train_opts o = method_opts(methods[i], rows, 6);
+        o.valid = a.data, o.valid_rows = valid, o.n_valid_rows = 3;
+        train(&a, o);
+        o.valid = b.data;
+        assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
+        assert_string_equal(o.augment, "noise");
+        assert_ptr_equal(o.unlabelled, list);
+        assert_int_equal(o.n_unlabelled, i == 0 ? 57 : 51); /* 0: fixmatch */
+        assert_int_equal(list[0], i == 0 ? 0 : 6);
+        train(&b, o);
+        assert_same_weights(&a, &b);
+        o.unlabelled = rows, o.n_unlabelled = 2, o.augment = "none";
+        assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, NULL), SCANT_OK);
+        assert_true(o.unlabelled == rows && o.n_unlabelled == 2);
+        assert_string_equal(o.augment, "none");
+        o = TRAIN_OPTS(methods[i], NULL, with.rows = NULL); /* all samples have a label */
+        assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
+        assert_int_equal(o.n_unlabelled, i == 0 ? 60 : 0);
+        fixture_free(&a), fixture_free(&b);
+    }
+}
+
 /* The inputs of all views, in a method that only records them. */
 typedef struct tape {
     size_t width, most;
@@ -579,6 +608,7 @@ int main(void) {
         cmocka_unit_test(one_pass_over_all_views_matches_two),
         cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
         cmocka_unit_test(validation_samples_are_not_used_as_unlabelled),
+        cmocka_unit_test(training_with_resolved_options_is_the_same),
         cmocka_unit_test(views_do_not_depend_on_the_thread_count),
         cmocka_unit_test(unlabelled_samples_improve_accuracy),
         cmocka_unit_test(fixmatch_learns_digits_from_fifty_labels),
