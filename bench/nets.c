@@ -56,14 +56,14 @@ static void train(scant_net *net, const scant_data *data, const char *how, size_
                   size_t batch) {
     scant_train_state state;
     scant_train_opts opts;
-    scant_train_defaults(NULL, NULL, &opts);
+    bool supervised = strcmp(how, "train") == 0;
+    scant_train_defaults(supervised ? NULL : "fixmatch", NULL, &opts);
     opts.steps = steps;
     opts.lr = 0.001;
     opts.report = report;
     size_t rows[1024];
-    if (strcmp(how, "train") != 0) {
+    if (!supervised) {
         for (size_t i = 0; i < batch; i++) rows[i] = i;
-        opts.method = "fixmatch";
         opts.rows = rows;
         opts.n_rows = opts.batch = batch;
         opts.augment = strcmp(how, "views") == 0 ? "crop" : "none";
