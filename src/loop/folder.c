@@ -52,8 +52,11 @@ static scant_status check_log(loop_job *job, const char *path) {
         (memcmp(head, begin, size_min(n, BEGIN)) == 0 &&
          (n <= NEXT || memcmp(head + NEXT, next, n - NEXT) == 0)))
         return SCANT_OK;
-    return scant__fail(job->ctx, SCANT_EUSAGE,
-                       "%s: is not the log of an experiment; use another folder", path);
+    return scant__fail(
+        job->ctx, SCANT_EUSAGE,
+        "%s: is not the log of an experiment of this version of scant; use "
+        "another folder",
+        path);
 }
 
 /* Removes an incomplete last line, left by a killed process. */
