@@ -309,7 +309,8 @@ SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
 /* Sets the options that training would derive from data, so that they can be shown
  * before: augment, if it is auto or NULL, and unlabelled, if it is NULL. unlabelled then
  * is rows, the caller's array of scant_data_count() entries, and n_unlabelled may be 0,
- * which training refuses. For supervised training opts is unchanged. */
+ * which training refuses. rows may be NULL if unlabelled is set. For supervised training
+ * opts is unchanged. */
 SCANT_API scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
                                            scant_train_opts *opts, size_t *rows);
 

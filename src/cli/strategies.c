@@ -49,6 +49,7 @@ static void json_strategy(scant__json *json, const scant_strategy_info *info) {
     scant__json_string(json, "score", info->score);
     scant__json_string(json, "paper", info->paper ? info->paper : "");
     scant__json_bool(json, "kernel", info->kernel);
+    scant__json_bool(json, "ranked", info->ranked);
     scant__json_open(json, "options", '[');
     for (size_t i = 0; i < info->n_options; i++) json_option(json, &info->options[i]);
     scant__json_close(json, ']');

@@ -2,8 +2,8 @@
  *
  * Makes and trains networks by a recipe (scant_recipe), for experiments and projects.
  * `scant train` makes its network here, too (scant_recipe_make()), but calls
- * scant_net_train() itself: in between it shows a plan and moves an earlier training
- * aside.
+ * scant_net_train() itself: in between it writes train.json and moves an earlier
+ * training aside.
  *
  * Members of an ensemble are trained independently, side by side: up to one for each
  * thread of the context, with the threads shared equally. Up to one thread per member the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Semi-supervised methods. Each is a file that implements nn/method.h. train.c resolves
- * options and samples, views.c makes views, methods.c lists the methods.
+ * Semi-supervised methods. Each is a file that implements nn/method.h. ssl_train.c
+ * resolves options and samples, views.c makes views, methods.c lists the methods.
  */
 #ifndef SCANT_SSL_SSL_H
 #define SCANT_SSL_SSL_H

@@ -100,6 +100,9 @@ scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
     TRY(nn_train_check(ctx, &s.o));
     const ssl_kind *kind = ssl_find(s.o.method);
     if (!kind->begin) return SCANT_OK;
+    if (!rows && !s.o.unlabelled)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "scant_train_resolve() needs room for the unlabelled rows");
     TRY(resolve(&s, kind, rows));
     *opts = s.o;
     return SCANT_OK;

@@ -2,7 +2,7 @@
  *
  * The schema; docs/store.md explains its tables. PRAGMA user_version is STORE_VERSION: a
  * change of the schema needs a new number. Databases of another number are refused
- * (open.c); after a release, a change also needs code that migrates the released number.
+ * (store_schema_check()).
  */
 #include <stdio.h>
 

@@ -178,7 +178,8 @@ static scant_status put_setting(scant_project *project, const scant_setting *s) 
     if (strcmp(s->key, "overlap") == 0) /* updates which items need second opinions */
         STORE_EACH(row, project, "SELECT DISTINCT item FROM answers")
             TRY(store_refresh(project, store_count(row, 0), 0));
-    JSON_OBJECT(&json, NULL, MEMBER("key", s->key), MEMBER("value", s->value));
+    const char *stored = scant_project_get(project, s->key);
+    JSON_OBJECT(&json, NULL, MEMBER("key", s->key), MEMBER("value", stored));
     return store_event_add(project, "set", &json.text);
 }
 

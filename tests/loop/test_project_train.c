@@ -145,6 +145,40 @@ static void no_method_trains_on_the_audit_set(void **state) {
     }
 }
 
+/* Steps of the first epoch. */
+static void note_epoch(void *user, const scant_train_state *state) {
+    size_t *steps = user;
+    if (!*steps && state->epoch_ended) *steps = state->step;
+}
+
+/* An epoch is one pass over the unlabelled items, 100 a step. */
+static void labelled_items_do_not_train_without_their_labels(void **state) {
+    static const char *const methods[] = {"mean-teacher", "pi", "pseudo-label"};
+    static const char *const names[] = {"rest-teacher", "rest-pi", "rest-pseudo"};
+    (void)state;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const scant_setting settings[] = {{"method", methods[i]}};
+        lab_opts o = {.n = 700, .d = 6, .classes = 3, .noise = 0.5, .seed = 5};
+        lab l;
+        scant__arena arena;
+        int64_t *left;
+        size_t n_left, steps = 0;
+        o.settings = settings;
+        o.n_settings = 1;
+        lab_make(&l, ctx_threads(1), names[i], o);
+        lab_answer(&l, 250, false);
+        scant__arena_init(&arena, l.ctx);
+        OK(store_candidates(l.project, &arena, &left, &n_left));
+        assert_true(n_left > 200 && n_left < 450);
+        OK(scant_project_train(
+            l.project, &(scant_project_train_opts){.user = &steps, .report = note_epoch},
+            NULL));
+        assert_int_equal(steps, (n_left + 99) / 100);
+        scant__arena_end(&arena);
+        lab_end(&l);
+    }
+}
+
 static void every_method_trains_when_all_items_are_labelled(void **state) {
     static const char *const methods[] = {"fixmatch", "mean-teacher", "pi",
                                           "pseudo-label"};
@@ -510,6 +544,7 @@ int main(void) {
         cmocka_unit_test(a_model_learns_the_labels),
         cmocka_unit_test(labels_of_the_audit_set_are_not_trained_on),
         cmocka_unit_test(no_method_trains_on_the_audit_set),
+        cmocka_unit_test(labelled_items_do_not_train_without_their_labels),
         cmocka_unit_test(every_method_trains_when_all_items_are_labelled),
         cmocka_unit_test(the_same_seed_gives_the_same_weights_on_any_number_of_threads),
         cmocka_unit_test(a_given_seed_is_used),

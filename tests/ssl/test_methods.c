@@ -196,6 +196,11 @@ static void training_with_resolved_options_is_the_same(void **state) {
         assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, NULL), SCANT_OK);
         assert_true(o.unlabelled == rows && o.n_unlabelled == 2);
         assert_string_equal(o.augment, "none");
+        o.unlabelled = NULL, o.augment = NULL;
+        assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, NULL), SCANT_EUSAGE);
+        assert_true(!o.unlabelled && !o.augment); /* unchanged on failure */
+        assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
+        assert_string_equal(o.augment, "noise");
         o = TRAIN_OPTS(methods[i], NULL, with.rows = NULL); /* all samples have a label */
         assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
         assert_int_equal(o.n_unlabelled, i == 0 ? 60 : 0);
