@@ -131,8 +131,8 @@ SCANT_API void scant_net_shape(const scant_net *net, size_t shape[3]);
 SCANT_API size_t scant_net_classes(const scant_net *net);
 SCANT_API size_t scant_net_features(const scant_net *net); /* number of features, d */
 
-/* Writes the weights as a safetensors file, atomically: torch's names and shapes, with
- * what scant_net_open() needs in the metadata. */
+/* Writes the weights as a safetensors file, atomically, with torch's names and shapes.
+ * The metadata has what scant_net_open() needs. */
 SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
 /* Loads weights from a file whose tensors have the network's names and shapes (of any
  * float type). If they differ nothing is loaded, and the message lists the first
@@ -174,9 +174,9 @@ SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *d
 
 /* The name of a class, borrowed until names are set again; NULL: none. */
 SCANT_API const char *scant_net_class_name(const scant_net *net, size_t label);
-/* names: scant_net_classes() of them, NULL for a class without one. Saved with the
- * weights, unless they exceed a megabyte. Training sets the data's names if it has as
- * many classes as the network. */
+/* names: one per class (scant_net_classes()); NULL: the class has no name. They are saved
+ * with the weights, unless they exceed a megabyte. Training with the data's own labels
+ * sets the data's names, if it has names and as many classes as the network. */
 SCANT_API scant_status scant_net_set_class_names(scant_net *net,
                                                  const char *const *names);
 
@@ -198,7 +198,7 @@ typedef struct scant_train_state {
     /* unlabelled samples, mean over the epoch so far; negative: there are none */
     double unlabelled_loss; /* without its weight */
     double kept;            /* share whose pseudo-label counted, 0 to 1 */
-    double balance; /* entropy of the pseudo-labels' classes, relative to the largest: 1
+    double balance; /* entropy of the pseudo-labels' classes, divided by its maximum: 1
                      * if all classes are equally frequent */
     double seconds, samples_per_second;
     scant_stop stopped; /* 0: not stopped */
@@ -271,8 +271,9 @@ typedef struct scant_train_opts {
     const size_t *unlabelled;
     size_t n_unlabelled;
     scant_ssl_opts ssl;
-    /* Checkpoint to start from, of a training of the same network, perhaps with other
-     * labels: weights, average, moments and stored pseudo-labels; or NULL. */
+    /* Checkpoint of another training of the same network, perhaps with other labels, to
+     * start from; or NULL. Weights, their average, the optimizer's moments and stored
+     * pseudo-labels are read from it. */
     const char *warm;
     const char *warm_out; /* file to write for `warm` of another training; or NULL */
     SCANT_RESERVED;
@@ -582,8 +583,9 @@ typedef struct scant_pair {
     /* Common seeds left out because the two runs started with different samples, so they
      * are not from one experiment. */
     size_t unrelated;
-    /* The compared range of labels: from the first (smallest over seeds) to the end of a
-     * seed's shorter run, which is between to_least and to_most. */
+    /* The compared range of label counts. It begins at `from`, the smallest first count
+     * of all seeds. For each seed it ends where the shorter of the two runs ends, between
+     * to_least and to_most. */
     uint64_t from, to_least, to_most;
     size_t cut; /* seeds whose two runs end at different numbers of labels */
     /* Differences of the area under the curve over those labels, and of the value at the

@@ -88,7 +88,7 @@ static void on_step(void *user, const scant_train_state *state) {
     loop_report_progress(user, "calibrating", 0);
 }
 
-/* Makes a network and trains it briefly on part. */
+/* Makes a network and trains it briefly on the samples of `part`. */
 static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
                                const loop_labelled *part, scant_net **out) {
     const loop_settings *set = &run->job->e->set;

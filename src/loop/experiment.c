@@ -248,7 +248,7 @@ void scant_experiment_free(scant_experiment *e) {
 
 /* ---- printing ---------------------------------------------------------------------- */
 
-/* Prints options in the order of the strategies and of their option tables. */
+/* Prints options in the order of scant_strategies() and of each strategy's table. */
 static void print_options(const scant_experiment *e, scant__text *text) {
     size_t count;
     const scant_strategy_info *const *list = scant_strategies(&count);

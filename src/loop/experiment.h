@@ -116,7 +116,7 @@ void loop_method_warn(const scant_experiment *e);
 scant_status loop_method_check(scant_experiment *e);
 bool loop_supervised(const loop_settings *set);
 
-/* The same for Bayesian networks and ensembles (bayes.c). */
+/* Bayesian networks and ensembles (bayes.c): fill in defaults, and check the keys. */
 void loop_bayes_fill(scant_experiment *e);
 scant_status loop_bayes_check(scant_experiment *e);
 bool loop_is_bayesian(const loop_settings *set); /* it has several posterior draws */

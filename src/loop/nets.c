@@ -241,7 +241,8 @@ static scant_status unload_models(loop_run *run) {
     return load_net(run, WEIGHTS, &run->round.models[0]);
 }
 
-/* Whether models were trained one after the other, each evaluated before the next. */
+/* Whether the parts' states agree with the order of training: a model is trained and
+ * evaluated before the next one begins. */
 static bool is_consistent(const loop_run *run, const loop_partial *p) {
     size_t members = run->recipe.members, models = run->round.n_models;
     size_t tested = p->n_tested * members, begun = tested + members;

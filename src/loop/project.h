@@ -32,7 +32,7 @@
 scant_status project_cache_path(scant_project *project, scant__arena *arena,
                                 const char *name, const char **out);
 /* Takes the lock for writing features ("cache") or predictions ("predict") to cache/.
- * With wait it waits for another holder; otherwise *out is NULL if the lock is held. */
+ * If another process has the lock: waits if `wait` is set, else sets *out to NULL. */
 scant_status project_hold(scant_project *project, const char *lock, bool wait,
                           scant_hold **out);
 
@@ -53,7 +53,8 @@ scant_status project_array(scant_project *project, project_array_kind which, siz
                            const scant_array **out);
 /* Whether a file was neither replaced nor changed between two calls of stat(). */
 bool project_same_file(const struct stat *a, const struct stat *b);
-/* 1 / deviation of each column of the last PROJECT_FEATURES; borrowed likewise. */
+/* 1 / standard deviation of each column of features, which must be what project_array()
+ * returned last for PROJECT_FEATURES. Borrowed for as long as that array. */
 scant_status project_inverse(scant_project *project, const scant_array *features,
                              const float **out);
 /* Replaces *text by a copy that is valid until the next call. */
@@ -72,7 +73,7 @@ uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use);
 
 /* ---- project_features.c ---- */
 
-/* Whether items come from a source of a kind. */
+/* Whether the project has a source of this kind. */
 scant_status project_has_kind(scant_project *project, store_kind kind, bool *out);
 /* Whether items have features, from files or a backbone. */
 scant_status project_has_features(scant_project *project, bool *out);

@@ -3,23 +3,23 @@
  * Networks tested on labels that they were not trained on: a model's temperature, and the
  * gain of picking over random labels.
  *
- * The gain: audited items are drawn at random, so models trained on them are those of a
- * project that labels at random. Five such models are trained on four fifths of the
+ * The gain: audited items are drawn at random, so models trained on them are like those
+ * of a project that labels at random. Five such models are trained on four fifths of the
  * audited items and tested on the rest; one model is trained on as many labels of the
  * training set and tested on all audited items. So each audited item has two predictions,
  * by models that have not seen it and learned from equally many labels. The gain is the
- * mean difference. Its interval is that of Bonett and Price (2012) for paired
- * proportions: Wald's with one more pair of each kind of difference. It is valid for few
- * pairs, and not of width 0 if no pair differs. It treats pairs as independent, although
- * those of a fold share a model, and does not include the variance over other draws of
- * labels.
+ * accuracy of the single model minus that of the five. Its interval is that of Bonett and
+ * Price (2012) for paired proportions: Wald's with one more pair of each kind of
+ * difference. It is valid for few pairs, and not of width 0 if no pair differs. It treats
+ * pairs as independent, although those of a fold share a model, and does not include the
+ * variance over other draws of labels.
  *
  * The single model is trained on the project's first labels, in order of arrival: those
  * chosen at random at the start and those that a strategy picked. So the gain includes
  * the random start, and is less than that of the picks alone. It is unknown if fewer than
  * half were picked. Labels from elsewhere (files, similar items, spare picks) are left
- * out; as strategies have seen them, the gain is also unknown if they are more than a
- * quarter of the compared labels.
+ * out; because strategies have seen them, the gain is also unknown if they are more than
+ * a quarter of the compared labels.
  */
 #include <math.h>
 

@@ -50,7 +50,8 @@ static scant_status evaluate(scant_project *project, model_list *l, size_t i) {
     return SCANT_OK;
 }
 
-/* Sets each model's round: the last one that an earlier model, or no model, picked. */
+/* Sets each model's round: the last round that was picked by an earlier model, or without
+ * a model. */
 static scant_status note_round(void *user, const scant_round_point *round) {
     model_list *l = user;
     for (size_t i = 0; i < l->n; i++)

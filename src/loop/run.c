@@ -104,7 +104,7 @@ static void warn_of_test(loop_job *job) {
                     set->test);
 }
 
-/* Lists runs in the order of the files: by strategy, then by seed. */
+/* Lists runs in the order of curve.csv and the other tables: by strategy, then seed. */
 static scant_status list_runs(loop_job *job, size_t n_pool) {
     const scant_experiment *e = job->e;
     const loop_settings *set = &e->set;

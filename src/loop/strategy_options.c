@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The strategies of an experiment and their options. The value of an option is the given
- * one, else the preset's, else the strategy's default; it is printed as such.
+ * one, else the preset's, else the default (fill_options()). scant_experiment_print()
+ * prints this value.
  */
 #include <stdlib.h>
 #include <string.h>

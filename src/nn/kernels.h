@@ -12,7 +12,7 @@
 
 #include "nn/stack.h"
 
-/* Item (c, y, x) is the 8 floats at + c*plane + y*row + x*col. */
+/* Item (c, y, x) is 8 floats that begin at (at + c*plane + y*row + x*col). */
 typedef struct nn_view {
     float *at;
     size_t plane, row, col;
@@ -115,7 +115,7 @@ static inline size_t nn_group_size(size_t first, size_t oc) {
 void nn_conv_pack(size_t oc, size_t ic, size_t taps, const float *w, size_t by_o,
                   size_t by_i, ptrdiff_t by_t, float *packed);
 
-/* The names of all kernels, with one function per instruction set each. */
+/* The names of all kernels. Each has one function per instruction set. */
 #define NN_KERNEL_NAMES(X, isa)                                                          \
     X(conv, isa)                                                                         \
     X(wgrad, isa)                                                                        \

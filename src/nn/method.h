@@ -66,7 +66,8 @@ typedef struct nn_method {
     bool grows;                /* the average warms up: its decay is smaller at first */
     const scant__views *views; /* weak augmentation of labelled samples, or NULL */
     size_t scratch;            /* bytes of scratch for view */
-    uint64_t hash;             /* hash of what must match on resuming, besides options */
+    uint64_t hash;             /* hash of settings that nn_train_hash() does not include;
+                                * must match on resuming */
     nn_method_vector vectors[NN_VECTORS];
     size_t n_vectors;
     /* Makes grad_views + nograd_views inputs of one sample, before the network's scaling.

@@ -59,7 +59,7 @@ typedef struct nn_node {
     int rho;             /* parameter of NN_NOISE, or NN_NONE */
 } nn_node;
 
-/* A weight tensor, or a buffer that training maintains (running statistics). */
+/* The role of a parameter: a weight tensor, or a buffer of running statistics. */
 typedef enum nn_role {
     NN_WEIGHT,
     NN_BIAS,

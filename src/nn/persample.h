@@ -76,7 +76,7 @@ typedef struct nn_tracer {
     size_t parameters; /* number of parameters of the network, or of the last layer */
     size_t offset;     /* position of the first one among the network's parameters */
     float *d_logits;   /* batch x classes: set by the caller before backward */
-    float *d_last;     /* last_layer: gradient by its product with the weights */
+    float *d_last;     /* last_layer: gradient by W x, before scaling */
     size_t *rows;
 } nn_tracer;
 

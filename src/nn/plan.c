@@ -213,7 +213,7 @@ static scant_status forward_weighted(nn_plan *p, int i) {
     TRY(create_op(p, i, NULL));
     const nn_layout *src = nn_op_layout(place->op, NN_FORWARD, NN_SRC);
     const nn_layout *dst = nn_op_layout(place->op, NN_FORWARD, NN_DST);
-    if (node->kind == NN_DENSE) { /* rows are the same bytes as plain planes */
+    if (node->kind == NN_DENSE) { /* rows and plain planes have the same bytes */
         TRY(nn_plan_plain(p, node->in[0], &src));
         TRY(nn_plan_plain(p, i, &dst));
     }

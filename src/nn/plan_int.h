@@ -53,8 +53,8 @@ static inline bool nn_ref_is_param(int ref) { return ref <= -2; }
 
 /* A plan's data for a node. */
 typedef struct nn_place {
-    int owner;    /* the node that computes this one's output: itself, or the one that
-                     absorbed its activation */
+    int owner;    /* the node that computes this one's output: itself, the node that
+                     absorbed it, or for skipped dropout and noise the input's owner */
     int absorbed; /* the activation node this one computes as well, or NN_NONE */
     int uses;     /* number of nodes that read its output */
     int value;    /* tensor of the output */

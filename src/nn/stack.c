@@ -18,7 +18,8 @@ typedef struct room { /* before, after: padding, vertical and horizontal */
     size_t c, h, w, before[2], after[2];
 } room;
 
-/* Allocates planes in one of the two areas; items are `stride` from each other. */
+/* Allocates planes in the area `kept` or `scratch`. Items are stride[0] rows and
+ * stride[1] columns apart. */
 static stack_place place(nn_stack *t, bool kept, const room *r, const size_t stride[2]) {
     size_t *size = kept ? &t->kept_size : &t->scratch_size;
     size_t rows = size_add(size_add(r->before[0], size_mul(r->h - 1, stride[0])),

@@ -91,8 +91,8 @@ static uint64_t mix_unlabelled(const nn_method *m) {
 
 static const char FORMAT[] = "2";
 
-/* The numbers in the metadata; the last ones only with a method. Counts are below 2^53,
- * so a double holds them exactly. */
+/* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
+ * below 2^53, so a double holds them exactly. */
 #define AT(member) offsetof(nn_trainer, member)
 static const struct {
     const char *key;

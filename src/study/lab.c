@@ -122,8 +122,8 @@ static scant_status make_kernel(lab *l) {
     return SCANT_OK;
 }
 
-/* Sets start. Not for the own kernel of a network with several posterior draws, which
- * does not describe its outputs. */
+/* Sets start to the network's outputs, unless the kernel is the network's own and there
+ * are several posterior draws: then the kernel does not describe the averaged outputs. */
 static scant_status read_outputs(lab *l) {
     const scant_lab_opts *o = l->o;
     if (!o->net || (!o->labels && !o->fit)) return SCANT_OK;
@@ -225,7 +225,8 @@ static void finish(const lab *l, const tally *t, double *accuracy, double *error
     *accuracy = scant_data_targets(l->o->data) ? (double)NAN : (double)t->right / samples;
 }
 
-/* out (count, classes) = start + k alpha; k: the kernel of count samples with the n. */
+/* out (count, classes) = start + k alpha; k: the kernel between count samples
+ * and the n samples. */
 static scant_status predict(lab *l, const double *k, size_t count, const double *alpha,
                             const float *start, double *out) {
     size_t classes = l->o->classes;

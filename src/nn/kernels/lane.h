@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by the stack's kernels: a vector whose lanes are samples, and its activations.
+ * Shared by the kernels of this folder: vectors of eight lanes, and activations. In the
+ * stack's kernels a lane is a sample.
  */
 #ifndef SCANT_NN_LANE_H
 #define SCANT_NN_LANE_H

@@ -8,8 +8,8 @@
  */
 #include "nn/kernels/lane.h"
 
-/* The rows or columns first..end-1 of an input that window `at` covers. skipped: number
- * of the window's rows or columns in the padding before the input. */
+/* The rows or columns first..end-1 of an input that a window covers. skipped: number of
+ * the window's rows or columns in the padding before the input. */
 typedef struct window {
     size_t first, end, skipped;
 } window;
