@@ -27,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
 # Starts the program from a small process and reports its peak memory: a child of this large
-# process would inherit our own peak. (No figure is below that process's 11 MB.)
+# process would inherit our own peak. (The small process itself has 11 MB, so no peak is lower.)
 MEASURE = """
 import json, resource, subprocess, sys, time
 start = time.perf_counter()
@@ -38,7 +38,7 @@ print(json.dumps([status, seconds, peak]))
 """
 
 
-# Share of a core: if other processes use more, both sides slow down by different factors.
+# Share of a core. If other processes use more, the two sides slow down by different factors.
 DISTURBED = 0.1
 
 
@@ -59,8 +59,8 @@ class Bench:
         print(text, file=sys.stderr, flush=True)
 
     def clock(self, title, who, call, runs, warm=True):
-        """Seconds of each run, and the result of the last. The first run warms up memory, caches
-        and threads and is not counted, on either side."""
+        """Seconds of each run, and the result of the last. If warm, an extra first run, which warms
+        up memory, caches and threads, is not counted."""
         if warm:
             call()
         seconds = []
@@ -76,7 +76,7 @@ class Bench:
         return self.clock(title, "scant", call, self.repeat)
 
     def theirs(self, title, call, who="NumPy", runs=3, warm=True):
-        """Their best time, and the result."""
+        """The rival's best time, and its result."""
         seconds, result = self.clock(title, who, call, min(self.repeat, runs), warm)
         return min(seconds), result
 

@@ -26,9 +26,9 @@ def badge_against_numpy(bench, name, make, n, d, classes, batch, target):
     row.wrong = checks.badge(H, P, indices, scores, batch)
     ratio = checks.potential(H, P, indices) / checks.potential(H, P, picks)
     row.note = f"potential {ratio:.3f} of NumPy's"
-    # Both sides draw from one distribution: over seeds the potential varies by 2 to 9 percent
-    # (standard deviation; most on small pools of noise), so this limit is more than five
-    # deviations.
+    # Both sides draw from one distribution. Over seeds the potential varies by 2 to 9 percent
+    # (standard deviation; most on small pools of noise), so a ratio outside these limits is
+    # very unlikely.
     if not 0.67 < ratio < 1.5:
         row.wrong.append(f"potential is {ratio:.3f} of NumPy's")
     return faster(row, target)
@@ -60,7 +60,7 @@ def badge_million(bench):
 
 
 def badge_memory(bench):
-    """A thousand classes in the memory of the inputs."""
+    """Peak memory with a thousand classes."""
     n, batch = bench.size(100000), 200
     H, P = pools.noise(n, 512, 1000)
     title = f"badge-memory n={n} d=512 C=1000 b={batch}"
@@ -97,7 +97,7 @@ def coreset_clustered(bench):
 
 
 def scored(bench, strategy, truth, n, classes):
-    """A row with both times and no target yet."""
+    """A row with both times, without a target, and the probabilities."""
     n = bench.size(n)
     P = pools.probs(n, classes)
     title = f"{strategy} n={n} C={classes}"

@@ -30,8 +30,8 @@ def badge_distances(H, A, rows, picks):
 
 
 def badge(H, P, indices, scores, batch):
-    """The first pick has the largest norm; each later score is the distance to the earlier
-    picks."""
+    """The first pick has the largest norm; the score of each later pick is its squared distance to
+    the nearest earlier one."""
     wrong = distinct(indices, batch)
     A = residuals(P)
     N = ((A.astype(np.float64) ** 2).sum(axis=1)
@@ -59,13 +59,14 @@ def potential(H, P, picks):
 
 def coreset(H, indices, scores, batch):
     """Every pick is a farthest row, given the earlier ones. Also returns at how many steps a
-    float64 run would have picked another row (both are right: equally far within TOLERANCE)."""
+    float64 run would have picked another row (both rows are right: their distances differ by less
+    than TOLERANCE allows)."""
     wrong = distinct(indices, batch)
     centres = H[indices].astype(np.float64)
     centre_norms = (centres ** 2).sum(axis=1)
     farthest = np.zeros(batch)        # over all rows, before step t
     farthest_row = np.zeros(batch, np.int64)
-    own = np.zeros(batch)             # the pick's own
+    own = np.zeros(batch)             # of the pick itself
     when = {int(i): t for t, i in enumerate(indices)}
     for start in range(0, len(H), CHUNK):
         h = H[start:start + CHUNK].astype(np.float64)
@@ -89,7 +90,7 @@ def coreset(H, indices, scores, batch):
 
 
 def scored(score, P, indices, scores, batch):
-    """The `batch` largest values of a row-wise score, in order and with the right values."""
+    """The picks are the rows with the `batch` largest scores, in order; the scores are right."""
     wrong = distinct(indices, batch)
     truth = np.concatenate([score(P[start:start + CHUNK].astype(np.float64))
                             for start in range(0, len(P), CHUNK)])
@@ -114,8 +115,9 @@ def margin(P):
 
 
 def ranked(truth, indices, scores, batch, error):
-    """The `batch` largest of the given scores (-inf: cannot be picked), with the right values.
-    error: the largest rounding error of a score in double precision."""
+    """The picks are the rows with the `batch` largest of the scores `truth` (-inf: cannot be
+    picked), in order; the scores are right. error: the largest rounding error of a score in double
+    precision."""
     wrong = distinct(indices, batch)
     best = np.sort(truth)[::-1][:batch]
     if abs(scores - truth[indices]).max() > error:
@@ -149,8 +151,8 @@ def dynamic(H, P, labels, gamma=2):
 
 
 def best_batch(H, labels, indices, scores, batches, lambdas, kernel=None, blur=1e-10):
-    """The picks are the candidate with the largest lambda. The rival has computed all lambdas.
-    blur: the allowed error, or that of the rival's own kernel."""
+    """The picks are the candidate batch with the largest lambda (smallest eigenvalue); the rival
+    has computed `lambdas`. blur: the allowed error, relative to the largest eigenvalue."""
     wrong = distinct(indices, len(batches[0]))
     if (labels[indices] >= 0).any():
         wrong.append("a labelled row picked")
@@ -175,12 +177,12 @@ def best_batch(H, labels, indices, scores, batches, lambdas, kernel=None, blur=1
 
 
 def best_groups(H, chosen, groups, lambdas):
-    """The picks are the whole groups with the largest lambdas; each row has its group's lambda."""
+    """The picks are the groups with the largest lambdas; each row's score is its group's lambda."""
     size = groups.shape[1]
     wrong = distinct(chosen.indices, len(chosen.indices))
     if len(set(groups.ravel().tolist())) != groups.size:
         wrong.append("groups overlap")
-    error = 1e-10 * (1 + (H.astype(np.float64) ** 2).sum())  # above any largest eigenvalue
+    error = 1e-10 * (1 + (H.astype(np.float64) ** 2).sum())  # the sum is above every eigenvalue
     picked = chosen.indices.reshape(-1, size)
     best = np.sort(lambdas)[::-1][:len(picked)]
     if not (picked == groups[:len(picked)]).all():
@@ -193,8 +195,8 @@ def best_groups(H, chosen, groups, lambdas):
 
 
 def sparse_greedy(H, P, Q, picks, scores, weights, alpha=1e-2, beta=0.1):
-    """Every pick has the best score, given the earlier ones. The inner products with all rows and
-    the weights of all steps are computed first, so that one matrix product gives every score."""
+    """Every pick has the best score, given the earlier ones. The weights before every step are
+    computed first, so that one matrix product per chunk of rows gives the scores of all steps."""
     batch, n = len(picks), len(H)
     wrong = distinct(picks, batch)
     H, P, Q = rivals.with_bias(H), P.astype(np.float64), Q.astype(np.float64)
@@ -246,8 +248,9 @@ def same_weights(picks, weights, truth):
 
 
 def joint_information(samples, picks, count=20000, seed=7):
-    """For the first 1, 2, ... picks: the mean of log p(string | draw) / p(string) over `count`
-    label strings, its standard error, and the deviation of the strings' own surprise."""
+    """For the first 1, 2, ... picks, over `count` label strings: the mean of
+    log(p(string | draw) / p(string)), its standard error, and the standard deviation of
+    -log p(string)."""
     rng = np.random.default_rng(seed)
     m = len(samples)
     owner = np.repeat(np.arange(m), count // m)
@@ -266,9 +269,9 @@ def joint_information(samples, picks, count=20000, seed=7):
 
 
 def batchbald(samples, picks, scores, limit, their_picks, their_scores):
-    """The same picks and information as the rival's while the joint distribution is exact; after
-    that an estimate, which must agree with one from other strings. Also returns the information of
-    both batches."""
+    """While the joint distribution is exact, picks and information equal the rival's. After that
+    the information is an estimate, which must agree with one from other strings. Also returns the
+    information of both batches."""
     wrong = distinct(picks, len(picks))
     exact = 1 + int(np.log(limit) / np.log(samples.shape[2]) + 1e-9)
     if (picks[:exact] != their_picks[:exact]).any():
@@ -277,7 +280,7 @@ def batchbald(samples, picks, scores, limit, their_picks, their_scores):
         wrong.append("information differs from the rival's while it is exact")
     mine, error, spread = joint_information(samples, picks)
     yours, other, _ = joint_information(samples, their_picks)
-    # Five standard errors of both estimates; ours is the mean surprise of `limit` strings.
+    # Five standard errors of both estimates; the library's is a mean over `limit` strings.
     slack = 5 * (error + spread / np.sqrt(limit))
     for t in np.flatnonzero(abs(scores - mine) > slack):
         wrong.append(f"pick {t + 1}: information {scores[t]}, {mine[t]} +- {error[t]:.2g}")
@@ -288,7 +291,8 @@ def batchbald(samples, picks, scores, limit, their_picks, their_scores):
 
 
 def basis(H):
-    """Orthonormal under the uniform distribution over the rows: V'V = n."""
+    """A basis V of the features, orthonormal under the uniform distribution over the rows:
+    V'V = n I."""
     F = rivals.with_bias(H)
     values, vectors = np.linalg.eigh(F.T @ F / len(F))
     kept = values > 1e-10 * values[-1]
@@ -296,7 +300,7 @@ def basis(H):
 
 
 def bss(V, chosen, batch):
-    """With their weights the rows represent the whole basis as well as claimed."""
+    """The weighted rows represent the whole basis as well as the library claims."""
     wrong = distinct(chosen.indices, len(chosen.indices))
     if len(chosen.indices) > batch:
         wrong.append("more rows than asked for")

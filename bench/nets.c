@@ -8,10 +8,10 @@
  * object with the results and the seconds of
  * - train: each step of training (mini-batch 128, SGD with momentum);
  * - norms: each run over all samples;
- * - delta: alternating runs, a forward and backward pass for the sum of the gradients
- *   alone, then norms and products with that sum;
- * - fixmatch, views: each step of FixMatch (BATCH labelled samples and seven times as
- *   many others, every pseudo-label counts), without and with augmented views.
+ * - delta: in turn, a run that only sums the gradients (forward and backward pass) and a
+ *   run that computes norms and products with that sum;
+ * - fixmatch, views: each step of FixMatch (BATCH labelled and 7 * BATCH unlabelled
+ *   samples; every pseudo-label counts), without and with augmented views.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void train(scant_net *net, const scant_data *data, const char *how, size_
     print("loss", state.loss);
 }
 
-/* The quantities of dynamicAL for every sample, and a pass that only sums gradients. */
+/* Times passes that only sum gradients, and passes for every sample's dynamicAL terms. */
 static void delta(scant_net *net, const scant_data *data, size_t runs) {
     size_t n = scant_data_count(data);
     float *sum = malloc(scant_net_parameters(net) * sizeof *sum);
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     } else {
         double *norms = malloc((n ? n : 1) * sizeof *norms), sum = 0;
         if (!norms) return 1;
-        for (size_t r = 0; r < runs + 1; r++) { /* the first warms up */
+        for (size_t r = 0; r < runs + 1; r++) { /* the first run warms up */
             last = now();
             need(scant_net_gradients(
                 net, data, NULL, n,

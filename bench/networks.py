@@ -57,9 +57,8 @@ def torch_there():
 
 
 def against_torch(bench, what, model, count, runs, their_runs, threads, env, shape):
-    """Seconds of our runs and of theirs, without the first tenth of each (warm-up). Their runs are
-    split into two parts, before and after ours, so that a slow phase of the machine affects both
-    sides."""
+    """Our output, and the seconds of torch's runs without the first tenth (warm-up). torch runs
+    before and again after our side, so that a slow phase of the machine affects both sides."""
     args = [model, *files(bench, shape, count)]
     torch = [sys.executable, os.path.join(HERE, "torch_nets.py"), what, *args]
     theirs = run([*torch, str(their_runs), str(threads)], env)["seconds"]
@@ -93,7 +92,7 @@ FIXMATCH = {"lenet5": (64, 60, 10, 1.5), "cnn": (64, 60, 10, 1.5), "wrn-28-2": (
 
 
 def fixmatch(model):
-    """A step of FixMatch without views on either side; then the extra time of our views."""
+    """A step of FixMatch without augmented views on either side; then the extra time of views."""
     def case(bench):
         batch, runs, their_runs, target = FIXMATCH[model]
         shape, _, _, threads, env, _ = MODELS[model]
@@ -113,8 +112,8 @@ def fixmatch(model):
         row = Row(title, steps, statistics.median(theirs), rival="torch")
         if not np.isfinite(ours["loss"]):
             row.wrong = [f"the loss is {ours['loss']}"]
-        longer = min(views) / min(steps) - 1  # medians of few steps are dominated by other
-                                              # processes
+        longer = min(views) / min(steps) - 1  # other processes affect the median of few steps
+                                              # more than the minimum
         row.note = (f"{1 / statistics.median(steps):.3g} steps/s, torch "
                     f"{1 / statistics.median(theirs):.3g}; with views a step takes "
                     f"{100 * longer:+.1f}%")

@@ -53,7 +53,7 @@ def sparse_greedy(bench):
         row = Row(title, ours, theirs, wrong=wrong)
         row.note = (f"NumPy {kind.__name__.lower()}, {dtype.__name__}; the first "
                     f"{same_start(chosen.indices, picks)} picks the same")
-        yield faster(row, 8) if dtype == np.float64 else speedup(row)  # same picks
+        yield faster(row, 8) if dtype == np.float64 else speedup(row)  # float64 picks the same rows
     one_pass = batch * H.nbytes / (speed * 1e9)
     row = Row(title, ours, note=f"a pass for each pick at {speed:.1f} GB/s: "
               f"{one_pass * 1e3:.0f} ms")
@@ -116,8 +116,8 @@ def npc(bench):
 
 
 def npc_kernel(bench):
-    """The same with the kernel of an infinitely wide network. The rival's arccosine has half of
-    its digits on the diagonal."""
+    """The same with the kernel of an infinitely wide network. On the diagonal the rival's arccosine
+    is exact to half of the digits only, so the check allows a larger error."""
     count, n, d, known, batch, depth = bench.size(1000), 10000, 128, 50, 20, 3
     H, _ = pools.noise(n, d, 2)
     Y = pools.labels(n, known, 10)
@@ -136,7 +136,7 @@ def npc_kernel(bench):
 
 
 def crc(bench):
-    """With a batch of all rows, our side returns all groups in order; the rival evaluates them."""
+    """A call with a batch of all rows returns all groups in order; the rival evaluates those."""
     n, d, known, batch, group = bench.size(10000), 128, 50, 100, 10
     H, _ = pools.noise(n, d, 2)
     Y = pools.labels(n, known, 10)
@@ -229,8 +229,8 @@ def acs_fw(bench):
 
 
 def torch_or_none():
-    """torch with one thread per core. Loading it changes OpenMP's thread count, also for NumPy, so
-    the count is set at once."""
+    """torch with one thread per core, or None if it is missing. Loading torch changes OpenMP's
+    thread count, also for NumPy, so the count is set at once."""
     try:
         import torch
     except ImportError:

@@ -65,7 +65,7 @@ def posterior(m, n, classes, seed=1, d=16):
 
 
 def leverage(n, d, seed=1):
-    """A few rows carry most of some directions: a least-squares fit depends on them."""
+    """In some directions a few rows have most of the leverage: a least-squares fit needs them."""
     rng = np.random.default_rng(seed)
     H = rng.standard_normal((n, d)) * np.sqrt(1 / rng.uniform(1e-4, 1, (n, 1)))
     rare = rng.choice(n, d // 2 * 20, replace=False).reshape(d // 2, 20)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rivals: each strategy in NumPy, written from its paper with care for speed but without
-algorithmic changes. In float32 where that gives the same picks, otherwise in double precision."""
+algorithmic changes. In float32 if that gives the same picks, in double precision if not."""
 import numpy as np
 
 
@@ -94,9 +94,9 @@ def rank(K):
 
 
 def gram_lambdas(H, labelled, batches):
-    """As in the papers: the Gram matrix of the labelled rows and the batch, and its
-    eigenvalues, for every batch. Beyond the rank the smallest positive one is the rank-th
-    largest. The batches are drawn outside the timed part."""
+    """As in the papers: for every batch, the Gram matrix of the labelled rows and the batch, and
+    its eigenvalues. If there are more rows than the rank r, the smallest positive eigenvalue is
+    the r-th largest. The batches are drawn outside the timed part."""
     K = with_bias(H)
     r = rank(K)
     known, lambdas = K[labelled], []
@@ -215,7 +215,7 @@ def sparse_greedy(H, P, Q, batch, alpha=1e-2, beta=0.1, kind=Dense, dtype=np.flo
     picks, w, chosen = [], np.zeros(0, dtype), np.empty((batch, len(phi.mean)), dtype)
     residual = -phi.mean
     for t in range(batch):
-        score = 2 * phi.dots(residual) - 2 * beta - alpha * spread  # weights are 0 elsewhere
+        score = 2 * phi.dots(residual) - 2 * beta - alpha * spread  # unpicked rows have w = 0
         score[picks] = np.inf
         j = int(score.argmin())
         picks.append(j)
@@ -256,7 +256,8 @@ def sparse_iht(H, P, Q, batch, alpha=1e-8, beta=1e-4, iterations=300, kind=Dense
 
 
 def log_likelihoods(samples, dtype):
-    """Of each row under each draw, n x m: what a Bayesian coreset approximates."""
+    """Expected log-likelihood of each row under each draw, n x m: a Bayesian coreset approximates
+    the sum over the rows."""
     S = samples.astype(dtype)
     mean = S.mean(axis=0)
     entropy = -(mean * np.log(mean)).sum(axis=1)

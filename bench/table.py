@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Row:
-    """One line: a figure and its target, or for information if there is no target."""
+    """One line: a figure and its target. A row without a target is for information."""
     case: str
     ours: list                       # seconds of each run; empty: the row is a note only
     theirs: float = None             # seconds, their best run

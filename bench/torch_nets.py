@@ -5,7 +5,7 @@ side.
 
 Prints a JSON object with the seconds of each step of training (batch 128, SGD with momentum,
 one mini-batch that is already in memory), of one backward pass per sample over RUNS samples, or of
-each step of FixMatch (BATCH labelled images and seven times as many others, all in memory; every
+each step of FixMatch (BATCH labelled and 7 * BATCH unlabelled images, all in memory; every
 pseudo-label counts).
 """
 import json
@@ -23,8 +23,8 @@ BATCH = 128
 
 
 def fixmatch(net, x, y, batch, runs):
-    """Seconds of each step. Without batch normalisation weak views take a pass without gradients,
-    which is faster; otherwise all samples go through the network together."""
+    """Seconds of each step. With batch normalisation all samples go through the network together.
+    Without it the weak views have their own pass without gradients, which is faster."""
     others = 7 * batch
     labelled, weak, strong = x[:batch], x[batch:batch + others], x[batch:batch + others]
     normalises = any(isinstance(m, torch.nn.BatchNorm2d) for m in net.modules())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Picks five rows of a small pool to label next, with badge. A whole program that uses
- * the library.
+ * A complete program that uses the library: picks five rows of a small pool to label
+ * next, with badge.
  *
  *   cc select.c $(pkg-config --cflags --libs scant) -lm -o select && ./select
  */
@@ -12,7 +12,7 @@
 enum { ROWS = 60, WIDTH = 2, CLASSES = 3 };
 
 int main(void) {
-    /* Three groups on a circle; the model is less confident the farther out a row is. */
+    /* Three groups around a centre; the model is less confident of rows far from it. */
     float features[ROWS][WIDTH], probs[ROWS][CLASSES];
     for (int i = 0; i < ROWS; i++) {
         double angle = 2.1 * (i % 3) + 0.02 * i, reach = 1 + 0.05 * i;

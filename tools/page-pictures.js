@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tests/browser/run tools/page-pictures.js: draws docs/pictures/{label,grid,dashboard}-page.png
-// again. A project of 500 photographs (ten classes of Caltech-101, features of MobileNetV2) is
-// labelled in rounds with the true labels, then by keys at a page. The photographs and the weights
-// are in SCANT_SHARED_DATA or in ../shared/data; without them nothing is drawn.
+// again. A project of 500 photographs (ten classes of Caltech-101, features of
+// MobileNetV2) is labelled in rounds with the true labels, then with keys in the page.
+// The photographs and the weights are in SCANT_SHARED_DATA or in ../shared/data; without
+// them nothing is drawn.
 'use strict';
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -37,7 +38,8 @@ const CLASSES = {
 };
 const NAMES = Object.values(CLASSES);
 
-// Returns stdout; stderr is not shown. Status 10 is success: the stop rule holds.
+// Runs scant and returns its stdout; stderr is not shown. Status 10 is success: the stop
+// rule holds.
 function scant(...args) {
   try {
     return execFileSync(process.env.SCANT, args, { encoding: 'utf8', stdio: 'pipe' });

@@ -125,7 +125,7 @@ export class Answers extends EventTarget {
   async undoOne(record) {
     const withdrawn = record.once !== null && (await this.outbox.withdraw(record.once));
     const { id, text, picture, lease } = record;
-    // A changed answer has no lease: the answer it replaces is undone with it.
+    // An answer that replaced a sent one has no lease: the sent one is undone, too.
     const item =
       withdrawn && lease !== null
         ? { item: record.item, id, text, picture, lease }

@@ -77,7 +77,7 @@ export class Api extends EventTarget {
     try {
       json = await answer.json();
     } catch {
-      if (answer.ok) throw new Unreachable(); // incomplete
+      if (answer.ok) throw new Unreachable(); // the reply is incomplete
     }
     if (answer.ok) return json;
     const refused = new Refused(answer.status, json);
@@ -119,7 +119,7 @@ export class Api extends EventTarget {
     return session;
   }
 
-  /** After session(). project: the key of the expected project; null: any. */
+  /** Signs in, after session(). project: the key of the expected project; null: any. */
   async signIn(name, token, project = this.project) {
     const body = token ? { name, token } : { name };
     const session = await this.call('POST', '/api/session', body, {}, project);
@@ -170,7 +170,7 @@ export class Api extends EventTarget {
     const why = tab.get('scant.moved');
     tab.drop('scant.moved');
     if (session.person && !why) return session;
-    // A server with a token does not name its project before signing in: use the tab's.
+    // A server with a token names its project only after the sign-in: use the tab's.
     const project = this.project ?? session.project?.key ?? tab.get('scant.project'),
       name = saved.get(`scant.name/${project}`),
       token = tab.get('scant.token'),

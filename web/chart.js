@@ -5,7 +5,7 @@
 import { draw, make } from './dom.js';
 import { count, percent } from './words.js';
 
-/** At most `most` round numbers from low to high. */
+/** Round numbers from low to high, at most `most` + 1 of them. */
 export function ticks(low, high, most) {
   const rough = (high - low) / most || 1,
     power = 10 ** Math.floor(Math.log10(rough));

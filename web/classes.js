@@ -4,8 +4,8 @@
 import { breakable, cap, make } from './dom.js';
 import { swatch } from './colours.js';
 
-const MANY = 12; // classes that need more space
-const VERY_MANY = 24; // classes that need a search field
+const MANY = 12; // with more classes the column of buttons is wider
+const VERY_MANY = 24; // with more classes there is a search field
 
 export class ClassButtons {
   /** Pressing a button calls choose(label). */
@@ -94,7 +94,7 @@ export class ClassButtons {
     }
   }
 
-  /** Flashes a button when its key was pressed. */
+  /** Flashes the button of a class that was chosen. */
   flash(label) {
     const button = this.buttons[label];
     button?.classList.remove('flash');

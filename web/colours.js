@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Colours and shapes of classes. The colours are those of Okabe and Ito (2008), which are
-// distinguishable with any colour vision; yellow is darker on a light page, all are lighter on
-// a dark one. Eight colours with four shapes each; they repeat from the 33rd class on.
+// distinguishable with any colour vision; yellow is darker on a light page, most colours
+// are lighter on a dark one. Eight colours with four shapes each; they repeat from the
+// 33rd class on.
 
 const LIGHT = [
   '#0072b2',
@@ -57,7 +58,7 @@ export function shape(path, label, x, y, r) {
   }
 }
 
-/** The same as a small image for legends and buttons. */
+/** The shape of a class in its colour, as a small image for legends and buttons. */
 export function swatch(label) {
   const canvas = document.createElement('canvas');
   canvas.className = 'swatch';

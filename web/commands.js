@@ -21,7 +21,7 @@ export function runShared(view, name) {
   }
 }
 
-/** Fills box with buttons of commands, [[name, words]…]; id(name): its id, or null. */
+/** Fills box with buttons of commands, [[name, words]…]; id(name): the id, or null. */
 export function drawCommands(box, app, commands, id = () => null) {
   box.replaceChildren(
     ...commands.map(([name, words]) =>

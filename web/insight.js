@@ -9,9 +9,10 @@ import { address, crisp } from './picture.js';
 import { part, percent } from './words.js';
 
 const SURE = 0.8; // above this probability one class is named
-const NOVEL = 0.2; // an item is novel if a smaller share of items is farther from labelled ones
+const NOVEL = 0.2; // an item is novel if its `newer` (see below) is smaller
 
-/** The novelty of an item; newer: the share of items that are farther from labelled ones. */
+/** Describes the novelty of an item. newer: the share of unlabelled items that are
+ * farther from any labelled item. */
 function novelty(newer) {
   const farther = `${part(newer)} of the unlabelled items are farther from any labelled item.`;
   if (newer < NOVEL) return `The item is novel: ${newer > 0 ? 'only ' : ''}${farther}`;
@@ -49,7 +50,7 @@ export class Insight {
     } catch (error) {
       parts = [make('p', {}, error.message.replace(/\.?$/, '.'))];
     }
-    if (this.asked !== asked) return; // closed in the meantime
+    if (this.asked !== asked) return; // closed, or asked again, in the meantime
     const title = what === 'prediction' ? 'Prediction' : 'Why this item?';
     this.box.replaceChildren(
       make(

@@ -94,7 +94,8 @@ export class Keys {
     return found ? { label: found.label } : null;
   }
 
-  /** what: "command undo" or "class cat"; event: the key. Returns an error, or ''. */
+  /** Gives the key of an event to a command ("command undo") or class ("class cat").
+   * Returns an error, or ''. */
   choose(what, event) {
     const key = (event.shiftKey ? null : digitOf(event)) ?? plain(event.key);
     if (FIXED.includes(key) || (key.length > 1 && !key.startsWith('Arrow')))

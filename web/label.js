@@ -42,7 +42,7 @@ export class LabelView {
     drawCommands(by('commands'), this.app, COMMANDS, (name) => `do-${name}`);
   }
 
-  /** Keys or classes have changed. */
+  /** Draws the buttons again, because keys or classes have changed. */
   redraw() {
     this.buttons.draw();
     this.drawCommands();

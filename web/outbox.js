@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers that the server has not confirmed. The browser stores each under its own key, so that
-// tabs do not overwrite each other's, until the server confirms that it is on disk. An answer
-// without a reply is sent again with the same `once`, also after a reload; the server stores
-// it only once. One tab sends at a time.
+// Answers that the server has not confirmed. The browser stores an answer until the
+// server confirms that it is on disk. Each has its own key in the browser's storage, so
+// that tabs do not overwrite each other's answers. An answer without a reply is sent
+// again with the same `once`, also after a reload; the server stores it only once. One
+// tab sends at a time.
 //
 // The server may have stored an answer although no reply arrived. To undo such an answer, the
 // page sends it again: the reply has its entry, which is then undone.
@@ -14,7 +15,7 @@ import { saved } from './storage.js';
 import { Refused, SignedOut } from './api.js';
 
 const MOST = 100; // answers in a request
-const WAITS = [1000, 2000, 4000, 8000, 15000]; // milliseconds, after the first failure and so on
+const WAITS = [1000, 2000, 4000, 8000, 15000]; // milliseconds after failure 1, 2, …
 
 /** A random name of 32 hexadecimal digits. */
 export function once() {
@@ -35,7 +36,7 @@ function withLock(name, f) {
 }
 
 export class Outbox extends EventTarget {
-  /** project: its key. */
+  /** project: the key of the project. */
   constructor(api, project, person) {
     super();
     this.api = api;

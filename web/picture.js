@@ -16,7 +16,7 @@ export function setProject(key) {
   mark = encodeURIComponent(key);
 }
 
-/** size: 96, 256 or 1024 pixels, at most. */
+/** The address of an item's image; size: 96, 256 or 1024 pixels; no side is longer. */
 export const address = (item, size) => `${item.picture}?size=${size}&of=${mark}`;
 
 /** Shows a small image with sharp pixels. */
@@ -26,15 +26,15 @@ export function crisp(image) {
   return small;
 }
 
-const missing = new Set(); // Loading
+const missing = new Set(); // Loading objects whose image failed
 
-/** Retries all missing images: the connection is back. */
+/** Retries all missing images. Called when the connection is back. */
 export function retryMissing() {
   for (const loading of [...missing]) loading.retry();
 }
 
-/** Why an image failed: "away" (no connection, not signed in, or with `retrying` a server
- * error), else "broken". */
+/** Why an image failed: "away" (no connection, not signed in, a timeout, too many
+ * requests or, while `retrying`, a server error), else "broken". */
 async function reason(source, retrying) {
   try {
     const { status } = await fetch(source, { cache: 'no-store' });

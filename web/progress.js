@@ -20,7 +20,7 @@ export class Progress {
     tab.set(this.place, { labels: this.labels, times: this.times });
   }
 
-  /** For another person. */
+  /** Resets the progress, before another person signs in. */
   reset() {
     tab.drop(this.place);
   }

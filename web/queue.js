@@ -10,8 +10,8 @@ import { address } from './picture.js';
 
 const PRELOADED = 3;
 const MOST = 50; // items per request
-const RENEW = 60000; // milliseconds, or a third of a lease
-const PRESENT = 2; // leases; without input for this many, a person counts as away
+const RENEW = 60000; // milliseconds; a third of a lease if that is shorter
+const PRESENT = 2; // a person counts as away after this many lease times without input
 const ACTIVITY = ['keydown', 'pointerdown', 'pointermove', 'wheel', 'touchstart'];
 const ASK_AGAIN = 10000; // milliseconds, when there was no item
 
@@ -45,7 +45,7 @@ export class Queue extends EventTarget {
     });
   }
 
-  /** The person is active. */
+  /** Notes that the person is active. */
   active() {
     this.seen = Date.now();
     if (!this.away || document.hidden) return;

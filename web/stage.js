@@ -17,7 +17,8 @@ export class Stage {
     this.drag();
   }
 
-  /** loading, shown, broken or away (not connected); only a shown item can be labelled. */
+  /** none (no item), loading, shown, broken or away (not connected); only a shown item
+   * can be labelled. */
   get state() {
     return this.box.dataset.state;
   }

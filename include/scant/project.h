@@ -15,7 +15,7 @@ extern "C" {
 /* ---- projects ---------------------------------------------------------------------- */
 
 /* A project is a folder with project.db (SQLite; docs/store.md describes it), models/ and
- * cache/, which can be deleted at any time. The items stay where they are.
+ * cache/. cache/ can be deleted at any time. Images and arrays stay where they are.
  *
  * A handle serves one thread at a time, like its context. Several threads and programs
  * may open handles of one project; each sees the finished transactions of the others, and
@@ -26,8 +26,8 @@ extern "C" {
  * SCANT_EINPUT (a damaged database) and SCANT_ENOMEM. Throughout this header
  *   SCANT_EUSAGE     the arguments are wrong, whatever the project contains;
  *   SCANT_ENOTFOUND  the project has no such item, class, person or entry;
- *   SCANT_ECONFLICT  the project contradicts it: somebody else holds the item, the name
- *                    exists already, other settings or answers rule it out;
+ *   SCANT_ECONFLICT  the project does not allow the call: somebody else holds the item,
+ *                    the name exists already, other settings or answers contradict it;
  *   SCANT_ENOTREADY  something must happen first, usually training a model.
  */
 typedef struct scant_project scant_project;
@@ -38,8 +38,9 @@ typedef struct scant_source {
     const char *images;   /* a folder of images, subfolders included, or images as
                              scant_data_open() accepts them */
     const char *features; /* n x d: .npy, .npz:KEY */
-    /* CSV or JSONL, one line per item: id, and one of path, row and text; label, group.
-     * Without a manifest ids are paths below the folder, or row numbers. */
+    /* CSV or JSONL, one line per item, with at least one of id, path, row and text, and
+     * optionally label and group. Without a manifest ids are paths below the folder; in
+     * an array they are the items' numbers. */
     const char *manifest;
     SCANT_RESERVED;
 } scant_source;
@@ -68,10 +69,11 @@ SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 
-/* Adds items, in time proportional to their number. A source that is already a folder of
- * the project is searched for new images; source NULL: all such folders are
- * (SCANT_ENOTREADY: there is none). Ids must be new. SCANT_ECONFLICT: the project has
- * items of another kind. *added (may be NULL): how many were added. */
+/* Adds items, in time proportional to their number. Ids must be new. Without a manifest,
+ * only images or rows that the project does not have yet are added. source NULL: searches
+ * all folders that were added without a manifest (SCANT_ENOTREADY: there is none).
+ * SCANT_ECONFLICT: the project has items of another kind. *added (may be NULL): how many
+ * were added. */
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
@@ -100,16 +102,17 @@ typedef struct scant_project_info {
     size_t entries;         /* entries of the history */
     size_t labelled;        /* items with a label, without copies */
     size_t training;        /* labelled items that models train on */
-    bool learnable;         /* these have at least two classes */
+    bool learnable;         /* the training items have at least two classes */
     size_t disputed;        /* items whose labels are tied between classes */
     size_t skipped, unsure; /* items with such an answer and no label */
     size_t withheld;        /* the size of the audit set */
-    size_t audited; /* labelled items of the audit set before the first in the audit order
-                       that nobody has answered or skipped: a random sample */
+    size_t audited; /* labelled items of the audit set, counted in the audit order up to
+                       the first item that nobody has answered or skipped: a random
+                       sample */
     size_t rounds, models;  /* how many */
     size_t round_model;     /* the model that picked the last round; 0: none */
     size_t picked, waiting; /* picks of the last round; those without an answer */
-    size_t untrained;       /* labels to train on since the last model */
+    size_t untrained;       /* labels to train on that are newer than the last model */
     int64_t created;        /* milliseconds since 1970 */
     SCANT_RESERVED;
 } scant_project_info;
@@ -138,7 +141,7 @@ typedef struct scant_item {
     const char *path;  /* path of its image, below its source; NULL: none */
     const char *text;  /* NULL: none */
     const char *group; /* NULL: none */
-    size_t copy_of;    /* itself, unless it is a copy */
+    size_t copy_of;    /* number of its original; its own if it is not a copy */
     bool audit;        /* in the audit set */
     int64_t label;     /* the class; -1: none, or answers differ */
     size_t answers;    /* number of current answers that are labels */
@@ -182,15 +185,15 @@ typedef enum scant_role {
     SCANT_ROLE_PICK = 1, /* picked by a strategy, in a round */
     SCANT_ROLE_AUDIT,    /* next in the audit order */
     SCANT_ROLE_OVERLAP,  /* for a second opinion */
-    SCANT_ROLE_FILL,  /* no pick was left: the rest of the last ranking, or at random */
-    SCANT_ROLE_ALIKE, /* similar to another item, in a grid */
-    SCANT_ROLE_IMPORT /* from a file */
+    SCANT_ROLE_FILL,     /* no pick was left: a spare pick of the last round, or random */
+    SCANT_ROLE_ALIKE,    /* similar to another item, in a grid */
+    SCANT_ROLE_IMPORT    /* not handed out: the answer is from a file */
 } scant_role;
 SCANT_API const char *scant_role_name(scant_role role); /* "pick"; static */
 
 /* Finds the number of a person, who is added if the name is new. Names have 1 to 100
  * bytes of UTF-8, no control characters, no characters that change the writing direction
- * and no spaces at the ends; class names have up to 200 bytes. */
+ * and no spaces at the ends. The same holds for class names, but with up to 200 bytes. */
 SCANT_API scant_status scant_project_person(scant_project *project, const char *name,
                                             size_t *person);
 /* Borrowed until the next call for the project; NULL: no such person. */
@@ -218,14 +221,14 @@ typedef struct scant_lease {
 } scant_lease;
 
 /* Leases up to `count` items to a person: existing leases first, then new ones. No item
- * is leased to two people at once, and nobody gets an item again that they have answered.
- * New items in this order: second opinions (setting overlap), one of the audit order in
- * every audit_every, picks of the last round, the rest of its ranking, any other at
- * random. *n: the number of leases, fewer if no items are left. */
+ * is leased to two people at once, and nobody gets an item that they have answered. New
+ * items come in this order: second opinions (setting overlap), an item of the audit set
+ * if one is due (one in audit_every), picks of the last round, its spare picks, any other
+ * item at random. *n: the number of leases, fewer if no items are left. */
 SCANT_API scant_status scant_project_next(scant_project *project, size_t person,
                                           size_t count, scant_lease *leases, size_t *n);
-/* Leases given items, for a grid of similar ones. Leaves out copies, the audit set, items
- * with an answer and items leased to somebody else. */
+/* Leases the given items, for a grid of similar items. Leaves out copies, items of the
+ * audit set or of its groups, items with an answer and items leased to somebody else. */
 SCANT_API scant_status scant_project_take(scant_project *project, size_t person,
                                           const size_t *items, size_t n_items,
                                           scant_lease *leases, size_t *n);
@@ -245,8 +248,8 @@ typedef struct scant_answer {
     size_t label;           /* the class, if kind is a label */
     int64_t spent;          /* milliseconds; negative: unknown */
     uint64_t lease;         /* the key of its lease; 0: none */
-    /* Makes the call idempotent: chosen by the client, at most 64 bytes; an answer that
-     * is sent again with the same `once` is stored once. NULL: none. */
+    /* Makes the call idempotent: an answer that is sent again with the same `once` is not
+     * stored again. A text of at most 64 bytes, chosen by the client; NULL: none. */
     const char *once;
 } scant_answer;
 
@@ -257,19 +260,20 @@ typedef struct scant_receipt {
 
 /* Stores answers, all or none; on SCANT_OK they are on the disk. An answer replaces the
  * person's earlier answer to the item. SCANT_ECONFLICT:
- * - somebody else holds the item's lease, or `overlap` others have answered it (unless
- * the person has a current label or unsure for it);
- * - there is no lease and no earlier answer by the person;
+ * - somebody else holds the item's lease, or enough others (the setting overlap) have
+ *   answered it, unless the person has a current label or unsure for it;
+ * - the person has neither a lease of the item nor an earlier answer to it;
  * - `once` was used for another answer.
  * SCANT_ENOTFOUND: no such item, class or person. SCANT_EIO: the disk is full, nothing is
- * stored. receipts: n, may be NULL. */
+ * stored. receipts: the caller's array of n, or NULL. */
 SCANT_API scant_status scant_project_answer(scant_project *project, size_t person,
                                             const scant_answer *answers, size_t n,
                                             scant_receipt *receipts);
 /* Withdraws a person's current answer (which: its entry; 0: the last one) by a new entry.
  * The answer that it had replaced does not become current again. The item is leased to
- * the person again; lease->key is 0 if somebody else has it or it needs no more answers.
- * *entry: the withdrawn entry. SCANT_ENOTFOUND: there is none. once: as above. */
+ * the person again, unless somebody else has it or it needs no more answers: then
+ * lease->key is 0. *entry: the withdrawn entry. SCANT_ENOTFOUND: there is no such answer.
+ * once: as in scant_answer. */
 SCANT_API scant_status scant_project_undo(scant_project *project, size_t person,
                                           int64_t which, const char *once, int64_t *entry,
                                           scant_lease *lease);
@@ -288,16 +292,16 @@ typedef struct scant_entry {
     scant_answer_kind kind;
     int64_t label; /* -1: none */
     const char *class_name;
-    int64_t at, spent; /* milliseconds; spent negative: unknown */
+    int64_t at, spent; /* milliseconds; at: since 1970; spent negative: unknown */
     scant_role role;
     size_t round, model; /* round and model that proposed the item; 0: none */
     int64_t undoes;      /* the entry that an undo withdraws; else 0 */
     bool stands;         /* current answer: neither undone nor replaced */
 } scant_entry;
 
-/* Calls fn for at most `count` entries of a person (SIZE_MAX: all people), oldest first
- * from the one after `after`; with newest, newest first from the one before `after` (0:
- * from the last). Otherwise like scant_project_items(). */
+/* Calls fn for at most `count` entries of a person (person SIZE_MAX: of all people), like
+ * scant_project_items(). If newest is false: entries after the entry `after`, oldest
+ * first. If it is true: entries before `after` (0: all entries), newest first. */
 SCANT_API scant_status scant_project_history(
     scant_project *project, size_t person, int64_t after, bool newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user);
@@ -312,11 +316,11 @@ typedef struct scant_import {
     const char *const *unknown_ids; /* all of them; borrowed until the next import */
     SCANT_RESERVED;
 } scant_import;
-/* Imports labels from CSV (id,label; answer, annotator, time), JSONL (the same) or Label
- * Studio's JSON; answer is label, skip or unsure, the last two without a label. All or
- * none: SCANT_EINPUT if an id or a class is unknown. partial skips those lines,
- * add_classes adds unknown classes. A line with a time does not replace a later answer
- * of the same person. */
+/* Imports labels from CSV (id, label; optionally answer, annotator, time), JSONL (the
+ * same keys) or Label Studio's JSON. answer is label (the default), skip or unsure; the
+ * last two have no label. All or none: SCANT_EINPUT if an id or a class is unknown.
+ * partial skips lines with unknown ids or classes; add_classes adds unknown classes. A
+ * line with a time does not replace a later answer of the same person. */
 typedef struct scant_import_opts {
     const char *person; /* annotator of lines that name none ("import") */
     bool partial, add_classes;
@@ -354,15 +358,16 @@ typedef struct scant_project_train_opts {
 
 /* Trains a model on the labels outside the audit set. Stores it in models/, its
  * predictions in cache/, and its predictions for the audit set in the database.
- * SCANT_ENOTREADY: labels of fewer than two classes. SCANT_ECONFLICT: another program
- * trains; the message names it. *model: its number, from 1; may be NULL.
+ * SCANT_ENOTREADY: there are labels of fewer than two classes. SCANT_ECONFLICT: another
+ * program trains; the message names it. *model: its number, from 1; may be NULL.
  */
 SCANT_API scant_status scant_project_train(scant_project *project,
                                            const scant_project_train_opts *opts,
                                            size_t *model);
 
 typedef struct scant_project_query_opts {
-    const char *strategy; /* (the setting strategy; random before the first model) */
+    const char *strategy; /* (the setting strategy; random if that needs a model and there
+                             is none) */
     size_t batch;         /* (the setting batch) */
     size_t spare;         /* items of the ranking after the batch, as a reserve (none) */
     uint64_t seed;        /* (from the project's seed and the round's number) */
@@ -379,10 +384,10 @@ typedef struct scant_project_query_opts {
 SCANT_API scant_status scant_project_query(scant_project *project,
                                            const scant_project_query_opts *opts,
                                            scant_picks **out, size_t *round);
-/* Lists items of the audit set to add to a batch that is not handed out by
- * scant_project_next(): the next unanswered ones of the audit order, then skipped ones.
- * Lists enough items that one label in audit_every belongs to the audit set, but at most
- * half of the batch. items: the caller's array of `batch`. */
+/* Lists items of the audit set to add to a batch that the caller hands out
+ * (scant_project_next() adds them itself): the next unanswered ones of the audit order,
+ * then skipped ones. Lists enough items that one label in audit_every belongs to the
+ * audit set, but at most half of the batch. items: the caller's array of `batch`. */
 SCANT_API scant_status scant_project_audit(scant_project *project, size_t batch,
                                            size_t *items, size_t *n);
 
@@ -402,11 +407,11 @@ SCANT_API scant_status scant_project_predict_cached(scant_project *project,
  * backbone's features. */
 SCANT_API scant_status scant_project_features(scant_project *project, scant_array **out);
 
-/* A model's accuracy on the audited items, an unbiased sample of the pool that it was not
- * trained on. NaN: unknown. */
+/* A model's accuracy on the audited items. They are an unbiased sample of the pool, and
+ * the model was not trained on them. NaN: unknown. */
 typedef struct scant_model_point {
     size_t model; /* number */
-    size_t round; /* the last round whose labels it was trained on */
+    size_t round; /* the last round that was picked before this model */
     int64_t at;
     size_t labels;              /* number of labels it was trained on */
     size_t audited, right;      /* audited items; those predicted correctly */
@@ -435,8 +440,9 @@ typedef struct scant_round_point {
 SCANT_API scant_status scant_project_rounds(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_round_point *point), void *user);
-/* The last round's picks, best first, without the reserve. items: the caller's array of
- * `room`, which gets the first picks; *n: the number of all picks; 0: no round. */
+/* The last round's picks, best first, without spare ones. items: the caller's array of
+ * `room`, which gets the first picks. *n: the number of all picks; 0: there is no round.
+ */
 SCANT_API scant_status scant_project_picked(scant_project *project, size_t room,
                                             size_t *items, size_t *n);
 
@@ -448,18 +454,18 @@ typedef struct scant_meter {
     size_t added;    /* items added after the last model, on which it is not evaluated */
     /* The gain over random: the accuracy of a model trained on the project's first
      * labels, at least half of them picked by a strategy, minus that of models trained on
-     * as many audited (random) ones. Each predicts audited items that it was not trained
-     * on; paired, with a 95 % interval (for these labels, not for other draws). NaN:
-     * unknown. */
+     * as many audited (random) ones. Each model predicts audited items that it was not
+     * trained on. low and high: the 95 % interval for these labels, which does not cover
+     * other draws of labels. NaN: unknown. */
     double over_random, over_random_low, over_random_high;
-    size_t over_random_labels;
-    /* The recent gain per ten labels, in accuracy on the audited items (over the last
-     * models that span stop_labels labels); NaN: unknown. */
+    size_t over_random_labels; /* number of labels in this comparison */
+    /* The recent gain per ten labels, in accuracy on the audited items: the last model is
+     * compared with the earliest one within the last stop_labels labels. NaN: unknown. */
     double per_ten, per_ten_high; /* high: upper end of its 95 % interval */
     bool narrow;                  /* the interval is at most stop_width wide */
     bool fading;                  /* per_ten is below stop_gain */
     bool agreeing; /* the last two agreements are at least stop_agreement */
-    bool stop;     /* all three, and no items were added after the last model */
+    bool stop;     /* all three hold, and no items were added after the last model */
     SCANT_RESERVED;
 } scant_meter;
 /* out->last.file is borrowed until the next call for the project. */
@@ -487,24 +493,24 @@ typedef struct scant_why {
 } scant_why;
 SCANT_API scant_status scant_project_why(scant_project *project, size_t item,
                                          scant_why *out);
-/* Similar items: those with the nearest features, without answers, no copies, not in the
- * audit set; nearest first, without the item itself. SCANT_ENOTFOUND: no such item;
- * SCANT_ENOTREADY: no features yet. */
+/* Finds similar items: those with the nearest features, nearest first. Leaves out the
+ * item itself, copies, items with answers, and items of the audit set or of its groups.
+ * SCANT_ENOTFOUND: no such item; SCANT_ENOTREADY: no features yet. */
 SCANT_API scant_status scant_project_alike(scant_project *project, size_t item,
                                            size_t count, size_t *items, size_t *n);
 
 /* Maps items to two dimensions, the first two principal components of their features. If
- * there are more than `most`: labelled ones, the last picks and an even sample of the
- * others. items (most), xy (2 * most): the caller's; *n elements are set.
- * SCANT_ENOTREADY: no features yet. */
+ * there are more than `most` items: the last picks, then labelled items, then an even
+ * sample of the others. items (most), xy (2 * most): the caller's; *n: the number of
+ * items. SCANT_ENOTREADY: no features yet. */
 SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
 /* Exports all items with their labels for other programs: "csv", "jsonl", "label-studio"
- * (items with answers or a prediction, in its import format), "npy" (n int64: the class,
- * else -1). Includes the audit set and copies, ids, annotator and time, and for items
- * without a label the predicted class and its probability. *bytes is new:
- * scant_bytes_free() ends it. */
+ * (items with labels or a prediction, in its import format), "npy" (n int64: the class,
+ * or -1). Includes the audit set and copies. All formats but npy have ids, annotator and
+ * time, and for items without a label the predicted class and its probability. *bytes is
+ * new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 

@@ -89,9 +89,9 @@ typedef struct scant_ctx_opts {
     void (*progress)(void *user, const char *phase, double fraction);
     /* Polled; non-zero ends the current call with SCANT_ECANCELLED. */
     int (*cancel)(void *user);
-    /* Both or neither. allocate may return NULL; it must align like malloc. Unlike the
-     * other callbacks, these may be called on the library's threads, but never
-     * concurrently. */
+    /* The allocator to use instead of malloc and free: set both functions or neither.
+     * allocate may return NULL; it must align like malloc. Unlike the other callbacks,
+     * these may be called on the library's threads, but never concurrently. */
     void *(*allocate)(void *user, size_t bytes);
     void (*release)(void *user, void *block);
     SCANT_RESERVED;
@@ -150,7 +150,8 @@ SCANT_API const size_t *scant_array_shape(const scant_array *array); /* borrowed
  * if a number does not fit int64_t. */
 SCANT_API scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array,
                                             size_t first, size_t count, int64_t *out);
-/* The same as floats, for an array of any numbers; fails if one is not finite. */
+/* Reads the same elements as floats, from an array of any type; fails if one is not
+ * finite. */
 SCANT_API scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array,
                                           size_t first, size_t count, float *out);
 
@@ -177,8 +178,9 @@ SCANT_API scant_status scant_writer_open(scant_ctx *ctx, const char *path,
  * shape has. */
 SCANT_API scant_status scant_writer_append(scant_writer *writer, const void *data,
                                            size_t bytes);
-/* Instead of append: writes elements at byte offset `at` of the data, in any order, each
- * once. SCANT_EIO if the path is not a regular file. */
+/* Writes elements at byte offset `at` of the data, instead of appending them. Calls may
+ * be in any order; write each element once. Fails with SCANT_EIO if the path is not a
+ * regular file. */
 SCANT_API scant_status scant_writer_put(scant_writer *writer, size_t at, const void *data,
                                         size_t bytes);
 /* Moves the file into place; fails, and leaves an existing file unchanged, if elements
@@ -186,8 +188,8 @@ SCANT_API scant_status scant_writer_put(scant_writer *writer, size_t at, const v
 SCANT_API scant_status scant_writer_finish(scant_writer *writer);
 SCANT_API void scant_writer_free(scant_writer *writer); /* NULL is fine */
 
-/* The user's ids of rows: a text file with one per line, or a one-dimensional .npy (or
- * .npz:KEY) of strings, which are converted to UTF-8. */
+/* The user's ids of rows: from a text file with one id per line, or from a
+ * one-dimensional .npy (or .npz:KEY) of strings, which are converted to UTF-8. */
 typedef struct scant_ids scant_ids;
 /* On SCANT_OK *out is new: scant_ids_free() ends it; else NULL. */
 SCANT_API scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out);
@@ -208,14 +210,15 @@ typedef struct scant_evidence {
     const scant_array *gradients;  /* n x k gradient features */
     const scant_array *draws;      /* m x n x C: predictions of m posterior draws */
     /* n x 2, instead of gradients: |g|^2 and <g, sum of the labelled rows' g>, where g is
-     * a row's loss gradient at its label, or else at the predicted class. */
+     * a row's loss gradient at its label, or at the predicted class if it has none. */
     const scant_array *slopes;
     const scant_array *lengths;    /* n expected gradient lengths, for egl */
     const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
-    size_t rows;                   /* n, if no array is given (random); else 0 */
-    /* With logits, instead of calibrated: softmax(z / temperature); the temperature is
-     * given, or fitted to the labels of the rows in calibrate_on (k integers). */
+    size_t rows;                   /* n, for random without any array; else 0 */
+    /* Instead of calibrated, for logits z: calibrated probabilities are softmax(z /
+     * temperature). The temperature is given here, or fitted to the labels of the rows in
+     * calibrate_on (k integers). */
     double temperature; /* 0: none */
     const scant_array *calibrate_on;
     SCANT_RESERVED;
@@ -230,19 +233,20 @@ enum scant_evidence_kind {
     SCANT_CALIBRATED = 1 << 2,
     SCANT_GRADIENTS = 1 << 3,
     SCANT_DRAWS = 1 << 4,
-    /* used for more than to leave out labelled rows */
+    /* the strategy uses labels, not only to leave out labelled rows */
     SCANT_LABELS = 1 << 5,
-    /* the number of rows, which any input gives */
+    /* the number of rows: from any array with n rows, or scant_evidence.rows */
     SCANT_ROWS = 1 << 6,
-    /* not an array: the state that the strategy's last call returned */
+    /* the state that the strategy's previous call returned; not an array */
     SCANT_STATE = 1 << 7,
-    /* instead of the needs of dynamic and egl: from scant_net_gradients() */
+    /* computed by scant_net_gradients(): slopes replace the other needs of dynamic,
+     * lengths those of egl */
     SCANT_SLOPES = 1 << 8,
     SCANT_LENGTHS = 1 << 9
 };
 
-/* An input of a selection: its name in scant_evidence, flags and messages, and what it
- * must hold. */
+/* An input of a selection: its name in flags and messages, its member in scant_evidence,
+ * and what it must hold. */
 typedef struct scant_input {
     const char *name;  /* "features" */
     unsigned kind;     /* scant_evidence_kind bit; 0: a list of rows, for any strategy */
@@ -276,20 +280,20 @@ typedef enum scant_option_kind {
 
 enum { SCANT_OPEN_MIN = 1, SCANT_OPEN_MAX = 2, SCANT_OPEN_BOTH = 3 };
 
-/* One option: a row of a table, which parsing, help, manual, completion and printing all
- * use. */
+/* One option: a row of a table. Parsing, help, manual, completion and printing all use
+ * this table. */
 typedef struct scant_option {
     const char *key;
     scant_option_kind kind;
     const char *value;     /* the default as text; NULL: the call decides */
     const char *otherwise; /* describes the default if value is NULL */
     double min, max;
-    unsigned open; /* bits: the range excludes min, max */
+    unsigned open; /* SCANT_OPEN_ bits: the range excludes min, or max, or both */
     /* the words of a choice; for other kinds, additional values such as "auto" */
     const char *choices;
     const char *help;
     const char *arg;                /* name of the value in help: "N", "FILE" */
-    const char *kernel_value;       /* the default if a kernel is given; NULL: value */
+    const char *kernel_value;       /* default of a call with a kernel; NULL: value */
     const char *(*names)(size_t i); /* the i-th SCANT_OPTION_NAME; NULL: no more */
     const char *group;              /* heading in help */
     size_t at;                      /* offset of the value in the options' struct */
@@ -322,9 +326,9 @@ typedef struct scant_strategy_info {
 SCANT_API const scant_strategy_info *const *scant_strategies(size_t *count);
 SCANT_API const scant_strategy_info *scant_strategy_find(const char *name); /* or NULL */
 
-/* A strategy's option in text form. Options are named, not struct members, so that
- * strategies can change without this header; each is checked against the strategy's
- * table. */
+/* A strategy's option in text form. Options are passed by name, so that strategies can
+ * change while this header stays the same. Each is checked against the strategy's table.
+ */
 typedef struct scant_setting {
     const char *key, *value;
 } scant_setting;
@@ -357,13 +361,13 @@ typedef struct scant_figure {
 } scant_figure;
 
 typedef struct scant_picks {
-    const char *strategy;    /* its name; static */
-    size_t count;            /* fewer than requested if no rows were left */
-    size_t rows;             /* n */
+    const char *strategy; /* its name; static */
+    size_t count; /* fewer than requested if no rows were left; bss may pick fewer */
+    size_t rows;  /* n */
     const scant_pick *items; /* best first */
     size_t n_settings;
-    /* The options that were used. A value is NULL if the option has no default and was
-     * not given. */
+    /* The options that were used. A value is NULL if it was not given, has no default and
+     * was not chosen by the strategy. */
     const scant_setting *settings;
     size_t n_info;
     const scant_figure *info; /* figures that the strategy lists */
@@ -373,9 +377,9 @@ typedef struct scant_picks {
     SCANT_RESERVED;
 } scant_picks;
 
-/* Finds which of the given evidence a call would read, and what is missing, as bits of
- * scant_evidence_kind, so that callers open only what is used. Fails if an option is
- * wrong. */
+/* Finds which of the given kinds of evidence a call would read (*used), and which kinds
+ * it needs that are not given (*missing); all are scant_evidence_kind bits. So callers
+ * can open only what is used. Fails if the strategy, the kernel or an option is wrong. */
 SCANT_API scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                            const scant_select_opts *opts, unsigned given,
                                            unsigned *used, unsigned *missing);
@@ -393,8 +397,8 @@ typedef struct scant_plan {
     size_t rows, batch; /* n; the number of picks */
     size_t block_rows;  /* rows that a thread reads at a time */
     size_t blocks;      /* number of blocks of the pool */
-    /* Largest allocation in bytes. Features of extreme size (found while reading) need
-     * more; if that exceeds the cap the run fails. */
+    /* Peak memory in bytes, including what the context holds now. Features of extreme
+     * size (found while reading) need more; if that exceeds the cap, the run fails. */
     size_t memory;
     size_t passes;      /* minimum number of passes over the inputs */
     size_t input_bytes; /* size of the inputs that are read */
@@ -407,13 +411,14 @@ typedef struct scant_selection scant_selection;
 
 /* Checks the call, the shapes and types of the evidence that is used, labels and
  * candidates; reads no matrix. opts may be NULL. On SCANT_OK *out is new:
- * scant_selection_free() ends it; else NULL. Arrays, opts->state and opts->kernel are
- * borrowed until then. */
+ * scant_selection_free() ends it; else NULL. Arrays, opts->kernel, opts->state and
+ * opts->state_name are borrowed until it is freed. */
 SCANT_API scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
                                             const scant_evidence *evidence, size_t batch,
                                             const scant_select_opts *opts,
                                             scant_selection **out);
-/* Estimates memory and passes. SCANT_ENOMEM, with *plan filled: the cap is too small. */
+/* Estimates memory and passes. If the cap is too small, fills in *plan and fails with
+ * SCANT_ENOMEM. */
 SCANT_API scant_status scant_selection_plan(const scant_selection *selection,
                                             scant_plan *plan);
 /* Picks rows; call it once for each selection. On SCANT_OK *out is new:
@@ -425,17 +430,17 @@ SCANT_API void scant_selection_free(scant_selection *selection); /* NULL is fine
 
 /* Draws the pool as an SVG file: evidence->features in two dimensions (themselves, or
  * their first two principal components), labelled rows in the colours of their classes,
- * picks on top. For a large pool it draws an even sample of the rows, and every pick up
+ * picks on top. Of a large pool it draws an even sample of the rows; of the picks, all up
  * to some thousands. Other evidence is ignored. picks may be made by the caller: only
- * rows, count and items are read. *bytes is new: scant_bytes_free() ends it. The same
- * bytes at any thread count.
+ * rows, count and items are read. *bytes is new: scant_bytes_free() ends it. The bytes
+ * are the same at any thread count.
  */
 SCANT_API scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                                         const scant_picks *picks, void **bytes,
                                         size_t *size);
-/* The largest memory of scant_plot_picks() with that many picks, in bytes, including what
- * the context holds now. Reads headers only. Fails if shapes are wrong, and with
- * SCANT_ENOMEM, *memory set, if the cap is too small. */
+/* Computes the peak memory of scant_plot_picks() with that many picks, in bytes,
+ * including what the context holds now. Reads headers only. Fails if shapes are wrong. If
+ * the cap is too small, sets *memory and fails with SCANT_ENOMEM. */
 SCANT_API scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence,
                                        size_t picks, size_t *memory);
 

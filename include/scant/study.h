@@ -14,10 +14,10 @@ extern "C" {
 
 /* Computes the empirical neural tangent kernel between samples a (n rows of data) and b
  * (m rows of other): <df_c(a)/dw, df_c'(b)/dw>, where w are the trained parameters, or
- * those of the last layer, and f the outputs before softmax. full: n x C by m x C, row
- * a*C + c; otherwise the mean over c = c', n x m. rows NULL: all. Exactly symmetric if
- * both sides are the same samples. Works in blocks, so memory stays below the cap for any
- * n and m. */
+ * those of the last layer, and f the outputs before softmax. If full, out is n C x m C,
+ * and output c of sample a has row a C + c (columns likewise for b); else out is n x m,
+ * the mean over outputs c = c'. rows NULL: all. Exactly symmetric if both sides are the
+ * same samples. Works in blocks, so memory stays below the cap for any n and m. */
 SCANT_API scant_status scant_net_kernel(scant_net *net, const scant_data *data,
                                         const size_t *rows, size_t n,
                                         const scant_data *other, const size_t *other_rows,
@@ -33,14 +33,15 @@ SCANT_API scant_status scant_net_kernel(scant_net *net, const scant_data *data,
  * constant.
  */
 typedef struct scant_study_opts {
-    /* Kernel rows per sample: the number of classes for a full kernel, where row = sample
-     * * classes + c (1: the mean over classes, used for every class). */
+    /* Kernel rows per sample. 0 or 1: the kernel is the mean over classes, and is used
+     * for every class. The number of classes: a full kernel, with row sample * classes +
+     * c for class c. */
     size_t outputs;
-    const float *start; /* n x classes: outputs before training (all 0) */
-    double rate;        /* learning rate of descent (1 / largest) */
-    double tolerance;   /* eigenvalues up to tolerance * largest count as 0 (1e-10) */
-    /* Error of a kernel entry, relative to the mean diagonal entry: eigenvalues up to the
-     * norm of a matrix of such errors count as 0 as well (0: entries are exact). */
+    const float *start; /* n x classes: outputs before training; NULL: unknown */
+    double rate;        /* learning rate of descent; 0: 1 / largest */
+    double tolerance;   /* eigenvalues up to tolerance * largest count as 0; 0: 1e-10 */
+    /* Error of a kernel entry, relative to the mean diagonal entry. Eigenvalues up to the
+     * norm of a matrix of such errors also count as 0. 0: entries are exact. */
     double noise;
     SCANT_RESERVED;
 } scant_study_opts;
@@ -57,17 +58,18 @@ typedef struct scant_study {
     const double *values; /* eigenvalues, largest first; negative: rounding error */
     double trace, largest, smallest;
     double positive;           /* smallest one above tolerance * largest; 0: K is 0 */
-    double tolerance;          /* the one that was used */
+    double tolerance;          /* the one that was used; larger than asked if noise is */
     size_t rank;               /* number of eigenvalues above tolerance * largest */
     double condition;          /* largest / smallest; infinite if rank < n_values */
     double positive_condition; /* largest / positive */
     double dimension;          /* effective dimension: trace^2 / |K|^2 */
-    /* Labels. energy of Y along each eigenvector v_i: the sum over classes k of (v_i .
-     * Y^k)^2; start_energy: that of start - Y, if all have a class. NULL: unknown. */
+    /* Labels. energy: that of Y along each eigenvector v_i, which is the sum over classes
+     * k of (v_i . Y^k)^2. start_energy: that of start - Y, if all samples have a class.
+     * NULL: unknown. */
     const double *energy, *start_energy;
     double rest, start_rest; /* energy orthogonal to the listed eigenvectors (sketches) */
     double alignment;        /* A = Tr(Y^T K Y) */
-    double alignment_part;   /* A / (labelled largest): 0 to 1 */
+    double alignment_part;   /* A / (labelled * largest): 0 to 1 */
     double jitter;           /* added to K's diagonal for B; 0: K is definite */
     double bound;            /* B = sqrt(2 Tr(Y^T (K + jitter I)^-1 Y) / n) */
     /* Theorem 2 of dynamicAL, for K + jitter I: half_square = (n/2) B^2 is between low
@@ -81,10 +83,10 @@ typedef struct scant_study {
     double sufficient_rate; /* positive / largest^2: sufficient in the theorems */
     double contraction;     /* worst factor of |f - Y| in one step, along eigenvectors
                              * whose eigenvalue is not 0 */
-    /* Steps until E_t^2, the squared error after t steps from f = 0, is a tenth
-     * (hundredth) of |Y|^2; and until L of the descent from `start` is a tenth
-     * (hundredth) of its initial value. Infinite: never, because K is 0 on a part of Y,
-     * or the rate is too high. */
+    /* tenth, hundredth: steps until E_t^2, the squared error after t steps from f = 0, is
+     * this part of |Y|^2. start_tenth, start_hundredth: steps of the descent from `start`
+     * until L is this part of its initial value; NaN without start. Infinite: never,
+     * because K is 0 on a part of Y, or the rate is too high. */
     double tenth, hundredth, start_tenth, start_hundredth;
     double dynamics; /* G = Tr((start - Y)^T K (start - Y)), the initial decrease of L in
                       * gradient flow; NaN without start */
@@ -93,10 +95,10 @@ typedef struct scant_study {
 
 enum { SCANT_STUDY_ROWS = 30000 }; /* maximum number of rows of a kernel */
 
-/* Studies the kernel k: (samples * outputs) squared, symmetric. A label of -1: none;
- * labels NULL: no sample has one, and classes is ignored. On SCANT_OK *out is new:
- * scant_study_free() ends it; else NULL. SCANT_EINPUT if k is not finite or a label is
- * not below classes. The same bits at any thread count. About 10 n^3 operations. */
+/* Studies the kernel k: (samples * outputs) squared, symmetric. A sample with label -1
+ * has no class. labels NULL: no sample has a class, and classes is ignored. On SCANT_OK
+ * *out is new: scant_study_free() ends it; else NULL. SCANT_EINPUT if k is not finite or
+ * a label is too large. The same bits at any thread count. About 10 n^3 operations. */
 SCANT_API scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
                                           const int32_t *labels, size_t classes,
                                           const scant_study_opts *opts,
@@ -105,8 +107,8 @@ SCANT_API void scant_study_free(scant_ctx *ctx, scant_study *study); /* NULL is 
 /* Maximum memory of scant_study_kernel() in bytes, without k. classes 0: no labels. */
 SCANT_API size_t scant_study_memory(size_t samples, size_t classes, size_t outputs);
 
-/* left: E_t^2 = |f_t - Y|^2 after t steps from f = 0. low, high: bounds on it by theorem
- * 1, valid for t >= 1 and rates up to 1 / largest. NaN without labels. */
+/* left: E_t^2 = |f_t - Y|^2 after t steps from f = 0. low, high: its bounds by theorem 1
+ * of dynamicAL, valid for t >= 1 and rates up to 1 / largest. NaN without labels. */
 typedef struct scant_descent {
     double left, low, high;
 } scant_descent;
@@ -133,12 +135,13 @@ SCANT_API size_t scant_ntk_memory(const scant_ctx *ctx, size_t width);
 SCANT_API scant_status scant_kernel_parse(scant_ctx *ctx, const char *text,
                                           size_t *depth);
 
-/* Kernel regression: alpha (n, c) = (K + ridge I)^-1 Y for symmetric K (n, n), of which
- * the lower triangle is read, and targets Y (n, c). If that matrix is singular up to
- * rounding (equal rows without ridge), 1.5e-8 times its largest diagonal entry, then ten
- * times that, and so on, is added to its diagonal; *jitter (may be NULL) is the amount,
- * or 0. Without ridge and jitter the fit interpolates the targets. targets may be alpha.
- * Needs n^2 doubles. On failure alpha is unspecified. */
+/* Kernel regression: alpha (n, c) = (K + ridge I)^-1 Y for targets Y (n, c) and a
+ * symmetric K (n, n), of which only the lower triangle is used. If K + ridge I is
+ * singular up to rounding (equal rows without ridge), a jitter is added to its
+ * diagonal: 1.5e-8 times its largest diagonal entry, and ten times more until that
+ * suffices. *jitter (may be NULL) is the amount added, or 0. Without ridge and jitter the
+ * fit interpolates the targets. targets may be alpha. Needs n^2 doubles. On failure alpha
+ * is unspecified. */
 SCANT_API scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
                                         const double *targets, size_t c, double ridge,
                                         double *alpha, double *jitter);
@@ -149,7 +152,7 @@ SCANT_API scant_status scant_kernel_predict(scant_ctx *ctx, const double *kernel
 
 /* ---- the laboratory ---------------------------------------------------------------- */
 
-/* One call for all of it: a kernel between samples, its study, and measurements. */
+/* One call computes a kernel between samples, its study, and measurements. */
 typedef struct scant_lab_opts {
     scant_net *net; /* for kernel and outputs; NULL: outputs are 0 (closed form only) */
     scant_net *reader; /* closed form: computes the feature rows; otherwise unused */
@@ -165,12 +168,12 @@ typedef struct scant_lab_opts {
     bool last_layer; /* own kernel: of the last layer's parameters only */
     bool full;       /* own kernel: a row for each sample and output */
     size_t sketch;   /* own kernel: length of gradient sketches; 0: the exact matrix */
-    double rate;     /* learning rate of descent (1 / largest eigenvalue) */
+    double rate;     /* learning rate of descent; 0: 1 / largest eigenvalue */
     uint64_t seed;
-    /* Measurements; each needs the matrix. 0: left out. */
+    /* Measurements; 0: left out. All are left out with a sketch. */
     const size_t *against; /* indices into rows: the other set of the distance (MMD) */
     size_t n_against;
-    size_t sets, start, draw; /* agreement: number of sets, rows of S (500) and Q (250) */
+    size_t sets, start, draw; /* agreement: sets; rows of S (0: 500), of Q (0: 250) */
     size_t steps;             /* steps of gradient descent, which changes net */
     bool fit; /* kernel regression with ridge, evaluated on the test samples */
     double ridge;
@@ -184,7 +187,7 @@ typedef struct scant_lab_opts {
  * the first `start` rows of the kernel, and random sets Q of `draw` other rows. */
 typedef struct scant_agreement {
     size_t sets, start, draw;
-    double tau; /* Kendall's tau-b of the two; NaN: one of them is constant */
+    double tau; /* Kendall's tau-b of alignment and dynamics; NaN: one is constant */
     double p;   /* p-value of tau, two-sided, normal approximation; or NaN */
     const double *dynamics, *alignment; /* sets each */
 } scant_agreement;
@@ -198,7 +201,7 @@ typedef struct scant_sketch_error {
 
 /* Regression with a kernel. Accuracies are NaN if targets are numbers. */
 typedef struct scant_regression {
-    double ridge, jitter; /* added to the diagonal; jitter: if K is singular */
+    double ridge, jitter; /* added to the diagonal; jitter only if K is singular */
     double train_accuracy, train_error; /* error: mean square over samples and outputs */
     size_t tests;                       /* number of test samples */
     double test_accuracy, test_error;
@@ -211,7 +214,7 @@ typedef struct scant_lab {
     const double *k;       /* mean of kernel over outputs, samples squared */
     const int32_t *labels; /* the caller's, borrowed */
     size_t classes;
-    double seconds; /* duration of the kernel or the sketch */
+    double seconds; /* time to compute the kernel or the sketch */
     const scant_sketch_error *sketch;
     const scant_agreement *agreement;
     /* Descent: steps + 1 measured and predicted losses; the rate; the smallest
@@ -228,12 +231,13 @@ typedef struct scant_lab {
     const scant_regression *regression;
 } scant_lab;
 
-/* opts is not used after the call, except opts->labels, which must outlive *out. On
+/* Of opts, only the array opts->labels is used after the call: it must outlive *out. On
  * SCANT_OK *out is new: scant_lab_free() ends it; else NULL. */
 SCANT_API scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts,
                                      scant_lab **out);
 SCANT_API void scant_lab_free(scant_ctx *ctx, scant_lab *lab); /* NULL is fine */
-/* Maximum memory in bytes that ctx will hold for n samples; a double cannot overflow. */
+/* Maximum memory in bytes that ctx will hold for n samples; a double, so as not to
+ * overflow. */
 SCANT_API double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *opts,
                                   size_t n);
 

@@ -2,7 +2,7 @@
  *
  * What the files of the program share: exit statuses, text, messages, and the tables that
  * commands and flags are written in. Parsing, --help, the manual page and completion all
- * read the same tables, so a flag is one row and cannot be documented wrongly.
+ * read the same tables, so a flag is described in one row only.
  *
  * The program never calls setlocale(): printf and strtod see the C locale, so numbers
  * look the same everywhere.
@@ -51,8 +51,9 @@ int cli_exit_of(scant_status status);
 
 /* Functions return results, not statuses: a command ends the program where it finds an
  * error. Cleanup, such as closing a project, is deferred. Callbacks of the library must
- * not end the program, since other threads may be running; only running out of memory
- * ends it there, without the deferred calls. Not thread-safe. */
+ * not end the program, because other threads may be running. Running out of memory is the
+ * exception: it ends the program at once, without the deferred calls. These functions are
+ * not thread-safe. */
 
 /* Calls fn(arg) when the program ends, in reverse order of registration. */
 void cli_defer(void (*fn)(void *arg), void *arg);
@@ -69,7 +70,7 @@ void *cli_grow(void *block, size_t count, size_t size);
 char *cli_strndup(const char *text, size_t length);
 char *cli_format(const char *format, ...) CLI_PRINTF(1, 2);
 
-/* An empty text and an empty JSON writer that allocate such memory. */
+/* An empty text and an empty JSON writer whose memory lives until the program ends. */
 #define CLI_TEXT ((scant__text){.grow = cli_grow_bytes})
 #define CLI_JSON ((scant__json){.text = CLI_TEXT})
 void *cli_grow_bytes(void *block, size_t size); /* for CLI_TEXT */
@@ -78,10 +79,11 @@ void *cli_grow_bytes(void *block, size_t size); /* for CLI_TEXT */
 
 enum { CLI_COLUMNS = 80 };
 
-/* Pads the current line with blanks up to `column`; at least one unless it is empty. */
+/* Pads the current line with blanks up to `column`. Adds at least one blank, unless the
+ * line is empty. */
 void cli_text_pad(scant__text *text, size_t column);
-/* Writes words from the current column on, wrapped at CLI_COLUMNS with further lines
- * indented, and ends the line. A newline in words starts a new line. */
+/* Writes words at the current column and ends the line. Wraps lines at CLI_COLUMNS and
+ * indents further ones by `indent`. A newline in words starts a new line. */
 void cli_text_wrap(scant__text *text, size_t indent, const char *words);
 
 /* ---- messages (message.c) ---------------------------------------------------------- */
@@ -107,12 +109,12 @@ _Noreturn void cli_cannot_read(const char *path, const char *why);
 /* Reads a regular file of at most `most` bytes. */
 void cli_read_file(const char *path, size_t most, scant__text *text);
 bool cli_exists(const char *path);
-void cli_check_stdout(void); /* checks that it can be written */
+void cli_check_stdout(void); /* checks that standard output can be written */
 
 /* ---- flags (flags.c) --------------------------------------------------------------- */
 
-/* Some flags of a command: rows, and the offset `base` of the struct that they fill in
- * the command's struct. The flag is the row's key with '-' for '_'. */
+/* Some flags of a command. They fill the struct at offset `base` in the command's struct.
+ * A flag's name is the key of its row, with '-' instead of '_'. */
 typedef struct cli_table {
     const scant_option *rows;
     size_t n;
@@ -141,13 +143,14 @@ bool cli_read_number(const char *text, size_t min, size_t max, size_t *out);
 /* Reads a finite decimal number. */
 bool cli_read_real(const char *text, double *out);
 bool cli_read_positive(const char *text, double *out); /* likewise, and above 0 */
-/* Writes an option's value: a number if its kind is numeric and JSON can hold it. */
+/* Writes an option's value: as a number if it is a finite number and the option is not a
+ * choice, else as a string. */
 void cli_json_setting(scant__json *json, const char *key, scant_option_kind kind,
                       const char *value);
 
 /* ---- commands ---------------------------------------------------------------------- */
 
-/* What a command takes besides flags; used by completion. */
+/* The operands of a command. Parsing, help and completion depend on them. */
 typedef enum cli_operand {
     CLI_NOTHING,
     CLI_STRATEGY,
@@ -170,7 +173,7 @@ enum { CLI_TABLES = 8, CLI_EXAMPLES = 8 };
 typedef struct cli_call {
     const struct cli_command *command;
     void *args;                  /* the command's struct, filled from the flags */
-    const bool *given;           /* the flags given, in the order of the tables */
+    const bool *given;           /* whether each flag was given, in table order */
     const char *operand;         /* the first operand, or NULL */
     const char *const *operands; /* all operands */
     size_t n_operands;
@@ -191,7 +194,7 @@ typedef struct cli_command {
     const char *missing; /* error if the operand is missing; NULL: it is optional */
     size_t args_size;    /* size of the struct that the flags fill */
     void (*defaults)(void *args);      /* sets args before parsing; NULL: all zero */
-    void (*run)(const cli_call *call); /* ends with CLI_DONE, or by cli_exit() */
+    void (*run)(const cli_call *call); /* returns for CLI_DONE, else calls cli_exit() */
 } cli_command;
 
 extern const cli_command cli_cmd_select, cli_cmd_strategies, cli_cmd_models,
@@ -221,7 +224,7 @@ cli_call cli_parse(const cli_command *command, int argc, char **argv);
  * lists. A string is borrowed. */
 void cli_store(const cli_command *command, const cli_flag *flag, const char *value,
                void *values);
-/* Writes the value of a flag in values; null if it has none. */
+/* Writes the value that a flag has in `values`; null if it has none. */
 void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
                    const void *values);
 
@@ -235,12 +238,13 @@ _Noreturn void cli_usage(const cli_command *command, const char *format, ...)
 
 /* ---- names and help pages ---------------------------------------------------------- */
 
-/* Returns "; did you mean X?", where X is `before` and the name nearest to word, or "" if
- * none is near. (suggest.c) */
+/* Returns "; did you mean 'X'?", where X is `before` followed by the name closest to
+ * word. Returns "" if no name is close. (suggest.c) */
 typedef const char *(*cli_name_at)(const void *names, size_t i);
 const char *cli_suggest(const char *word, const char *before, const void *names,
                         size_t count, cli_name_at name_at);
-/* Finds a strategy or model; if there is none, calls cli_usage() with names. */
+/* Find a strategy or a model by name. If there is none, end the program with a message
+ * that suggests a name or lists all. */
 const scant_strategy_info *cli_strategy(const cli_command *command, const char *name);
 const scant_model_info *cli_model(const cli_command *command, const char *name);
 /* Checks that the keys are options of a strategy. */

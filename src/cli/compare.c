@@ -52,7 +52,7 @@ static void add_name(scant__text *text, const char *name, size_t column) {
     cli_text_pad(text, column);
 }
 
-/* Writes three decimals; smaller values as "<.001". */
+/* Writes p with three decimals, or "<.001" if it is too small for that. */
 static void add_p(scant__text *text, double p) {
     if (isnan(p))
         scant__text_add(text, "      -");

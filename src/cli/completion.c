@@ -4,7 +4,7 @@
  * does not need the bash-completion package.
  *
  * bash cuts words at '=' (COMP_WORDBREAKS), so "--flag=value" and "KEY=VALUE" arrive as
- * three words; the head of the function joins them again.
+ * three words. The start of the function finds the flag and the key in them.
  */
 #include <string.h>
 

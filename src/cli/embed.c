@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant embed`: writes a trained network's outputs for samples as .npy files. All files
- * are opened before the work, and none appears before its end.
+ * `scant embed`: writes a trained network's outputs for samples as .npy files. Whether
+ * files can be written is checked before the work; none appears before its end.
  */
 #include "cli/embed.h"
 

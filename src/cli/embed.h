@@ -39,7 +39,7 @@ typedef struct embed_job {
     size_t *rows, n; /* samples to use; rows NULL: all */
     double temperature;
     size_t *fitted, n_fitted; /* samples used to fit the temperature, or NULL */
-    bool *labelled; /* one per sample of the data: gradients use its label; or NULL */
+    bool *labelled; /* for each sample: whether its gradient uses its label; or NULL */
     struct {
         size_t width; /* numbers per sample */
         float *block;
@@ -51,13 +51,13 @@ typedef struct embed_job {
     int32_t *block_labels; /* classes whose loss gradients are computed */
     size_t block;          /* maximum number of samples in a block */
     size_t done, now;      /* number of samples before and in the current block */
-    unsigned pass, passes; /* passes over a block: outputs, gradients */
+    unsigned pass, passes; /* passes done and needed per block: outputs, gradients */
     double begun;          /* start time; 0: not started */
 } embed_job;
 
 /* The progress callback; user is an embed_job. */
 void embed_progress(void *user, const char *phase, double fraction);
-/* Writes all files, or none. */
+/* Computes all outputs, then writes the files: none appears before. */
 void embed_run(embed_job *job);
 
 /* Renumbers the data's classes to match the network's, if both have names. */

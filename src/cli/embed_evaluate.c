@@ -7,8 +7,9 @@
 
 /* ---- matching classes by name ------------------------------------------------------ */
 
-/* If class names differ, results computed from labels would be wrong: an error. Labels
- * that are only copied keep the data's numbers, with a warning. */
+/* Differing class names are an error if results are computed from labels: the results
+ * would be wrong. Labels that are only copied (--labels-out) keep the data's numbers, and
+ * a warning is printed. */
 void embed_match(embed_job *job) {
     const embed_args *a = &job->args;
     bool reads = a->labelled || a->evaluate || a->calibrate_on;

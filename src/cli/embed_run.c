@@ -19,7 +19,7 @@ void embed_progress(void *user, const char *phase, double fraction) {
     cli_ui *ui = &job->net.ui;
     double now = cli_now();
     char text[160], left[32];
-    if (job->begun == 0) { /* files are still being opened */
+    if (job->begun == 0) { /* opening, fitting or evaluating */
         cli_ui_progress(ui, phase, fraction);
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks of the files that commands read and write. They run before the work, so that an
- * hour of it does not end at a missing folder or with an overwritten input.
+ * Checks of the files that commands read and write. They run before the work: long work
+ * must not fail at its end because a folder is missing, or overwrite an input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +75,8 @@ static bool same_inode(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether existing files have the same inode, or new ones the same folder and name. */
+/* Whether a and b are one file. If both exist, compares inodes; if neither does, folders
+ * and names. */
 static bool same_file(const char *a, const char *b) {
     struct stat at, other;
     bool there = stat(a, &at) == 0, other_there = stat(b, &other) == 0;

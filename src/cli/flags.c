@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads a command line by a command's table of flags: "--flag value" or "--flag=value",
- * flags and operands in any order, "--" ends the flags. A flag counts once, except those
- * that collect. A value that looks like a flag must be given with '=': in "--out --quiet"
- * the name was probably forgotten.
+ * flags and operands in any order, "--" ends the flags. Giving a flag twice is an error,
+ * except for flags that are lists. A value that starts with "--" must be given with '=':
+ * in "--out --quiet" the value of --out was probably forgotten.
  */
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ void cli_store(const cli_command *command, const cli_flag *flag, const char *tex
         cli_usage(command, "--%s is '%s', expected %s", flag->name, text,
                   scant__option_expected(flag->row, text, expected));
     if (flag->row->kind == SCANT_OPTION_BYTES && !value.whole)
-        value.whole = 1; /* 0 means the library's default */
+        value.whole = 1; /* 0 would mean the library's default */
     scant__option_store(flag->row, text, &value, (char *)values + flag->base);
 }
 
@@ -161,7 +161,7 @@ void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
         scant__json_number(json, key, value.number);
     else if (row->kind == SCANT_OPTION_COUNT || row->kind == SCANT_OPTION_BYTES)
         scant__json_size(json, key, value.whole);
-    else /* seeds too: many readers read JSON numbers as doubles */
+    else /* a seed is a string: many programs read JSON numbers as doubles */
         scant__json_string(json, key, word);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `scant log`: prints the history of a project, newest last, with answers that were
+ * `scant log`: prints the history of a project, newest last, including answers that were
  * undone or replaced.
  *
- * The history is read from its end, so that the last lines of a long one are quick, and
- * so that an undo is seen before the entry it undoes.
+ * Answers are read newest first: --count N reads only N of them, and an undo is seen
+ * before the entry that it undoes.
  */
 #include <math.h>
 #include <string.h>

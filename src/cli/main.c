@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program: a table of commands, a file each.
+ * The main program and the table of commands. Each command has its own file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,8 +60,9 @@ int cli_exit_of(scant_status status) {
     return i < CLI_COUNT_OF(statuses) ? statuses[i] : CLI_FAILED;
 }
 
-/* Opens /dev/null for closed standard streams; otherwise output would go to the next file
- * opened. Closed stdout is opened for reading only, so that writes to it fail. */
+/* Opens /dev/null for closed standard streams. Without this, the next file opened would
+ * become that stream and receive its output. A closed stdout is opened for reading only,
+ * so that writes to it fail. */
 static void fill_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;

@@ -167,7 +167,7 @@ static bool is_drawn(const char *spec) {
     return spec && scant__has_word("moons blobs waves heavy", spec);
 }
 
-/* Whether the data is a folder of images: only these have names. */
+/* Whether the data is a folder of images: only its samples have names. */
 static bool is_folder(const scant_data *data) {
     return data && scant_data_sample_name(data, 0) != NULL;
 }
@@ -233,7 +233,8 @@ scant_net *net_open(net_job *job, const net_args *a, const char *path,
 
 /* ---- evaluations ------------------------------------------------------------------- */
 
-/* Writes [count, mean confidence, accuracy] per bin; the last two null if it is empty. */
+/* Writes [count, mean confidence, accuracy] per bin. The last two are null if the bin is
+ * empty. */
 static void json_bins(scant__json *json, const scant_calibration_bin *bins) {
     scant__json_open(json, "bins", '[');
     for (size_t b = 0; b < SCANT_CALIBRATION_BINS; b++) {

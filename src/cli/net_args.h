@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments and steps that the commands with a network share: train, embed and ntk.
- * Errors end the program.
+ * Arguments and steps that the commands with a network share: train, embed and ntk. Other
+ * commands use the context (net_job) and its errors. Errors end the program.
  */
 #ifndef SCANT_CLI_NET_ARGS_H
 #define SCANT_CLI_NET_ARGS_H
@@ -47,7 +47,7 @@ extern const scant_option net_data_rows[2], net_open_rows[3], net_model_rows[3],
 /* The same for a net_common. */
 #define NET_COMMON_FLAGS(type, field) CLI_FLAGS_AT(net_common_rows, offsetof(type, field))
 
-/* First member of such a command's job: the user pointer of the context's callbacks. */
+/* The first member of a command's job: the context's callbacks get a pointer to it. */
 typedef struct net_job {
     cli_ui ui;
     const cli_command *command;
@@ -81,7 +81,8 @@ const char *net_option_of(const net_args *args);
 void net_check_outputs(const cli_command *command, const net_args *args,
                        const cli_path *outs, size_t n_outs, const cli_path *ins,
                        size_t n_ins);
-/* Checks that --size and --count apply to the data; other (may be NULL): a test set. */
+/* Checks that --size and --count apply to the data or to the test set (other is its
+ * spec; both may be NULL). */
 void net_check_samples(const net_job *job, const net_args *args, const char *other,
                        const scant_data *data, const scant_data *other_data);
 
@@ -137,8 +138,8 @@ const char **net_class_names(const scant_net *network, const scant_data *data, s
 scant_status net_match(const scant_net *network, const scant_data *like,
                        scant_data *data);
 
-/* Writes an evaluation as an object. numbers: regression; scaled: NULL, or the
- * calibration at a temperature that was fitted to other samples. */
+/* Writes an evaluation as an object. numbers: regression; scaled: the calibration at a
+ * given temperature, or one fitted to other samples; may be NULL. */
 void net_json_evaluation(scant__json *json, const char *key, const scant_evaluation *e,
                          const scant_calibration *scaled, bool numbers);
 

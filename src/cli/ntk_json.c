@@ -85,7 +85,7 @@ static void add_spectrum(scant__json *json, const scant_study *s) {
     add_members(json, NULL, rows, CLI_COUNT_OF(rows));
 }
 
-/* Adds E_t^2 at some steps t. */
+/* Adds E_t^2 (scant_descent), the squared error after t steps, and its bounds. */
 static void add_theorem1(scant__json *json, const scant_study *s) {
     static const double times[] = {1, 2, 5, 10, 20, 50, 100, 1000, 10000};
     if (!s->energy || !(s->largest > 0)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `--plot`: the chart of a selection. It shows the features even if the strategy does
- * not use them; the picks do not depend on it. It is planned with the selection and made
- * before anything is written, so that errors show early.
+ * not use them; the picks do not depend on the chart. The chart is planned with the
+ * selection and made before anything is written, so that errors show early.
  */
 #include <string.h>
 #include <strings.h>

@@ -47,7 +47,7 @@ void project_try_long(project_job *job, scant_status status, const char *so_far)
 void project_check_source(const cli_command *command, const scant_source *source);
 /* Checks that a setting of that name exists. */
 void project_check_key(const cli_command *command, const char *key);
-/* Adds "12 images" or "1 feature row": the count and the project's kind of items. */
+/* Adds the count and the project's kind of items, such as "12 images". */
 void project_add_items(scant__text *text, const scant_project_info *info, size_t count);
 const char *project_class_name(project_job *job, size_t label); /* "": unknown */
 
@@ -57,7 +57,7 @@ bool project_is_json(const char *format); /* format may be NULL */
 bool project_to_stdout(const char *out);  /* whether out is "-" or NULL */
 /* Checks that an output can be written, and is not the project's database. */
 void project_check_out(const cli_call *call, const char *flag, const char *out);
-/* Writes a file atomically, or standard output. */
+/* Writes to a file, atomically, or to standard output. */
 void project_write(project_job *job, const char *out, const void *bytes, size_t size);
 /* The same for an array, as a .npy file. */
 void project_write_array(project_job *job, const char *out, const scant_array *array);
@@ -82,7 +82,7 @@ void project_stop(project_job *job, const scant_meter *meter);
 /* Write the members of a model and the member "meter". */
 void project_json_model(scant__json *json, const scant_model_point *point);
 void project_json_meter(scant__json *json, const scant_meter *meter);
-/* Adds "87.5% (95% interval 80.1% to 92.8%)", or that it is unknown. */
+/* Adds the accuracy with its interval and counts, or that it is unknown. */
 void project_add_accuracy(scant__text *text, const scant_model_point *point);
 
 #endif

@@ -123,7 +123,7 @@ static void print(query_job *job, const scant_meter *meter) {
 
 /* ---- the command ------------------------------------------------------------------- */
 
-/* Whether output row i of `total` is an audit item: n of them, evenly spread. */
+/* Whether output row i is an audit item: n of the `total` rows are, evenly spread. */
 static bool is_audit(size_t i, size_t n, size_t total) {
     return (i + 1) * n / total > i * n / total;
 }

@@ -20,7 +20,7 @@ typedef struct run_point {
     double labels, value; /* value: accuracy, or error for regression */
 } run_point;
 
-/* The reports about a run so far. */
+/* The state of a run, from its events so far. */
 typedef struct run_progress {
     scant_run_event last; /* last event; strategy NULL: none yet */
     double accuracy, loss;
@@ -43,7 +43,7 @@ typedef struct run_job {
 
 void run_on_event(void *user, const scant_run_event *event);
 void run_show_clear(run_job *job); /* removes live lines from the screen */
-/* Whether every run has ended, and some have finished rounds. */
+/* Whether every run has ended, and at least one of them has finished a round. */
 bool run_all_ended(const run_job *job);
 /* Prints the table at the end of an experiment. */
 void run_print_table(const run_job *job);

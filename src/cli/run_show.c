@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The display of an experiment: on a terminal one live line for each active run, which
- * stays when the run ends; elsewhere one line for each round. At the end a table.
+ * The display of an experiment. On a terminal each active run has a live line, which
+ * stays on the screen when the run ends. If stderr is not a terminal, each round has a
+ * line. At the end there is a table.
  */
 #include <math.h>
 #include <stdio.h>
@@ -77,7 +78,8 @@ void run_show_clear(run_job *job) {
 }
 
 static void draw(run_job *job) {
-    if (cli_interrupted() && !job->interrupted) { /* the message is below the lines */
+    /* The message about Ctrl-C is below the lines: they stay on the screen. */
+    if (cli_interrupted() && !job->interrupted) {
         job->interrupted = true;
         job->lines = 0;
     }

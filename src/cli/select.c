@@ -2,7 +2,7 @@
  *
  * `scant select`: arrays in, picks out. Checks run in this order: the call and its inputs
  * without opening a file, whether the output can be written, headers and the plan. Then
- * the selection runs. After an error nothing is written.
+ * the selection runs. An error in a check or in the selection leaves all files unchanged.
  */
 #include <math.h>
 

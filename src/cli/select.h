@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of `scant select`: the command (select.c), inputs (select_inputs.c; in words:
- * select_needs.c), the plan and --dry-run (select_plan.c), output files
- * (select_output.c), --plot (plot.c).
+ * The parts of `scant select`: the command (select.c), the inputs (select_inputs.c) and
+ * their names in messages and help (select_needs.c), the plan and --dry-run
+ * (select_plan.c), output files (select_output.c), --plot (plot.c).
  */
 #ifndef SCANT_CLI_SELECT_H
 #define SCANT_CLI_SELECT_H
 
 #include "cli/net_args.h"
 
-/* The arrays, in the order of scant_inputs() (tests/select/test_inputs.c). */
+/* The arrays, in the order of scant_inputs(); tests/select/test_inputs.c checks it. */
 typedef enum input {
     IN_FEATURES,
     IN_PROBS,
@@ -25,8 +25,8 @@ typedef enum input {
 
 typedef struct select_args {
     const char *inputs[N_INPUTS]; /* NULL: not given, or not used */
-    const char *temperature;      /* as given; NULL: likewise */
-    const char *state;            /* NULL: likewise */
+    const char *temperature;      /* as given; NULL: not given, or not used */
+    const char *state;            /* NULL: not given, or not used */
     const char *ids, *kernel;
     size_t batch;
     net_common common;
@@ -58,8 +58,8 @@ const scant_input *select_input(input which);
 /* Lists one input for each of the kinds; returns their number. */
 enum { SELECT_KINDS = 16 };
 size_t select_inputs_of(unsigned kinds, const scant_input *out[SELECT_KINDS]);
-/* Returns "--features and --probs (or --logits)", and ", or --samples" if or_kinds is not
- * 0. */
+/* Returns flags, such as "--features and --probs (or --logits)", followed by those of
+ * or_kinds, such as ", or --samples", if it is not 0. */
 const char *select_kinds_text(unsigned kinds, unsigned or_kinds);
 const char *select_names(unsigned kinds);   /* "features, probs", "any input" */
 const char *select_example(unsigned kinds); /* " --probs probs.npy" */

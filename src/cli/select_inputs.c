@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a selection: finds which of the given ones a call uses and which are
- * missing, and opens the used ones. The library decides; an unused input is not opened.
- * Labels, candidates and ids serve every strategy. A strategy that only needs the row
- * count uses any input.
+ * The inputs of a selection. The library decides which of the given inputs a call uses
+ * and which are missing. Opens the used ones, and the features that --plot draws.
+ * Labels, candidates and ids are used with every strategy. A strategy that only needs
+ * the row count uses any input.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ static unsigned given_kinds(const select_args *args) {
     return kinds;
 }
 
-/* Checks flags that exclude or require each other with any strategy. */
+/* Checks flags that exclude or require each other, whatever the strategy is. */
 static void check_flags(select_job *job) {
     const cli_command *command = job->net.command;
     const select_args *args = job->args;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The files that a selection writes: --out as CSV, JSON or .npy, --state and --plot.
- * Before the work it is checked that they can be written and that none is an input or
- * the same as another. They are written in that order, each atomically: a state without
- * its picks would count a batch that nobody saw.
+ * Checks before the work that each can be written, and is neither an input nor another
+ * output. They are written atomically in the order --out, --state, --plot: a state that
+ * is written before the picks could count a batch that nobody saw.
  */
 #include <math.h>
 #include <string.h>

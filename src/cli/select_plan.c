@@ -6,7 +6,7 @@
 
 #include "cli/select.h"
 
-enum { LABEL = 11, INPUT = LABEL + 16 }; /* columns where values and inputs start */
+enum { LABEL = 11, INPUT = LABEL + 16 }; /* columns of values and of inputs' values */
 
 static const char *dtype_name(scant_dtype dtype) {
     static const char *const names[] = {

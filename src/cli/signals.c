@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SIGINT, SIGTERM and SIGHUP, and SIGBUS from mapped files that shrink. The flags and the
- * text are the program's only mutable globals: a signal handler needs them.
+ * Handles SIGINT, SIGTERM and SIGHUP, and SIGBUS from mapped files that shrink. The flags
+ * and the text are globals because no pointer can be passed to a signal handler.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +15,8 @@ static volatile sig_atomic_t interrupted, has_written;
 static const char *volatile first_message;
 
 /* Sets the flag before printing, because the next signal may come at once, on another
- * thread. Only a second SIGINT quits: closing terminals and timeout(1) send signals
- * twice. */
+ * thread. Only SIGINT quits as the second signal: a closing terminal and timeout(1) send
+ * their signals twice. */
 static void on_interrupt(int number) {
     static const char last[] = "\nscant: quitting at once; nothing more is saved\n";
     int kept = errno;

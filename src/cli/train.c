@@ -2,8 +2,8 @@
  *
  * `scant train`: samples in, a folder with a trained network out.
  *
- * The call is checked first, then the folder, then the samples; the folder changes only
- * when all of them are fine. Ctrl-C ends a training between two steps: weights and
+ * The folder is checked first, then the flags, then the samples; the folder changes only
+ * if all checks succeed. Ctrl-C ends a training between two steps: weights and
  * checkpoint are written, and --resume continues to the same weights as without the
  * interruption.
  */
@@ -11,7 +11,7 @@
 
 #define AT(field) offsetof(train_args, field)
 
-/* names of groups in the library's tables: the rows below are listed with them */
+/* groups of the library's tables: --help lists the flags below in the same groups */
 static const char training_group[] = "Training";
 static const char method_group[] = "Unlabelled samples (docs/semi-supervised.md)";
 
@@ -199,7 +199,8 @@ static _Noreturn void stop(train_job *job) {
         s->step, s->steps, job->args.out);
 }
 
-/* Evaluates on the test set; with a validation set, also at its fitted temperature. */
+/* Evaluates on the test set; with a validation set, also at the temperature fitted to
+ * that set. */
 static void evaluate(train_job *job) {
     const scant_train_opts *o = &job->args.train;
     const net_test *test = &job->args.test;

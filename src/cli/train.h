@@ -38,7 +38,7 @@ typedef struct train_job {
     /* The output folder. */
     bool made;     /* this call created it */
     bool aside;    /* files of an earlier training were renamed */
-    bool cleared;  /* renaming is complete: the other files are this call's */
+    bool cleared;  /* renaming is complete: files without ".old" are this call's */
     bool kept;     /* this call's files are final; the renamed ones are deleted */
     bool extended; /* --resume with other --epochs, --steps, --until or --patience */
     size_t done_epoch, done_step; /* position of the resumed checkpoint */
@@ -66,9 +66,9 @@ static inline bool train_has_accuracy(const train_job *job) {
 char *train_path(const train_job *job, const char *name); /* DIR/name */
 /* Checks that DIR may be used; with --resume, fills in flags of the earlier call. */
 void train_check_dir(train_job *job);
-/* Prepares DIR and writes train.json. If the training is finished already, prints the
- * result and ends the program. At exit restores DIR unless train_discard_old() was
- * called. */
+/* Prepares DIR and writes train.json. If the training is finished already, says so (with
+ * --format json prints the result) and ends the program. At exit restores the earlier
+ * state of DIR, except with --resume or after train_discard_old(). */
 void train_begin_dir(train_job *job);
 /* Call after the first step: deletes the files that --overwrite has renamed, so that DIR
  * is not restored at exit. */
@@ -77,12 +77,12 @@ void train_write(train_job *job, const char *name, const scant__text *text);
 
 /* ---- the log (train_log.c) ---- */
 
-/* Opens the log and removes events from `epoch` on. Can be called in callbacks: on
- * failure there is no log. */
+/* Opens the log and removes events from `epoch` on. May be called in callbacks: a failure
+ * does not end the program, but nothing is logged. */
 void train_open_log(train_job *job, size_t epoch);
 /* Logs an epoch; with many short epochs, only some. Returns whether it was logged. */
 bool train_log_epoch(train_job *job, const scant_train_state *state);
-void train_log_end(train_job *job, const char *error); /* error NULL: success */
+void train_log_end(train_job *job, const char *error); /* error NULL: none */
 const char *train_stop_name(scant_stop stop);          /* "epochs" */
 
 /* ---- samples (train_samples.c, train_weights.c) ---- */
@@ -94,13 +94,15 @@ void train_read_weights(train_job *job);
 
 /* ---- methods (train_method.c) ---- */
 
-bool train_by_method(const train_job *job); /* whether the method is not supervised */
+/* Whether the method learns from unlabelled samples. */
+bool train_by_method(const train_job *job);
 /* Whether the flag was given in this call. */
 bool train_given(const train_job *job, const char *name);
-/* Sets options for which no flag was given to the method's defaults. */
+/* Gives options without a flag in this call the method's defaults. */
 void train_set_defaults(train_job *job);
 void train_check_method(const train_job *job);
-/* Lists the unlabelled training samples. Call after train_open_samples(). */
+/* Lists the unlabelled training samples. train_open_samples() calls it, once the labelled
+ * ones are listed. */
 void train_open_unlabelled(train_job *job);
 
 /* ---- output (train_report.c) ---- */

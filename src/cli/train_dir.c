@@ -10,8 +10,8 @@
  *   weights.safetensors   the network, at the end and at Ctrl-C
  *   result.json           the summary of a finished training
  *
- * A folder with a checkpoint or weights holds a training; only --overwrite replaces it. A
- * killed training repeats the steps after its last checkpoint.
+ * A folder with a checkpoint or weights holds a training; only --overwrite replaces it.
+ * If a training was killed, --resume repeats the steps after its last checkpoint.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -50,7 +50,8 @@ static const char *typed(const json_t *value) {
     return text.data;
 }
 
-/* Checks that a flag may differ from its value in the earlier call. */
+/* Compares a flag with its value in the earlier call. A difference is an error, unless
+ * the flag may change. */
 static void compare(train_job *job, const cli_flag *flag, const train_args *before) {
     scant__json was = CLI_JSON, is = CLI_JSON;
     cli_flag_json(&was, NULL, flag, before);
@@ -113,7 +114,7 @@ void train_check_dir(train_job *job) {
         cli_usage(command,
                   "%s holds a training: --resume continues it, --overwrite starts over",
                   a->out);
-    /* a killed training needs its initial weights when it starts again */
+    /* --resume reads the initial weights again if a training was killed */
     const cli_path outs[] = {{"out", train_path(job, "state.safetensors")},
                              {"out", train_path(job, "weights.safetensors")}};
     const cli_path ins[] = {{"warm", a->train.warm}, {"weights", a->net.weights}};

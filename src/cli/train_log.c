@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log.jsonl: an event per line, "epoch" or "end". If epochs are short and many, only 200
- * of them have a line, and each that is the best so far on the validation set.
+ * log.jsonl: an event per line, "epoch" or "end". If epochs are short and many, only
+ * about 200 are logged, and each epoch that is the best so far on the validation set.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -92,7 +92,8 @@ static void write_epoch(train_job *job, const scant_train_state *s) {
     write_event(job, &event);
 }
 
-/* Returns the epochs between log lines. Not timed: the same call writes the same log. */
+/* Returns the epochs between log lines. It does not depend on time, so that the same call
+ * logs the same epochs. */
 static size_t spacing(const scant_train_state *s) {
     enum { LINES = 200, SHORT = 50 };
     return s->steps / s->epochs < SHORT ? (s->epochs + LINES - 1) / LINES : 1;

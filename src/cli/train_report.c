@@ -7,7 +7,7 @@
 #include "cli/train.h"
 
 void train_show(train_job *job, const scant_train_state *s, bool due) {
-    AUTO(scant__text_end) scant__text line = {0}; /* made at every step, so freed */
+    AUTO(scant__text_end) scant__text line = {0}; /* freed here: made at every step */
     bool accuracy = train_has_accuracy(job);
     char left[32];
     scant__text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
@@ -32,8 +32,8 @@ void train_show(train_job *job, const scant_train_state *s, bool due) {
 
 static double if_known(bool known, double value) { return known ? value : (double)NAN; }
 
-/* Whether there are training figures. If only the test was left to do, no step was
- * reported and they come from the checkpoint. */
+/* Whether the loss and accuracy of the training are known. If only the evaluation was
+ * left to do, no step was reported, and they come from the checkpoint. */
 static bool has_figures(const train_job *job) {
     return job->reported || job->state.epoch > 0;
 }

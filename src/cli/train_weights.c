@@ -25,7 +25,7 @@ static const char *next_cell(picks *p) {
     net_try(&p->job->net, scant__cells_next(&p->cells, &p->cell));
     p->text.size = 0;
     scant__text_bytes(&p->text, p->cell.text, p->cell.length);
-    scant__text_bytes(&p->text, "", 1); /* an empty cell needs its zero byte */
+    scant__text_bytes(&p->text, "", 1); /* ends the text, also of an empty cell */
     return p->text.data;
 }
 

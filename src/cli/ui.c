@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The progress bar: on a terminal one line, rewritten ten times a second; otherwise, if
- * requested, a plain line every two seconds. Short work shows nothing.
+ * The progress bar: on a terminal one line, rewritten ten times a second. If stderr is
+ * not a terminal, a plain line every two seconds, on request. Short work shows nothing.
  */
 #include <stdio.h>
 #include <string.h>

@@ -27,8 +27,9 @@ void cli_ui_begin(cli_ui *ui, bool quiet, bool progress);
 /* Removes the bar from the screen until the next progress report. */
 void cli_ui_clear(cli_ui *ui);
 
-/* Shows text instead of the bar. On a terminal it is rewritten at most ten times a second
- * unless `due`; otherwise it is printed only if `due`. */
+/* Shows text instead of the bar. On a terminal the line is rewritten at most ten times a
+ * second, more often only if `due`. If stderr is not a terminal, only `due` text is
+ * printed. */
 void cli_ui_line(cli_ui *ui, const char *text, bool due);
 /* Returns the number of columns a line may use. */
 size_t cli_ui_room(void);

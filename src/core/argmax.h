@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The most likely class of a row. Every part of the program uses this function, so that
- * ties have the same answer everywhere.
+ * ties are broken in the same way everywhere.
  */
 #ifndef SCANT_CORE_ARGMAX_H
 #define SCANT_CORE_ARGMAX_H

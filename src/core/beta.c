@@ -56,8 +56,8 @@ double scant__beta_quantile(double a, double b, double share) {
     return high;
 }
 
-/* The bounds are the probabilities for which k or more, and k or fewer, successes have
- * probability (1 - level) / 2. Binomial sums are beta probabilities, so both are beta
+/* At the lower bound, k or more successes have probability (1 - level) / 2; at the upper
+ * bound, k or fewer do. Binomial sums are beta probabilities, so both bounds are beta
  * quantiles. */
 scant__interval scant__binomial_interval(size_t k, size_t n, double level) {
     double tail = (1 - level) / 2, hits = (double)k, misses = (double)(n - k);

@@ -22,7 +22,8 @@ scant_status scant__cells_begin(scant__cells *cells, scant_ctx *ctx, const char 
 
 void scant__cells_end(scant__cells *cells) { scant__text_end(&cells->quoted); }
 
-/* Skips a comma or line end; true also at the end of the file. False: another byte. */
+/* Skips a comma or a line end. Returns true at the end of the file too, and false if
+ * another byte follows. */
 static bool pass_separator(scant__cells *t, scant__cell *out) {
     out->last = true;
     if (t->at == t->end) return true;

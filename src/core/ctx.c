@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The context: resolved options, the last error's text, callbacks.
+ * The context: resolved options, the last error message, callbacks.
  */
 #include "core/ctx.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The context inside the library: error text, log, progress, cancel.
+ * The context inside the library: error message, log, progress, cancel.
  */
 #ifndef SCANT_CORE_CTX_H
 #define SCANT_CORE_CTX_H
@@ -24,12 +24,12 @@ struct scant_ctx {
     unsigned threads;         /* resolved: at least 1 */
     size_t cap;               /* bytes */
     atomic_size_t used, peak; /* written under the lock, read by any thread */
-    atomic_flag lock;         /* also held during the caller's allocator */
+    atomic_flag lock;         /* also held while the caller's allocator runs */
     scant_ctx *parent;        /* context whose memory this one uses; NULL: none */
     char err[SCANT__ERR_SIZE];
 };
 
-/* Error text of work on another thread, which must not write to err. */
+/* The error message of work on another thread, which must not write to ctx->err. */
 typedef struct scant__fault {
     char text[SCANT__ERR_SIZE];
 } scant__fault;
@@ -45,15 +45,16 @@ scant_status scant__fault_set(scant__fault *fault, scant_status status, const ch
         if (try_status_ != SCANT_OK) return try_status_;                                 \
     } while (0)
 
-/* Sets the error text and returns status, so that a failure is one statement. */
+/* Sets the error message and returns status, so that a failure is one statement. */
 scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
     SCANT__PRINTF(3, 4);
-/* Refuses an input: SCANT_EINPUT with the text "NAME: ...". */
+/* Refuses an input: returns SCANT_EINPUT with the message "NAME: ...". */
 scant_status scant__refuse(scant_ctx *ctx, const char *name, const char *fmt, ...)
     SCANT__PRINTF(3, 4);
 void scant__warn(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
 void scant__note(scant_ctx *ctx, const char *fmt, ...) SCANT__PRINTF(2, 3);
-/* Reports progress and polls cancel (SCANT_ECANCELLED). total may be 0. */
+/* Reports progress, unless phase is NULL, and polls cancel (SCANT_ECANCELLED). total may
+ * be 0. */
 scant_status scant__tick(scant_ctx *ctx, const char *phase, size_t done, size_t total);
 
 #endif

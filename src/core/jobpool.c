@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One lock and two conditions. A job appends its call to a queue and waits until it is
- * done; the starting thread waits for calls and for the jobs to end.
+ * One lock and two conditions. A job appends its call to a queue and waits until the call
+ * is done. The starting thread waits for calls, and for the threads to end.
  */
 #include "core/jobpool.h"
 
@@ -31,7 +31,7 @@ struct scant__jobpool {
     scant__jobpool_fn fn;
     void *arg;
     pthread_mutex_t lock;
-    pthread_cond_t wanted, answered; /* signals to the starting thread; from it */
+    pthread_cond_t wanted, answered; /* to the starting thread; to the jobs */
     call *first, **last;             /* queue of calls */
     unsigned working;                /* threads that have not ended */
     atomic_bool stop;
@@ -74,7 +74,7 @@ static void poll_cancel(scant__jobpool *p) {
     scant__jobpool_stop(p);
 }
 
-/* The lock is held, and released while a call runs. */
+/* The caller holds the lock; it is released while a call runs. */
 static void run_calls(scant__jobpool *p) {
     while (p->first) {
         call *one = p->first;

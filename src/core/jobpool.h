@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pool of threads that runs jobs and lets them call back to the thread that started
- * the pool. A context serves one thread at a time, so each job makes its own.
+ * the pool. A context serves one thread at a time, so each job makes its own context.
  */
 #ifndef SCANT_CORE_JOBPOOL_H
 #define SCANT_CORE_JOBPOOL_H

@@ -27,7 +27,7 @@ void scant__text_json_number(scant__text *text, double value);
 typedef struct scant__json {
     scant__text text;
     bool comma;     /* whether the next member needs a comma before it */
-    unsigned lines; /* members down to this depth have a line each; 0: one line for all */
+    unsigned lines; /* down to this depth each member has its own line; 0: one line */
     unsigned depth; /* number of open brackets */
 } scant__json;
 
@@ -41,7 +41,7 @@ void scant__json_bytes(scant__json *json, const char *key, const char *bytes,
 void scant__json_integer(scant__json *json, const char *key, int64_t value);
 void scant__json_size(scant__json *json, const char *key, size_t value);
 void scant__json_number(scant__json *json, const char *key, double value);
-/* As scant__text_number() writes it; null if not finite. */
+/* Writes a number like scant__text_number(), or null if it is not finite. */
 void scant__json_rounded(scant__json *json, const char *key, double value, int digits);
 void scant__json_bool(scant__json *json, const char *key, bool value);
 void scant__json_null(scant__json *json, const char *key);

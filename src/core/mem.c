@@ -44,7 +44,7 @@ static void unlock(scant_ctx *ctx) {
     atomic_flag_clear_explicit(&ctx->lock, memory_order_release);
 }
 
-/* charge() and get() write their error text to err, of SCANT__ERR_SIZE bytes. */
+/* charge() and get() write their error message to err, of SCANT__ERR_SIZE bytes. */
 static bool charge(scant_ctx *ctx, size_t cost, char *err) {
     size_t cap = ctx->cap > SCANT__MEM_FLOOR ? ctx->cap : SCANT__MEM_FLOOR;
     lock(ctx);
@@ -172,7 +172,7 @@ void scant__free(scant_ctx *ctx, void *block) {
         free(h.raw);
 }
 
-/* A list of separate blocks, because most arenas hold few and large ones. */
+/* An arena is a list of separate blocks, because most arenas hold few, large blocks. */
 struct scant__arena_block {
     struct scant__arena_block *next;
 };

@@ -3,9 +3,9 @@
  * Allocation under the context's memory cap, and arenas.
  *
  * Every block counts against ctx's cap until it is freed. A call that returns NULL has
- * set the error text; the caller returns SCANT_ENOMEM. Any cap allows the first
- * SCANT__MEM_FLOOR bytes, so that inputs can be opened and the error can name the memory
- * that is needed.
+ * set the error message; the caller returns SCANT_ENOMEM. Any cap allows the first
+ * SCANT__MEM_FLOOR bytes, so that inputs can be opened and the message can name the
+ * memory that is needed.
  */
 #ifndef SCANT_CORE_MEM_H
 #define SCANT_CORE_MEM_H
@@ -18,18 +18,20 @@
 
 enum { SCANT__MEM_FLOOR = 64 << 10 };
 
-/* count*size bytes, aligned to 64, not zeroed; NULL with the error text set. */
+/* Allocates count * size bytes, aligned to 64, not zeroed. On failure returns NULL and
+ * sets the error message. */
 void *scant__alloc(scant_ctx *ctx, size_t count, size_t size);
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size); /* zeroed */
-/* Copies the first `used` bytes of block to a new block of size bytes and frees the old
- * one; NULL: block is unchanged. With ctx NULL these two are realloc() and free(). */
+/* Copies the first `used` bytes of block to a new block of `size` bytes and frees the old
+ * one. If it returns NULL, block is unchanged. If ctx is NULL, scant__realloc() and
+ * scant__free() are realloc() and free(). */
 void *scant__realloc(scant_ctx *ctx, void *block, size_t used, size_t size);
 void scant__free(scant_ctx *ctx, void *block); /* NULL is fine */
-/* As scant__alloc(), but on any thread: the error text goes to fault. scant__free() may
- * be called on any thread. */
+/* Like scant__alloc(), but may be called on any thread, because the error message goes to
+ * fault. scant__free() may be called on any thread too. */
 void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__fault *fault);
-/* Counts bytes that another library allocates, until scant__uncharge(). False, with fault
- * set, if they exceed the cap. */
+/* Counts bytes that another library allocates, until scant__uncharge(). Returns false and
+ * sets fault if they exceed the cap. */
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault);
 void scant__uncharge(scant_ctx *ctx, size_t bytes);
 /* The number of bytes that scant__alloc() counts for a block: its size and overhead. */
@@ -80,7 +82,7 @@ void *scant__grow(scant_ctx *ctx, void *items, size_t n, size_t *room, size_t si
  * things that must be freed:
  *     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
  *     AUTO(scant_array_auto) scant_array *array = NULL;
- * `unused` because clang warns about a variable that is only cleaned up. */
+ * `unused` silences clang's warning about a variable that is only cleaned up. */
 #define AUTO(fn) __attribute__((cleanup(fn), unused))
 /* Defines NAME_auto() for AUTO(), from NAME_free(). */
 #define DEFINE_AUTO(type, name)                                                          \

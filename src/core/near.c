@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The distance between words is the number of edits (a letter inserted, deleted or
- * replaced, or two neighbours swapped). A typo of n letters has at most n / 3 edits,
- * rounded up. A name that begins with the word counts as one edit away.
+ * replaced, or two neighbours swapped). A word of n letters counts as a typo of a name if
+ * the distance is at most n / 3, rounded up. If a name begins with the word, and the word
+ * has two letters or more, the distance is at most 1.
  */
 #include "core/near.h"
 

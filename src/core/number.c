@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parsing sets the locale for one call, on this thread only: a library must not change
- * the program's. Writing replaces the decimal separator, which may take several bytes.
+ * Parsing sets the C locale for one call and on this thread only, because a library must
+ * not change the program's locale. Formatting replaces the locale's decimal separator,
+ * which may have several bytes, by a point.
  */
 #include "core/number.h"
 
@@ -50,7 +51,7 @@ static const char *write_point(char *out) {
     return out;
 }
 
-/* Formats value, and parses it again, in the program's locale. */
+/* Whether `digits` digits, formatted and parsed in the program's locale, give value. */
 static bool reads_back(double value, int digits, char out[SCANT__NUMBER]) {
     snprintf(out, SCANT__NUMBER, "%.*g", digits, value);
     return strtod(out, NULL) == value;
@@ -65,7 +66,7 @@ const char *scant__number_format(double value, char out[SCANT__NUMBER]) {
     return scant__number_round(value, FULL, out);
 }
 
-/* Whether SAFE digits are enough decides where the search starts. */
+/* If SAFE digits are not enough, the search for the fewest starts above SAFE. */
 const char *scant__number_shortest(double value, int least, char out[SCANT__NUMBER]) {
     int digits = reads_back(value, SAFE, out) ? least : SAFE + 1;
     while (digits < FULL && !reads_back(value, digits, out)) digits++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Option values: read, stored and printed as table rows (scant_option) describe. Flags,
- * keys of experiment files, project settings and strategy options all use these
- * functions, so that the same values are valid everywhere.
+ * Reads, stores and prints option values as the rows of a table (scant_option) describe
+ * them. Flags, keys of experiment files, project settings and strategy options all use
+ * these functions, so that the same values are valid everywhere.
  */
 #ifndef SCANT_CORE_OPTION_H
 #define SCANT_CORE_OPTION_H
@@ -55,12 +55,13 @@ typedef struct scant__value {
     bool word;      /* a number was given as one of the words in choices ("auto") */
 } scant__value;
 
-/* Parses text as a value of the option. False: it is not one. */
+/* Parses text as a value of the option. Returns false if it is not a valid one. */
 bool scant__option_read(const scant_option *option, const char *text, scant__value *out);
 
 enum { SCANT__EXPECTED = 400 };
-/* Describes the valid values: "a whole number from 1 to 5", "one of a|b". For a refused
- * text (or NULL), the nearest name is suggested. Returns out. */
+/* Describes the valid values: "a whole number from 1 to 5", "one of a|b". text is the
+ * refused value, or NULL; for a refused name the nearest valid one is suggested. Returns
+ * out. */
 const char *scant__option_expected(const scant_option *option, const char *text,
                                    char out[SCANT__EXPECTED]);
 
@@ -73,15 +74,15 @@ void scant__option_store(const scant_option *option, const char *text,
 const char *scant__option_text(const scant_option *option, const void *base,
                                char out[SCANT__NUMBER]);
 
-/* Checks that the values stored in base are valid for the rows; strings may be NULL.
- * SCANT_EUSAGE names the first invalid one. */
+/* Checks that the values stored in base are valid for the rows; strings may be NULL. The
+ * message of SCANT_EUSAGE names the first invalid value. */
 scant_status scant__options_check(scant_ctx *ctx, const scant_option *rows, size_t n,
                                   const void *base);
 
 /* Copies one option's value. */
 void scant__option_copy(const scant_option *option, const void *from, void *to);
 
-/* Finds the row of a key; '-' and '_' in keys are equal. NULL: there is none. */
+/* Finds the row of a key, with '-' and '_' equal; returns NULL if there is none. */
 const scant_option *scant__option_find(const scant_option *rows, size_t n,
                                        const char *key);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parallel loops. Only these, prefetch.h and jobpool.h start threads.
+ * Parallel loops. Apart from src/serve, only these, prefetch.h and jobpool.h start
+ * threads.
  *
  * The number of blocks depends on the problem, not on the thread count. A block
  * writes only to its own memory (or its worker's scratch); the caller reduces over blocks
@@ -27,8 +28,8 @@ scant_status scant__parfor(scant_ctx *ctx, const char *phase, size_t blocks,
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg);
 
-/* The default thread count: the cores this process may use, or OMP_NUM_THREADS if lower.
- */
+/* The default thread count: the number of cores that this process may use, or
+ * OMP_NUM_THREADS if that is lower. */
 unsigned scant__threads_usual(void);
 
 /* Between enter() and leave(), libraries that use OpenMP run on ctx's thread count when

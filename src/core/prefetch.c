@@ -30,12 +30,12 @@ struct scant__prefetch {
     slot slots[];
 };
 
-/* A slot is free again once the caller has taken the item after the one in it. */
+/* A slot is free again when the caller takes the item after the one in the slot. */
 static bool may_begin(const scant__prefetch *p) {
     return p->next < p->job.last && p->next < p->taken + p->job.slots - 1;
 }
 
-/* The lock is held, and released while the item is filled. */
+/* The caller holds the lock; it is released while the item is filled. */
 static void do_item(scant__prefetch *p) {
     size_t item = p->next++, at = item % p->job.slots;
     slot *s = &p->slots[at];

@@ -68,8 +68,8 @@ uint64_t scant__rng_below(const scant__rng *rng, uint64_t index, uint64_t n);
  * two of a pair are independent; the first equals scant__rng_normal(). */
 double scant__rng_normal(const scant__rng *rng, uint64_t index);
 void scant__rng_normal_pair(const scant__rng *rng, uint64_t index, double out[2]);
-/* 0..n-1 in a random order (Fisher and Yates), from indices first + 1 to first + n - 1.
- */
+/* Sets order to 0..n-1 in a random order (Fisher and Yates). Uses indices first + 1 to
+ * first + n - 1. */
 void scant__rng_shuffle(const scant__rng *rng, uint64_t first, size_t n, size_t *order);
 
 #endif

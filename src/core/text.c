@@ -89,7 +89,7 @@ scant_status scant__text_take(scant__text *text, char **bytes, size_t *size) {
         text->data = NULL;
     }
     scant__text_end(text);
-    return failed ? SCANT_ENOMEM : SCANT_OK; /* the allocator set the error text */
+    return failed ? SCANT_ENOMEM : SCANT_OK; /* the allocator set the message */
 }
 
 void scant__text_end(scant__text *text) {

@@ -14,7 +14,7 @@
 /* {0} is an empty text. */
 typedef struct scant__text {
     scant_ctx *ctx; /* allocates under its cap; NULL: with malloc() */
-    /* If set, used instead, as realloc(); scant__text_end() does not free its memory. */
+    /* If set, allocates instead, like realloc(); scant__text_end() then frees nothing. */
     void *(*grow)(void *block, size_t size);
     char *data; /* ends in a zero that size does not count; NULL: empty */
     size_t size, room;
@@ -24,11 +24,13 @@ typedef struct scant__text {
 void scant__text_init(scant__text *text, scant_ctx *ctx);
 void scant__text_bytes(scant__text *text, const char *bytes, size_t count);
 void scant__text_add(scant__text *text, const char *string);
-/* Text of any length. The library must not use %f, %e or %g, which depend on locale. */
+/* Adds formatted text of any length. The library must not use %f, %e or %g here, because
+ * they depend on the locale. */
 void scant__text_addf(scant__text *text, const char *format, ...) SCANT__PRINTF(2, 3);
-/* Rounded to `digits` digits (17: parses to the same number), no trailing zeros. */
+/* Adds value rounded to `digits` digits, without trailing zeros. 17 digits parse to the
+ * same number. */
 void scant__text_number(scant__text *text, double value, int digits);
-/* A CSV field, in quotes if RFC 4180 requires it or a reader might trim it. */
+/* Adds a CSV cell, in quotes if RFC 4180 requires it or a reader might trim it. */
 void scant__text_csv(scant__text *text, const char *string);
 void scant__text_csv_bytes(scant__text *text, const char *bytes, size_t size);
 

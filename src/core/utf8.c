@@ -4,8 +4,8 @@
  */
 #include "core/utf8.h"
 
-/* For first bytes first..last: the number of bytes that follow (more), the mask of the
- * first byte's bits, and the range of the second byte. */
+/* Sequences whose first byte is first..last: `more` bytes follow, the second one is
+ * low..high, and `bits` masks the bits of the code point in the first byte. */
 typedef struct form {
     unsigned char first, last, more, bits, low, high;
 } form;

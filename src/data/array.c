@@ -180,9 +180,9 @@ static const void *native(const scant_array *array, size_t first, size_t count,
     return c;
 }
 
-/* Converts float16 to float exactly. For a subnormal half, its bits become the fraction
- * of 2^-14, and the hidden one is subtracted. Branch-free, so it vectorizes; no subnormal
- * floats, so flush-to-zero does not change it. */
+/* Converts float16 to float exactly. The fraction bits of a subnormal half become those
+ * of a float at 2^-14, from which 2^-14 is then subtracted. There is no branch, so loops
+ * vectorize, and no subnormal float, so flush-to-zero does not change the result. */
 static inline float half(uint16_t h) {
     const uint32_t rebias = (uint32_t)(127 - 15) << 23;
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = (uint32_t)(h & 0x7fff) << 13;
@@ -235,7 +235,7 @@ CONVERT_INTEGER(u64, uint64_t, CLIP)
 CONVERT_INTEGER(i64, int64_t, SAME)
 
 static const struct {
-    convert_fn *f32, *f64, *i64; /* i64 NULL: not an integer */
+    convert_fn *f32, *f64, *i64; /* i64 is NULL for floats */
 } converters[] = {
     [SCANT_F16] = {f16_to_f32, f16_to_f64, NULL},
     [SCANT_F32] = {f32_to_f32, f32_to_f64, NULL},
@@ -250,8 +250,8 @@ static const struct {
     [SCANT_I64] = {i64_to_f32, i64_to_f64, i64_to_i64},
 };
 
-/* Converts elements to type, of size bytes, with convert(). Native elements of that type
- * are only copied, aligned or not. */
+/* Reads elements as `type`, which has `size` bytes, with convert(). Elements that have
+ * this type and the native byte order are copied, aligned or not. */
 static void read_as(const scant_array *array, size_t first, size_t count,
                     scant_dtype type, size_t size, convert_fn *convert, void *to) {
     bool in_place = !array->swapped && aligned(array);

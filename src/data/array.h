@@ -29,8 +29,8 @@ DEFINE_AUTO(scant_array, scant_array)
 DEFINE_AUTO(scant_writer, scant_writer)
 DEFINE_AUTO(scant_ids, scant_ids)
 
-/* Creates a handle with only its name set, for readers of formats other than .npy, which
- * fill in the rest. NULL with the error text set. */
+/* Creates a handle with only its name set; the caller sets the rest. On failure returns
+ * NULL and sets the message. */
 scant_array *scant__array_create(scant_ctx *ctx, const char *name);
 /* Sets dtype, item, ndim, shape and count; SCANT_EUSAGE if they are invalid. */
 scant_status scant__array_set_shape(scant_ctx *ctx, scant_array *array, scant_dtype dtype,
@@ -46,9 +46,9 @@ const char *scant__dtype_code(scant_dtype dtype); /* NumPy's code: "f4" */
 scant_dtype scant__dtype_find(char kind, size_t size);
 enum { SCANT__LITTLE_ENDIAN = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 
-/* Sets *count to the product of the dimensions. False: so many elements of item bytes
- * cannot be addressed. As in NumPy, the check ignores zero dimensions, so the product of
- * any subset of the dimensions does not overflow either. */
+/* Sets *count to the product of the dimensions. Returns false if elements of `item` bytes
+ * in this shape cannot be addressed. As in NumPy, the check ignores zero dimensions, so
+ * the product of any subset of the dimensions does not overflow either. */
 bool scant__shape_count(size_t ndim, const size_t *shape, size_t item, size_t *count);
 
 /* ---- reading ---- */
@@ -58,7 +58,8 @@ bool scant__shape_count(size_t ndim, const size_t *shape, size_t item, size_t *c
 bool scant__array_is_direct(const scant_array *array, scant_dtype dtype);
 
 /* Read elements first..first+count-1, which must exist, in C order. The conversion is
- * exact for every type that out can hold (f2, f4, u1 in float; also f8 in double). */
+ * exact if the type of out can hold every value of the dtype: float can hold f2, f4 and
+ * integers of up to 16 bits, double also f8 and integers of 32 bits. */
 void scant__array_read_f32(const scant_array *array, size_t first, size_t count,
                            float *out);
 void scant__array_read_f64(const scant_array *array, size_t first, size_t count,

@@ -11,19 +11,20 @@
  *     Brightness, Color,           blend of .05 + .09 v of the image with black, with its
  *     Contrast, Sharpness          grey image, with its mean grey, with a smoothed image
  *     Posterize                    the highest 4 + floor(.4 v) bits are kept
- *     Solarize                     bytes from 256 - floor(25.6 v) on become 255 - b
- *     Rotate                       3 v degrees about the centre, positive to the left
- *     ShearX, ShearY               .03 v about the upper left corner
+ *     Solarize                     bytes b >= 256 - floor(25.6 v) become 255 - b
+ *     Rotate                       3 v degrees about the centre, positive: anticlockwise
+ *     ShearX, ShearY               shear by .03 v, the upper left corner stays in place
  *     TranslateX, TranslateY       floor(.03 v side) pixels, positive to the left and up
  *
- * Pixels that geometric operations bring in from outside are black.
+ * Geometric operations fill pixels whose source lies outside of the image with black.
  *
  * For single-channel images Color is the identity and the other thirteen operations work
- * as for colours. With any channel count other than one or three the grey image is the
- * plain mean of the channels, not the luma.
+ * as for colour images. With any channel count other than one or three the grey image is
+ * the mean of the channels, not the luma.
  *
- * Each operation is one pass over the image, or two if it measures first. Operations on
- * values use a table of 256 bytes, geometric ones an affine map from out to in.
+ * Each operation is one pass over the image, or two if it needs a histogram or a mean
+ * first. Operations on values use a table of 256 bytes, geometric ones an affine map from
+ * out to in.
  */
 #include "data/augment_views.h"
 
@@ -67,7 +68,7 @@ static void solarize(const job *j) {
     look_up_all(j, table);
 }
 
-/* Table for AutoContrast. False: all bytes are equal. */
+/* Makes the table for AutoContrast. Returns false if all bytes are equal. */
 static bool stretch_table(const unsigned char *in, size_t n, unsigned char *table) {
     int low = 255, high = 0;
     for (size_t i = 0; i < n; i++) {
@@ -83,7 +84,8 @@ static bool stretch_table(const unsigned char *in, size_t n, unsigned char *tabl
     return true;
 }
 
-/* Table for Equalize. False: fewer than 255 pixels are below the largest value. */
+/* Makes the table for Equalize. Returns false if fewer than 255 pixels are below the
+ * largest value. */
 static bool even_table(const unsigned char *in, size_t n, unsigned char *table) {
     size_t histogram[256] = {0}, last = 255;
     for (size_t i = 0; i < n; i++) histogram[in[i]]++;
@@ -133,7 +135,7 @@ static void blend_all(const job *j, int poor) {
 
 static void brightness(const job *j) { blend_all(j, 0); }
 
-/* Luma with the ITU-R 601 weights, in 65536ths. */
+/* For three channels the luma with the ITU-R 601 weights, which are in 65536ths. */
 static void grey_image(const job *j, unsigned char *out) {
     size_t n = plane_of(j);
     const unsigned char *in = j->in;
@@ -155,7 +157,7 @@ static void grey_image(const job *j, unsigned char *out) {
     }
 }
 
-/* The first channel of out holds the grey image until that channel is processed, last. */
+/* The first channel of out holds the grey image, so it is processed last. */
 static void color(const job *j) {
     size_t n = plane_of(j);
     float part = kept(j);
@@ -199,10 +201,10 @@ static void sharpness(const job *j) {
 
 /* ---- geometry ---- */
 
-/* Maps pixel (x, y) of out to the pixel of in that contains the image of (x + 1/2, y +
- * 1/2). Fixed point in 65536ths, so a step is an exact addition. */
+/* Maps the centre of each pixel of out to a point of in; the pixel of in around this
+ * point gives the value. Fixed point in 65536ths, so a step is an exact addition. */
 typedef struct affine {
-    int64_t x, y;             /* source of out's first pixel */
+    int64_t x, y;             /* source of the centre of out's first pixel */
     int64_t x_right, y_right; /* step for one pixel to the right */
     int64_t x_down, y_down;   /* step for one pixel down */
 } affine;
@@ -211,7 +213,7 @@ static int64_t fixed(double x) { return (int64_t)floor(x * 65536 + .5); }
 
 static bool inside(int64_t at, size_t size) { return at >= 0 && (size_t)at < size; }
 
-/* Writes row y of out if each row of out is a shifted row of in. */
+/* Writes row y of out, for a map in which each row of out is a shifted row of in. */
 static void copy_row(const job *j, const affine *a, size_t y) {
     size_t n = plane_of(j), w = j->w;
     int64_t shift = a->x >> 16, from = a->y >> 16;
@@ -267,7 +269,8 @@ static void shear_y(const job *j) {
     map(j, (double[]){1, .03 * j->level}, (double[]){0, 1}, (double[]){0, 0});
 }
 
-/* Length of a translation. Cannot overflow: levels are below 10, size is an image's. */
+/* The length of a translation, negative for a negative level. Cannot overflow, because
+ * |level| is at most 9 and `size` is the side of an image. */
 static double pixels(int level, size_t size) {
     int64_t way = (level < 0 ? -level : level) * (int64_t)size * 3 / 100;
     return (double)(level < 0 ? -way : way);

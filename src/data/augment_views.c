@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A weak view of an image is mirrored at random and shifted. Reflection excludes the
- * edge, like NumPy's "reflect": ... 2 1 | 0 1 2 ... Images of fewer than eight pixels a
- * side are not shifted.
+ * A weak view of an image is mirrored at random and shifted. Pixels that come in at an
+ * edge are reflected without the edge itself, like NumPy's "reflect": ... 2 1 | 0 1 2 ...
+ * Along a side of fewer than eight pixels an image is not shifted.
  *
  * A strong view of an image is a weak view, then two of the fourteen operations, drawn
  * with replacement, each applied with probability 1/2 at a random level and direction,
- * then a grey square at a random pixel (Cutout; DeVries and Taylor 2017). The square is
- * half as wide as the image, which gives FixMatch's 16 pixels for images of 32. The paper
- * covers no other sizes; a fixed 16 would hide most of a small image and little of a
- * large one.
+ * then a grey square at a random pixel (Cutout; DeVries and Taylor 2017). By default the
+ * square is half as wide as the shorter side of the image, which gives FixMatch's 16
+ * pixels for images of 32. The paper covers no other sizes; a fixed 16 would hide most of
+ * a small image and little of a large one.
  *
  * Operations work on bytes, so a float image is quantised to 256 levels between its black
- * and white; this leaves an image that was read from bytes bit-identical.
+ * and white. An image that was read from bytes stays bit-identical.
  *
  * Views of features go beyond the papers, which treat images only. The weak view adds
- * nearly normal noise (the sum of eight random bytes: within 4.9 deviations); the strong
- * view adds the same and drops some features, like a denoising autoencoder. Remaining
- * features are not scaled up as dropout would.
+ * nearly normal noise: the sum of eight random bytes, within 4.9 standard deviations. The
+ * strong view adds the same noise and drops some features, like a denoising autoencoder.
+ * Unlike dropout, it does not scale up the remaining features.
  *
- * Per draw an image uses 16 random numbers: 0 to 2 for the weak view, 4 to 11 for the
- * operations, 12 and 13 for the square. A feature uses 64 random bits for noise, and 32
- * bits, from index 2^63 on, to decide whether it is dropped.
+ * A weak view of an image uses the random numbers 4 draw to 4 draw + 2. A strong view
+ * uses 16 draw + i: i = 0 to 2 for the weak view in it, 4 to 11 for the operations, 12
+ * and 13 for the square. A feature uses 64 random bits for noise, and 32 bits, from index
+ * 2^63 on, to decide whether it is dropped.
  *
- * Cost on one core of the development machine: 3 microseconds for a weak view of 32 x 32
- * colour pixels, 9 for a strong one, half of that for converting float to bytes and back.
+ * Cost on one core of the development machine for 32 x 32 colour pixels: 3 microseconds
+ * for a weak view, 9 for a strong one, of which half convert floats to bytes and back.
  */
 #include "data/augment_views.h"
 

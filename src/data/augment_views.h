@@ -3,10 +3,10 @@
  * Weak and strong views of a sample for consistency training on unlabelled samples
  * (FixMatch; Sohn et al. 2020).
  *
- * The input is the output of scant__data_read(), before the network's scaling. A view is
- * a function of the sample, the seed and the draw number, not of threads. draw is
- * step * samples per step + position, below 2^60; draw times the number of features must
- * stay below 2^61.
+ * The input is the output of scant__data_read(), before the network's scaling. A view
+ * depends only on the sample, the seed and `draw`, not on threads. `draw` is
+ * step * samples per step + position. It must be below 2^60, and `draw` times the number
+ * of features below 2^61.
  *
  * Allocates nothing and cannot fail. out must not overlap in or scratch.
  */
@@ -50,7 +50,7 @@ void scant__operate(scant__operation operation, int level, const unsigned char *
                     unsigned char *out, size_t c, size_t h, size_t w);
 
 /* Paints a grey (127) square of `side` pixels centred at (y, x), clipped to the image.
- * For an even side the larger half lies before the centre. */
+ * If `side` is even, one more row and column lie before (y, x) than after it. */
 void scant__cutout(unsigned char *image, size_t c, size_t h, size_t w, size_t y, size_t x,
                    size_t side);
 
@@ -60,17 +60,17 @@ typedef struct scant__views {
     size_t c, h, w; /* a sample's shape */
     bool images;    /* false: c h w features */
     /* images: */
-    bool flip;       /* mirrors left to right at random; not for digits */
+    bool flip;       /* mirrors left to right at random; unsuitable for digits */
     size_t cut;      /* side of the grey square in pixels; 0: half the shorter side */
-    float low, high; /* values of black and white; both 0: 0 and 1, as for bytes */
+    float low, high; /* values of black and white; both 0 means 0 and 1 */
     /* features: */
-    float noise;         /* noise deviation, relative to the feature's deviation */
+    float noise;         /* standard deviation of the noise, in units of spread */
     float drop;          /* fraction of features that a strong view drops, 0 to 1 */
-    const float *middle; /* replaces a dropped feature; NULL: 0 */
-    const float *spread; /* each feature's deviation; NULL: 1 */
+    const float *middle; /* replacement of each dropped feature; NULL: 0 */
+    const float *spread; /* standard deviation of each feature; NULL: 1 */
 } scant__views;
 
-/* Size in bytes of the scratch for a strong view; it keeps nothing between calls. */
+/* Size in bytes of the scratch of a strong view, whose content no later call needs. */
 size_t scant__views_scratch(const scant__views *views);
 
 /* A weak view: images are moved by scant__augment_draw(), features get noise. */
@@ -91,10 +91,10 @@ typedef struct scant__move {
     bool mirrored;
 } scant__move;
 
-/* Draws a weak view: the image (h, w) is mirrored left to right with probability 1/2 (if
- * flip; not for digits), then padded by reflection by an eighth of each side (4 pixels of
- * 32), and a random window of the original size is cropped. Uses the numbers 4 draw, 4
- * draw + 1 and 4 draw + 2 of rng. */
+/* Draws a weak view: the image (h, w) is mirrored left to right with probability 1/2, if
+ * flip is true. It is then padded by reflection by an eighth of each side (4 pixels of
+ * 32), and a random window of the original size is cropped. Uses the numbers 4 draw to
+ * 4 draw + 2 of rng. */
 scant__move scant__augment_draw(const scant__rng *rng, uint64_t draw, size_t h, size_t w,
                                 bool flip);
 /* Applies move to an image (c, h, w); out must not overlap in. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CIFAR's binary records: one label (CIFAR-10, 3073 bytes; SVHN uses it too) or a coarse
- * and a fine label (CIFAR-100, 3074 bytes, the fine one counts), then 32 x 32 pixels as
- * three planes.
+ * CIFAR's binary records. A CIFAR-10 record (3073 bytes; also used for SVHN) begins with
+ * one label. A CIFAR-100 record (3074 bytes) begins with a coarse and a fine label, of
+ * which the fine one is used. Then follow 32 x 32 pixels as three planes.
  *
  * Plain files are mapped; compressed ones are unpacked into memory. The record size
- * follows from the file size; where both divide it, from the file's name or else from its
- * labels.
+ * follows from the file size. If both record sizes divide it, the file's name decides, or
+ * else the range of the labels.
  */
 #include <string.h>
 #include <strings.h>
@@ -63,7 +63,7 @@ static scant_status begin(scant_data *data, const scant_data_opts *opts) {
 
 /* ---- record size ------------------------------------------------------------------- */
 
-/* Index of the first record whose labels are out of the format's range; count: none. */
+/* Returns the first record with a label out of the format's range; count: none. */
 static size_t first_misfit(const unsigned char *bytes, size_t count, size_t record) {
     for (size_t i = 0; i < count; i++, bytes += record)
         if (record == TEN ? bytes[0] >= 10 : bytes[0] >= COARSE || bytes[1] >= 100)
@@ -78,8 +78,8 @@ static bool mentions(const char *path, const char *const *words, size_t n) {
     return false;
 }
 
-/* For a file size that is a multiple of both record sizes: decides by the file's name,
- * then by the range of the labels. 0: ambiguous. */
+/* Returns the record size of a file whose size is a multiple of both record sizes: by the
+ * file's name, then by the range of the labels. Returns 0 if neither decides. */
 static size_t tell_apart(const char *path, const unsigned char *bytes, size_t size) {
     static const char *const hundred[] = {"cifar100", "cifar-100", "cifar_100"};
     static const char *const ten[] = {"cifar10", "cifar-10", "cifar_10", "svhn"};
@@ -168,7 +168,8 @@ scant_status scant__data_open_cifar_file(scant_data *data, const char *spec,
 
 /* ---- folders ----------------------------------------------------------------------- */
 
-/* The part of a file of the published archives: 0 training, 1 test, -1 neither. */
+/* The part that a file of this name has in the published archives: 0 training, 1 test,
+ * -1 neither. */
 static int part_of(const char *name) {
     if (!scant__ends_with_packed(name, ".bin")) return -1;
     size_t stem = strlen(name) - strlen(".bin");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The data set handle, and the choice of a reader for a spec: by built-in name, then by a
- * folder's contents, then by a file's first bytes; the file name decides only if the
- * bytes do not.
+ * The data set handle, and the choice of a reader for a spec. Built-in names come first.
+ * The reader of a folder depends on its contents. A file is tested in this order: the
+ * first bytes of .npy and .npz, the endings .bin and .csv, the first bytes of IDX.
  */
 #include "data/dataset_int.h"
 
@@ -58,7 +58,7 @@ static scant_status find_folder(scant_ctx *ctx, const char *spec, scant__open_fn
     return SCANT_OK;
 }
 
-/* Reads the first bytes, after decompression; *got may be less than want. */
+/* Reads the first `want` bytes, decompressed if needed; a short file gives fewer. */
 static scant_status peek(scant_ctx *ctx, const char *spec, const scant__source *source,
                          unsigned char *out, size_t want, size_t *got) {
     if (!scant__is_packed(source->bytes, source->size)) {

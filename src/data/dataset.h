@@ -31,22 +31,22 @@ bool scant__data_bytes(const scant_data *data);
 
 /* ---- data sets composed of others or of files ---- */
 
-/* Image files in the order of names, which are paths below folder or absolute. No file is
- * opened before it is read. */
+/* Image files in the order of names, which are paths below folder or absolute. A file is
+ * opened only when its sample is read. */
 scant_status scant__data_open_files(scant_ctx *ctx, const char *folder,
                                     const scant__names *names, size_t side,
                                     scant_data **out);
-/* Concatenates n parts of equal sample shape. Takes ownership of them, also on failure.
- */
+/* Concatenates n parts of equal sample shape. Takes ownership of the parts, also on
+ * failure. */
 scant_status scant__data_join(scant_ctx *ctx, scant_data **parts, size_t n,
                               scant_data **out);
 /* Samples rows[0..n-1] of data. Takes ownership of data, also on failure; copies rows. */
 scant_status scant__data_subset(scant_ctx *ctx, scant_data *data, const size_t *rows,
                                 size_t n, scant_data **out);
 
-/* Encodes an image for display, the longer side scaled down to at most `most` pixels.
- * Files become upright JPEG, or PNG if they are PNG and not scaled; other samples become
- * PNG. *type is a static string; free *bytes with scant__free(). */
+/* Encodes an image for display, its longer side scaled down to at most `most` pixels. A
+ * file becomes an upright JPEG, or PNG if it is PNG and not scaled; any other sample
+ * becomes PNG. *type is a static string; free *bytes with scant__free(). */
 scant_status scant__data_image_file(const scant_data *data, size_t row, size_t most,
                                     void **bytes, size_t *size, const char **type);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples in rows of an array: .npy, .npz and IDX, mapped if the file allows it.
+ * Samples in rows of an array: .npy, .npz and IDX. Uncompressed files are mapped.
  *
- * n x d are feature rows, n x h x w single-channel images, n x h x w x c images with
- * channels last, as in NumPy and PIL; reading converts them to planes.
+ * An n x d array has feature rows, n x h x w has single-channel images, n x h x w x c has
+ * images with channels last, as in NumPy and PIL. Reading converts them to planes.
  */
 #include <math.h>
 #include <string.h>
@@ -221,7 +221,8 @@ scant_status scant__idx_open(scant_ctx *ctx, const char *path, scant_array **out
 static const char images[] = "images-idx3", labels[] = "labels-idx1";
 _Static_assert(sizeof images == sizeof labels, "one name becomes the other in place");
 
-/* Finds the file stem, stem.gz or stem.xz; *out is its path in the arena, or NULL. */
+/* Finds the first of the files STEM, STEM.gz and STEM.xz that is readable; *out is its
+ * path in the arena, or NULL. */
 static scant_status find_file(scant__arena *arena, const char *stem, size_t length,
                               const char **out) {
     static const char *const endings[] = {"", ".gz", ".xz"};

@@ -2,17 +2,18 @@
  *
  * CSV data sets: one sample per row, numbers and a label column.
  *
- * Cells are read as in core/csv.h; blanks around a number are ignored. The first line
- * is a header if it names the label column (label, class, target or y) or if any cell but
- * the last is a word. The label column is the named one, else the last. If the caller
- * says there are no labels, every column holds numbers.
+ * Cells are read as in core/csv.h; blanks around a number are ignored. The first line is
+ * a header if one of its cells is label, class, target or y, or if any cell but the last
+ * is a word. The first column with one of these four names holds the labels; without such
+ * a name the last column does. If the caller says that there are no labels, every column
+ * holds numbers, and a word in the last cell also makes a header.
  *
- * Labels that are all whole numbers from 0 on are class numbers; fractions are refused.
- * Other labels are class names, numbered in byte order: two files number classes alike
- * only if both have every class.
+ * If all labels are whole numbers from 0 on, they are class numbers. If all are numbers
+ * and some are not whole, the file is refused. Other labels are class names, numbered in
+ * byte order, so two files give a class the same number only if both have every class.
  *
- * Two passes over the file: one counts, one reads. The unpacked text and all numbers are
- * held in memory.
+ * Two passes over the file: one counts, one reads. All numbers are held in memory, and so
+ * is the text of a compressed file.
  */
 #include <ctype.h>
 #include <locale.h>
@@ -185,7 +186,8 @@ static scant_status read_rows(table *t, bool regression) {
 
 typedef enum label_kind { CLASSES, WORDS, FRACTIONS } label_kind;
 
-/* For FRACTIONS (numbers, not all whole), *at is the index of the first fraction. */
+/* FRACTIONS: all labels are numbers, but not all are whole; *at is then the first that is
+ * not. */
 static label_kind kind_of_labels(const scant__names *labels, size_t *at) {
     label_kind kind = CLASSES;
     bool negative = false;

@@ -3,7 +3,7 @@
  * The struct behind scant_data, and the readers that fill it in.
  *
  * A reader gets a zeroed scant_data with context and name set. It sets count, shape, read
- * and other members that its format has; if it fails, the caller frees the handle.
+ * and the members that its format needs. If it fails, the caller frees the handle.
  */
 #ifndef SCANT_DATA_DATASET_INT_H
 #define SCANT_DATA_DATASET_INT_H
@@ -24,7 +24,7 @@ struct scant_data {
     size_t count, shape[3];
     size_t classes;
     bool images;  /* samples are images, not feature rows */
-    bool files;   /* samples are image files: sample_names are paths below name */
+    bool files;   /* samples are image files; sample_names: below name or absolute */
     bool numeric; /* some parts have values that do not come from bytes */
     bool parts;   /* has a test part */
     bool own;     /* has its own labels: a label file is refused */
@@ -42,14 +42,15 @@ struct scant_data {
     float unit[256]; /* b / 255 for each byte b */
 };
 
-/* Creates a handle with context and name (copied) set; NULL with the error text set. */
+/* Creates a handle with context and name (copied) set. On failure returns NULL and sets
+ * the message. */
 scant_data *scant__data_create(scant_ctx *ctx, const char *name);
 
 typedef scant_status scant__open_fn(scant_data *data, const char *spec,
                                     const scant_data_opts *opts);
 
 scant__open_fn scant__data_open_array;      /* .npy, .npz:KEY */
-scant__open_fn scant__data_open_idx;        /* an image file */
+scant__open_fn scant__data_open_idx;        /* an IDX file of images */
 scant__open_fn scant__data_open_mnist;      /* a folder of IDX files */
 scant__open_fn scant__data_open_cifar_file; /* a file of CIFAR records */
 scant__open_fn scant__data_open_cifar;      /* a folder of CIFAR files */
@@ -63,8 +64,9 @@ scant__open_fn scant__data_open_waves, scant__data_open_heavy;
 
 /* Whether the bytes start with an IDX header. */
 bool scant__idx_magic(const unsigned char *bytes, size_t size);
-/* Opens an IDX file, plain (then it is mapped), gzip or xz. The size must match the
- * header exactly; never unpacks more. Otherwise like scant_array_open(). */
+/* Opens an IDX file like scant_array_open(): a plain one is mapped, gzip or xz unpacked.
+ * Refuses a file whose size differs from what its header states, without unpacking the
+ * excess. */
 scant_status scant__idx_open(scant_ctx *ctx, const char *path, scant_array **out);
 
 /* Sets *out to whether a folder has MNIST's file names. */

@@ -3,8 +3,8 @@
  * Data sets composed of others. Labels and class names stay with the parts; the composed
  * set has none.
  *
- * A sample is read by its part, which a binary search finds. Only lists of rows are
- * copied.
+ * A sample is read by its part; in a concatenation a binary search finds the part. Only
+ * lists of rows are copied.
  */
 #include <string.h>
 
@@ -143,7 +143,7 @@ static void end_chosen(scant_data *data) {
     scant__free(data->ctx, c);
 }
 
-/* On SCANT_OK *out owns of. */
+/* On SCANT_OK *out owns `of`. */
 static scant_status choose(scant_ctx *ctx, scant_data *of, const size_t *rows, size_t n,
                            scant_data **out) {
     if (!n)

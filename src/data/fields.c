@@ -21,7 +21,7 @@ scant_status scant__fields_wrong(const scant__fields *f, const char *value,
 
 static scant__cell trimmed(scant__cell c) { return c.quoted ? c : scant__cell_trim(c); }
 
-/* The index of the field that a header cell names, ignoring case; n: none. */
+/* Returns the index of the field that a header cell names, ignoring case, or f->n. */
 static size_t find_field(const scant__fields *f, scant__cell c) {
     size_t i = 0;
     while (i < f->n && (strlen(f->names[i]) != c.length ||
@@ -135,8 +135,8 @@ static scant_status pass_list(scant__fields *f) {
     return SCANT_OK;
 }
 
-/* Reads the next object into f->object; NULL at the end. SCANT_EINPUT if the text is not
- * JSON, not an object, or repeats a key. */
+/* Reads the next object into f->object, which stays NULL at the end. SCANT_EINPUT if the
+ * text is not JSON, not an object, or repeats a key. */
 static scant_status read_object(scant__fields *f) {
     scant__objects *o = &f->objects;
     json_error_t why;

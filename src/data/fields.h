@@ -3,8 +3,8 @@
  * Rows with named fields: CSV with a header (RFC 4180, columns in any order) or JSON
  * objects, also .gz and .xz. The first non-blank byte decides which.
  *
- * Blanks at the ends of a cell count only inside quotes. An empty field is a missing
- * field. Whole numbers in JSON become text.
+ * Blanks at the ends of a cell are kept only inside quotes. An empty field counts as
+ * missing. Whole numbers in JSON become text.
  */
 #ifndef SCANT_DATA_FIELDS_H
 #define SCANT_DATA_FIELDS_H
@@ -47,14 +47,14 @@ typedef struct scant__fields {
     char numbers[SCANT__FIELDS][24];
 } scant__fields;
 
-/* At most SCANT__FIELDS names. Call scant__fields_end() also on failure. */
+/* n is at most SCANT__FIELDS. Call scant__fields_end() also on failure. */
 scant_status scant__fields_open(scant__fields *fields, scant_ctx *ctx, const char *path,
                                 const char *const *names, size_t n);
 /* Whether a CSV file has a column for the field; always true for JSON. */
 bool scant__fields_has(const scant__fields *fields, size_t field);
 /* Reads the next row; *there is false at the end. */
 scant_status scant__fields_next(scant__fields *fields, bool *there);
-/* A field of the current row, NULL if missing; valid until the next row. */
+/* Sets *out to a field of the current row, valid until the next row; NULL if missing. */
 scant_status scant__fields_get(scant__fields *fields, size_t field, const char **out);
 /* Fails with SCANT_EINPUT and the text "FILE: line 3: 'VALUE' WHAT". */
 scant_status scant__fields_wrong(const scant__fields *fields, const char *value,

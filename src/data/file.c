@@ -211,7 +211,7 @@ static void sync_dir(const char *target) {
 /* Opens a pipe or device. */
 static scant_status open_direct(scant__outfile *out) {
     do out->fd = open(out->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    while (out->fd < 0 && errno == EINTR); /* a pipe waits for its reader */
+    while (out->fd < 0 && errno == EINTR); /* open() waits for a pipe's reader */
     if (out->fd < 0)
         return cannot(out->ctx, out->path, "cannot be opened for writing", errno);
     out->direct = true;
@@ -250,8 +250,7 @@ scant_status scant__outfile_open(scant_ctx *ctx, const char *path, scant__outfil
     if (out->replaces && !S_ISREG(out->old.st_mode)) return open_direct(out);
     int number = find_target(out);
     if (number) return cannot(ctx, path, "cannot be written", number);
-    /* a new file gets the umask's mode; a replaced file's mode is copied before the
-     * rename */
+    /* the umask sets the mode of a new file; commit copies the mode of a replaced one */
     out->fd = open_temp(out->target, out->replaces ? 0600 : 0666, out->temp);
     if (out->fd < 0)
         return cannot(ctx, path, "cannot create a temporary file beside it", errno);
@@ -273,7 +272,7 @@ scant_status scant__outfile_write_at(scant__outfile *out, size_t at, const void 
 }
 
 /* Copies owner and mode of the old file; returns 0 or errno. Owner first, because chown
- * clears mode bits; its failure is ignored, because only root may change the owner. */
+ * clears mode bits. A failed chown is ignored, because only root may change the owner. */
 static int keep_mode(const scant__outfile *out) {
     if (!out->replaces) return 0;
     if (fchown(out->fd, out->old.st_uid, out->old.st_gid) != 0) errno = 0;

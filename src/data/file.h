@@ -23,13 +23,13 @@ int scant__write_all(int fd, const void *bytes, size_t size, size_t at);
 
 /* Creates a folder and its missing parents. */
 scant_status scant__folder_make(scant_ctx *ctx, const char *path);
-/* Appends the names of files and folders in path, each in byte order. Links are followed;
- * hidden entries (starting with a dot) and special files are skipped. Either list may be
- * NULL. */
+/* Appends the names of the files and folders in path to the two lists and sorts each list
+ * in byte order. Links are followed; hidden entries (starting with a dot) and special
+ * files are skipped. Either list may be NULL. */
 scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *files,
                                 scant__names *folders);
 
-/* Returns "folder/name" in the arena; NULL with the error text set. */
+/* Returns "folder/name" in the arena. On failure returns NULL and sets the message. */
 char *scant__path_in(scant__arena *arena, const char *folder, const char *name);
 /* Whether a component of the path is "..". */
 bool scant__path_goes_up(const char *path);
@@ -70,7 +70,7 @@ typedef struct scant__piece {
     size_t size;
 } scant__piece;
 
-/* scant_file_write() from several pieces. */
+/* Writes a file from several pieces, like scant_file_write(). */
 scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,
                                       const scant__piece *pieces, size_t count);
 

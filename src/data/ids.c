@@ -2,10 +2,12 @@
  *
  * Row ids from text or a NumPy array of strings.
  *
- * Text: one id per line, LF or CRLF, final line end optional; an empty line is an empty
- * id, so rows keep their positions; a byte order mark is skipped. Strings: S as is, U as
- * UTF-8, both without zero padding. Embedded zero bytes are refused. Ids that need no
- * conversion stay in the mapped file and take 16 bytes of memory each.
+ * A text has one id per line. Lines end in LF or CRLF; the last line end is optional. An
+ * empty line is an empty id, so rows keep their positions. A byte order mark is skipped.
+ *
+ * Strings of dtype S are used as they are, those of dtype U are converted to UTF-8, both
+ * without zero padding. Zero bytes inside an id are refused. Ids that need no conversion
+ * stay in the mapped file and take 16 bytes of memory each.
  */
 #include <string.h>
 
@@ -115,7 +117,7 @@ static scant_status check_utf32(scant_ids *ids, const char *name, const scant__n
                     ids->ctx, name,
                     "the string of row %zu contains 0x%x, which is not a character", row,
                     (unsigned)c);
-            *total += size; /* cannot overflow: at most 4 bytes, as in the file */
+            *total += size; /* cannot overflow: at most its 4 bytes in the file */
         }
     }
     return SCANT_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Folders of images: class folders (numbered in byte order of their names) or unlabelled
- * images. Only names are held; each read decodes, orients (EXIF), resizes and crops.
+ * images. Only names are held in memory. Reading a sample decodes its file, rotates the
+ * image upright (EXIF), resizes and crops it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ typedef struct sink {
     scant__resize resize;
 } sink;
 
-/* Writes row y of the result to planes of floats. */
+/* Writes row y of the resized image to the sample's planes. */
 static void on_result(void *self, size_t y, const unsigned char *rgb) {
     const sink *s = self;
     size_t side = s->data->shape[1];
@@ -94,7 +95,7 @@ typedef struct walk {
     scant__names *images; /* paths found so far, relative to root */
     int32_t *labels;      /* label of each image, for class folders */
     size_t n_labels, room;
-    size_t ignored; /* files that are not images */
+    size_t ignored; /* files that are not images or not in a class folder */
 } walk;
 
 static bool is_image(const char *name) {
@@ -110,7 +111,7 @@ static scant_status add_image(walk *w, const char *name, int32_t label) {
 
 static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth);
 
-/* Adds the file, or the files in the folder, `name` of the folder `below`. */
+/* Adds `name`, an entry of the folder `below`: an image file, or a folder's images. */
 static scant_status walk_entry(walk *w, const char *below, const char *name, bool file,
                                int32_t label, int depth) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = w->ctx};
@@ -122,7 +123,7 @@ static scant_status walk_entry(walk *w, const char *below, const char *name, boo
     return file ? add_image(w, path, label) : walk_folder(w, path, label, depth + 1);
 }
 
-/* Adds all images in a folder. below: its path relative to root; "": root itself. */
+/* Adds all images in the folder `below`, a path relative to root; "" is root itself. */
 static scant_status walk_folder(walk *w, const char *below, int32_t label, int depth) {
     scant_ctx *ctx = w->ctx;
     AUTO(scant__names_end) scant__names files = {0}, folders = {0};
@@ -155,7 +156,7 @@ scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names
     return SCANT_OK;
 }
 
-/* Every class folder is a class, even without images, so that training and test folders
+/* Makes every folder a class, even one without images, so that training and test folders
  * have the same class numbers. */
 static scant_status walk_classes(walk *w, scant_data *data, const scant__names *folders) {
     size_t bare = 0;

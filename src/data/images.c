@@ -51,7 +51,7 @@ typedef struct tiff {
     bool big; /* big endian */
 } tiff;
 
-/* Reads a number of size bytes; 0 if it lies outside. */
+/* Reads a number of `size` bytes; returns 0 if it reaches beyond the end. */
 static uint32_t number(const tiff *t, size_t at, size_t size) {
     uint32_t value = 0;
     if (at > t->size || size > t->size - at) return 0;
@@ -112,8 +112,9 @@ static void keep_row(void *self, const unsigned char *rgb) {
         t->job->row(t->job->self, rgb);
 }
 
-/* The source of pixel (x, y) of the upright image. EXIF's orientations 1 to 8: normal,
- * mirrored, rotated by 180 degrees, flipped vertically, and the same four transposed. */
+/* The source of pixel (x, y) of the upright image. EXIF's orientations 1 to 4: normal,
+ * mirrored, rotated by 180 degrees, flipped vertically; 5 to 8: the same after the image
+ * is transposed. */
 static const unsigned char *pixel(const turner *t, size_t x, size_t y) {
     size_t right = t->width - 1, bottom = t->height - 1, column, row;
     bool turned = is_turned(t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG and JPEG decoded to rows of RGB bytes (thread-safe), and encoded.
+ * Decodes PNG and JPEG to rows of RGB bytes (thread-safe), and encodes them.
  *
  * Like PIL's convert("RGB"): grey is repeated, palettes are looked up, alpha is dropped,
  * CMYK is assumed to be Adobe's (inverted). Unlike PIL, which clips, 16-bit grey keeps
@@ -61,15 +61,16 @@ scant_status scant__encoded(scant_ctx *ctx, scant_status status,
 /* ---- encoding: width x height RGB pixels of three bytes, rows from the top. *bytes is
  * new; free it with scant__free() ---- */
 
-/* grey: writes a grey image of the first byte of each pixel. */
+/* If grey is true, writes a grey image of the first byte of each pixel. */
 scant_status scant__encode_png(scant_ctx *ctx, const unsigned char *rgb, size_t width,
                                size_t height, bool grey, void **bytes, size_t *size);
 /* quality is libjpeg's, 1 to 100. */
 scant_status scant__encode_jpeg(scant_ctx *ctx, const unsigned char *rgb, size_t width,
                                 size_t height, int quality, void **bytes, size_t *size);
 
-/* ---- resizing and cropping, row by row as an image is decoded. scant__fit_middle() and
- * torchvision's Resize(256) and CenterCrop(224) of a PIL image give equal pixels ---- */
+/* ---- resizing and cropping, row by row as an image is decoded. With a side of 224,
+ * scant__fit_middle() gives the same pixels as torchvision's Resize(256) and
+ * CenterCrop(224) of a PIL image ---- */
 
 /* Resize to wide x high, then keep width columns from left and height rows from top. */
 typedef struct scant__fit {
@@ -77,10 +78,10 @@ typedef struct scant__fit {
     size_t left, top, width, height;
 } scant__fit;
 
-/* Scales the shorter side to side * 256 / 224 (256 for 224), then crops the middle side x
- * side pixels. */
+/* Scales the image so that its shorter edge has `side` * 256 / 224 pixels (256 for 224),
+ * then crops a square of `side` x `side` pixels from the middle. */
 scant__fit scant__fit_middle(size_t width, size_t height, size_t side);
-/* The whole image, its longer side at most `most`; never enlarged. */
+/* Scales the whole image down so that its longer side has at most `most` pixels. */
 scant__fit scant__fit_whole(size_t width, size_t height, size_t most);
 
 /* Filter taps of one direction: the source pixels and weights of each result pixel. */

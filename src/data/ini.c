@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inih parses the lines. It gets them one by one, so that messages can name the line;
- * lines that are too long for its buffer are refused.
+ * The library inih parses the text. It gets the lines one by one, so that messages can
+ * name the line. Lines that are too long for its buffer are refused.
  */
 #include "data/ini.h"
 
@@ -21,7 +21,7 @@ typedef struct reader {
     const char *at, *end;
     size_t line;
     scant_status status;
-    char section[64], key[64]; /* section and key of value; key "": there is none */
+    char section[64], key[64]; /* section and key of value; key "": no value yet */
     scant__text value;         /* lines of the value so far */
     size_t value_line;
     bool continued; /* the current line begins with a blank */
@@ -149,14 +149,14 @@ scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* The length of the first line of a long value, at most WRAP: the next line must be read
- * as its continuation, and no UTF-8 character is cut. 0: there is no such place. */
+/* Returns the length of the first line of a long value, at most WRAP. The next line must
+ * be read as its continuation, and no UTF-8 character be cut; 0 if that is impossible. */
 static size_t break_at(const char *value, size_t length) {
     for (size_t i = WRAP; i > 1; i--) {
         const char *end = value + i + size_min(length - i, WRAP);
         bool blank = value[i] == ' ' || value[i - 1] == ' ';
         bool comment = value[i] == '#' || value[i] == ';';
-        bool within = ((unsigned char)value[i] & 0xC0) == 0x80; /* in a character */
+        bool within = ((unsigned char)value[i] & 0xC0) == 0x80; /* inside a character */
         if (!blank && !comment && !within && !is_assignment(value + i, end)) return i;
     }
     return 0;
@@ -187,7 +187,7 @@ void scant__ini_write(scant__text *text, const char *key, const char *value) {
     size_t length = strlen(value);
     scant__text_addf(text, "%s =%s", key, length ? " " : "");
     while (length > WRAP) {
-        size_t piece = break_at(value, length); /* not 0: scant__ini_fits() */
+        size_t piece = break_at(value, length); /* not 0, since scant__ini_fits() */
         scant__text_bytes(text, value, piece);
         scant__text_add(text, "\n    ");
         value += piece;

@@ -11,7 +11,7 @@
 
 /* Callbacks. A status other than SCANT_OK stops the reading and is returned. */
 typedef struct scant__ini {
-    /* Called for each "[section]", also an empty one; may be NULL. */
+    /* Called for each "[section]", even if it has no keys; may be NULL. */
     scant_status (*on_section)(void *user, const char *section, size_t line);
     /* Called for each key, in the order of the file. line: the key's line number. */
     scant_status (*on_value)(void *user, const char *section, const char *key,
@@ -25,8 +25,8 @@ typedef struct scant__ini {
 scant_status scant__ini_read(scant_ctx *ctx, const char *name, const void *bytes,
                              size_t size, const scant__ini *ini);
 
-/* Whether a value survives writing and reading: no control characters, no comment marks,
- * no blanks at its ends, and places to break a long value. */
+/* Whether a value is the same after writing and reading: no control characters, nothing
+ * that begins a comment, no blanks at its ends, and places to break it if it is long. */
 bool scant__ini_fits(const char *value);
 /* Adds "key = value", a long value on several lines. */
 void scant__ini_write(scant__text *text, const char *key, const char *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JPEG by libjpeg with the slow, exact transform: at full size, the same pixels as PIL.
+ * JPEG with libjpeg and its slow, exact transform: at full size the pixels equal PIL's.
  *
  * libjpeg allocates with malloc(), so its memory is charged to the context in advance.
  * For decoding the amount follows from the header: some rows, and for a progressive image
@@ -31,7 +31,7 @@ typedef struct state {
     struct jpeg_error_mgr errors;
     jmp_buf back;
     scant__fault *fault;
-    const char *name, *trouble; /* the beginning of messages */
+    const char *name, *trouble; /* messages begin with both */
     scant_status status;
 } state;
 
@@ -57,7 +57,7 @@ static struct jpeg_error_mgr *begin_errors(state *s) {
 /* ---- decoding ---------------------------------------------------------------------- */
 
 typedef struct reader {
-    state state; /* first: libjpeg's callbacks get a reader */
+    state state; /* first: callbacks read client_data as a state */
     struct jpeg_progress_mgr progress;
     struct jpeg_decompress_struct jpeg;
     const scant__decode *job;
@@ -120,7 +120,7 @@ static scant_status choose_colours(reader *r) {
         jpeg->num_components);
 }
 
-/* Converts Adobe's inverted CMYK: c, m and y are each multiplied by black. */
+/* Converts Adobe's inverted CMYK: multiplies each of c, m and y by k / 255. */
 static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *out) {
     for (size_t i = 0; i < width; i++, in += 4, out += 3)
         for (size_t j = 0; j < 3; j++) {
@@ -129,7 +129,7 @@ static void cmyk_to_rgb(const unsigned char *in, size_t width, unsigned char *ou
         }
 }
 
-/* Chooses the smallest scale whose longer side has at least job->least pixels. */
+/* Chooses the smallest scale at which the longer side has at least job->least pixels. */
 static void choose_size(reader *r) {
     size_t longer = size_max(r->jpeg.image_width, r->jpeg.image_height);
     unsigned part = 1;
@@ -156,7 +156,7 @@ static scant_status prepare(reader *r) {
     return job->begin(job->self, width, height, orientation(&r->jpeg));
 }
 
-/* Everything that may longjmp(). */
+/* Contains all calls that may longjmp(). */
 static scant_status read_all(reader *r) {
     const scant__decode *job = r->job;
     jpeg_create_decompress(&r->jpeg);
@@ -176,7 +176,7 @@ static scant_status read_all(reader *r) {
     return SCANT_OK;
 }
 
-/* A separate function, because setjmp() may clobber the locals of its caller. */
+/* A separate function, because longjmp() may clobber the locals of setjmp()'s caller. */
 static void read_guarded(reader *r) {
     if (setjmp(r->state.back) == 0) r->state.status = read_all(r);
 }
@@ -200,7 +200,7 @@ scant_status scant__decode_jpeg(const scant__decode *job) {
 /* ---- encoding ---------------------------------------------------------------------- */
 
 typedef struct writer {
-    state state; /* first: libjpeg's callbacks get a writer */
+    state state; /* first: callbacks read client_data as a state */
     struct jpeg_destination_mgr destination;
     struct jpeg_compress_struct jpeg;
     const unsigned char *rgb;
@@ -230,7 +230,7 @@ static void on_end(j_compress_ptr jpeg) {
                       PIECE - w->destination.free_in_buffer);
 }
 
-/* Everything that may longjmp(). */
+/* Contains all calls that may longjmp(). */
 static void write_all(writer *w) {
     struct jpeg_compress_struct *jpeg = &w->jpeg;
     jpeg_create_compress(jpeg);

@@ -5,18 +5,19 @@
  *
  * - a row with the same keys. The label may be Label Studio's {"choices": ["cat"]}; its
  *   key is the first of label, choice, choices, class and sentiment (names in Label
- *   Studio's templates). created_at is accepted as time. In JSON-MIN (which has
- *   annotation_id) id is Label Studio's task number; the item is then ref, else an id
- *   that is a string, else image, else text, and answer is ignored as user data;
+ *   Studio's templates) that has a value. created_at is accepted as time. A row with the
+ *   key annotation_id is Label Studio's JSON-MIN, where a number in id is the task's: the
+ *   item's id is the first of ref, id if it is a string, image and text, and answer is
+ *   ignored, because it is user data;
  * - a row with the key answers, a list of {label, answer, annotator, time}, as `scant
- *   export` writes it: the list is read, and the row's own label ignored;
- * - a Label Studio task with a list annotations (or completions). The item is data.id,
- *   else data.ref, else data.image, else data.text. The label is the annotation's first
- *   result with choices; cancelled annotations are skipped. The annotator is annotator
- *   (written by `scant export`), else completed_by.
+ *   export` writes it. The list is read, and the row's own label is ignored;
+ * - a Label Studio task with the key annotations (or completions), a list. The item's id
+ *   is the first of id, ref, image and text in the object data. The label is the first
+ *   result with choices of an annotation; cancelled annotations are skipped. Their author
+ *   is the value of annotator (written by `scant export`) or else of completed_by.
  *
- * answer is label (the default), skip or unsure; the last two have no label. An annotator
- * is a string, a number, or an object with email, username or id.
+ * The value of answer is label (the default), skip or unsure; the last two exclude a
+ * label. An annotator is a string, a number, or an object with email, username or id.
  */
 #include "data/labelfile.h"
 
@@ -173,7 +174,7 @@ static scant_status get_label(reader *r, const json_t *value, const char **out) 
     return *out ? SCANT_OK : wrong(r, "label", "is neither a string nor a whole number");
 }
 
-/* Reports an answer. If answer is NULL it is a label; without a label, nothing. */
+/* Passes an answer to fn: a label if answer has no value. Without both, does nothing. */
 static scant_status give_object(reader *r, const char *id, const json_t *label,
                                 const json_t *answer, const json_t *person,
                                 const json_t *time) {

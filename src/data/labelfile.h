@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads labels from other tools and from `scant export`: CSV (id, label; answer,
- * annotator, time), JSONL (the same keys) or Label Studio's JSON (tasks with annotations,
- * or JSON-MIN), recognised by content.
+ * Reads labels from other tools and from `scant export`: CSV (id, label and optionally
+ * answer, annotator, time), JSONL (the same keys) or Label Studio's JSON (tasks with
+ * annotations, or JSON-MIN). The format is recognised by content.
  *
  * An answer is a label, "skip" or "unsure".
  */

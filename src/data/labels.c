@@ -75,8 +75,8 @@ scant_status scant__data_label(scant_data *data, const char *spec, bool regressi
 
 /* ---- renumbering by name ----------------------------------------------------------- */
 
-/* Each folder or table numbers its own classes, so a class may have another number
- * elsewhere. O((n + m) log n) for n known names and m classes. */
+/* Each folder or table numbers its own classes, so two of them may give a class different
+ * numbers. The lookups cost O((n + m) log n) for n known names and m classes. */
 
 typedef struct known {
     const char *name;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Manifests: tables that name items. CSV (RFC 4180, with a header; also .gz and .xz) or
- * JSONL (one object per line), recognised by content. Columns in any order: id; path, row
- * (a whole number from 0) or text; label; group. Others, such as split and cost, are
- * ignored with one warning. A path must not contain "..".
+ * Manifests: tables with a row for each item. The format is CSV (RFC 4180, with a header)
+ * or JSONL (one object per line), plain, .gz or .xz, recognised by content. The columns,
+ * in any order, are id; path, row (a whole number from 0) or text; label; group. Other
+ * columns, such as split and cost, are ignored with one warning. No component of a path
+ * may be "..".
  */
 #ifndef SCANT_DATA_MANIFEST_H
 #define SCANT_DATA_MANIFEST_H

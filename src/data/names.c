@@ -67,8 +67,9 @@ static void split(scant__names *names, range r, range out[3]) {
 }
 
 /* Multikey quicksort (Bentley and Sedgewick, "Fast algorithms for sorting and searching
- * strings", 1997). Iterating on the largest part bounds the recursion depth by log2 n; a
- * byte has only 256 values, so no input order is bad. */
+ * strings", 1997). Iterating on the largest part bounds the recursion depth by log2 n. A
+ * name is split at most 256 times at one depth, once per value of the byte, so no input
+ * order takes quadratic time. */
 static void sort_range(scant__names *names, range r) {
     while (r.n > 1) {
         range parts[3];

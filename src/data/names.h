@@ -12,13 +12,13 @@
 
 typedef struct scant__names {
     scant_ctx *ctx; /* set by the first scant__names_add() */
-    char *text;     /* each string is terminated */
+    char *text;     /* each string ends in a zero */
     size_t used, room;
     size_t *at;
     size_t count, at_room;
 } scant__names;
 
-/* Append a copy of length bytes, or of a string. A zeroed list is empty. */
+/* Append a copy of `length` bytes, or of a string. A list starts as {0}. */
 scant_status scant__names_add(scant_ctx *ctx, scant__names *names, const char *text,
                               size_t length);
 scant_status scant__names_put(scant_ctx *ctx, scant__names *names, const char *text);
@@ -27,7 +27,7 @@ const char *scant__names_get(const scant__names *names, size_t i);
 const char *scant__names_name(const scant__names *names, size_t i);
 /* Sorts the list in byte order. */
 void scant__names_sort(scant__names *names);
-/* The index of text in a sorted list; count: not found. */
+/* Returns the index of text in a sorted list, or names->count if it is not there. */
 size_t scant__names_find(const scant__names *names, const char *text);
 void scant__names_end(scant__names *names);
 

@@ -2,9 +2,9 @@
  *
  * Reads, checks and writes .npy headers.
  *
- * The bytes are untrusted. Accepted as in NumPy: bytes after the elements, '=' or no sign
- * for the native byte order, and Fortran order if it equals C order (at most one
- * dimension above 1, or no elements).
+ * The bytes are untrusted. As in NumPy, these are accepted: bytes after the elements, '='
+ * or no sign for the native byte order, and Fortran order if it equals C order (at most
+ * one dimension above 1, or no elements).
  */
 #include "data/npy.h"
 
@@ -21,9 +21,9 @@ bool scant__npy_magic(const unsigned char *bytes, size_t size) {
 
 /* ---- the dict literal -------------------------------------------------------------- */
 
-/* Accepts what NumPy does: keys in any order, either quote, any white space, trailing
- * commas, and Python 2's L after integers. Stricter in one point: repeated keys are
- * refused. Linear in the header's size, no recursion, no allocation. */
+/* Accepts what NumPy accepts: keys in any order, either quote, any white space, trailing
+ * commas, and Python 2's L after integers. Unlike NumPy, it refuses repeated keys. Its
+ * time is linear in the header's size, without recursion or allocation. */
 
 typedef struct cursor {
     const unsigned char *at, *end;
@@ -39,7 +39,7 @@ static void skip_space(cursor *c) {
     while (c->at < c->end && *c->at && strchr(" \t\n\r\f\v", *c->at)) c->at++;
 }
 
-/* Consumes ch, after white space, if it is next. */
+/* Skips white space, then skips ch and returns true if it is next. */
 static bool accept(cursor *c, char ch) {
     skip_space(c);
     if (c->at == c->end || *c->at != (unsigned char)ch) return false;
@@ -219,7 +219,7 @@ static bool read_descr(scant__npy *h) {
     }
     if (*p && strchr("<>=|", *p)) sign = *p++;
     h->kind = *p ? *p++ : 0;
-    if (h->kind == 'a') h->kind = 'S'; /* NumPy before 1.0 wrote 'a' */
+    if (h->kind == 'a') h->kind = 'S'; /* NumPy's old name of 'S' */
     size_t n = 0;
     for (; *p >= '0' && *p <= '9'; p++)
         if (!scant__mul(n, 10, &n) || !scant__add(n, (size_t)(*p - '0'), &n))
@@ -322,8 +322,8 @@ scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* Prints the dict literal, with the blanks that NumPy reserves for a larger shape[0], and
- * returns its length. */
+/* Prints the dict literal and returns its length. Like NumPy, adds blanks that reserve
+ * room for a larger shape[0]. */
 static size_t print_dict(const scant_array *array, char *text, size_t size) {
     enum { GROWN = 21 };
     char sign = '|';

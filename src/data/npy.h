@@ -29,17 +29,17 @@ typedef enum scant__npy_want {
 } scant__npy_want;
 
 /* Parses and checks the header of a complete .npy file in memory. On SCANT_OK the
- * elements lie within the bytes, in C order, and have the wanted kind; else SCANT_EINPUT
- * with a message that starts with name. */
+ * elements lie within the bytes, in C order, and have the wanted kind. Otherwise returns
+ * SCANT_EINPUT with a message that starts with name. */
 scant_status scant__npy_parse(scant_ctx *ctx, const char *name,
                               const unsigned char *bytes, size_t size,
                               scant__npy_want want, scant__npy *out);
 
 bool scant__npy_magic(const unsigned char *bytes, size_t size);
 
-/* Parses only the dict literal. False if it is malformed or lacks a key: *why says what
- * is wrong and *at where, relative to text. Sets descr ("[...]" for a structured dtype),
- * fortran, ndim and shape. */
+/* Parses only the dict literal. Sets descr ("[...]" for a structured dtype), fortran,
+ * ndim and shape. Returns false if the text is malformed or lacks a key; then *why says
+ * what is wrong and *at where, relative to text. */
 bool scant__npy_dict(const unsigned char *text, size_t size, scant__npy *out,
                      const char **why, size_t *at);
 

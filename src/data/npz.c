@@ -5,9 +5,10 @@
  * They are parsed from the end: the end record (followed by a comment of up to 64 KB),
  * its zip64 form if needed, the central directory, the member's local header. Sizes come
  * from the central directory, so data descriptors do not matter. Every offset is checked
- * against the file and the directory before use; overlapping members are refused. Refused
- * with a message: encryption, methods other than stored and deflate, multi-part archives,
- * archives with a prefix.
+ * against the file and the directory before use.
+ *
+ * Refused are members that overlap, encryption, methods other than stored and deflate,
+ * archives in several parts, and archives with other bytes before them.
  */
 #include "data/unpack.h"
 
@@ -37,7 +38,7 @@ typedef struct archive {
     const char *name;
     const unsigned char *bytes;
     size_t size;
-    size_t dir, dir_end; /* offsets of the central directory */
+    size_t dir, dir_end; /* begin and end of the central directory */
     struct entry *entries;
     size_t n, room;
 } archive;
@@ -234,7 +235,7 @@ static scant_status locate(const archive *a, const entry *e, scant__npz_member *
         return damaged(a, "the member reaches beyond the data");
     if (name != e->name_size || memcmp(local + LOCAL_SIZE, e->name, name) != 0)
         return damaged(a, "the member's two names differ");
-    /* deflate cannot exceed 1032:1: do not allocate an impossible size */
+    /* deflate compresses at most 1032:1, so a larger size must not be allocated */
     if (e->method == 8 && e->size / 1032 > e->packed)
         return damaged(a, "the member claims to be larger than it can be");
     /* as in Python, overlapping members are refused: they are how zip bombs work */

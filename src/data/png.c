@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PNG by libpng, whose memory is charged to the context. Each row is passed on when it is
- * decoded; only an interlaced image is held in memory.
+ * PNG with libpng, whose memory is charged to the context. Each row is passed on when it
+ * is decoded; only an interlaced image is held in memory.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 typedef struct state {
     scant_ctx *ctx;
     scant__fault *fault;
-    const char *name, *trouble; /* the beginning of messages */
+    const char *name, *trouble; /* messages begin with both */
     png_struct *png;
     png_info *info;
     scant_status status;
@@ -88,7 +88,7 @@ static void pass_on(const reader *r, size_t height, size_t stride, int passes) {
         }
 }
 
-/* Everything that may longjmp(). */
+/* Reads the image; libpng may longjmp() out of it. */
 static scant_status read_all(reader *r) {
     const scant__decode *job = r->job;
     png_struct *png = r->state.png;
@@ -112,7 +112,7 @@ static scant_status read_all(reader *r) {
     return SCANT_OK;
 }
 
-/* A separate function, because setjmp() may clobber the locals of its caller. */
+/* A separate function, because longjmp() may clobber the locals of setjmp()'s caller. */
 static void read_guarded(reader *r) {
     state *s = &r->state;
     if (setjmp(png_jmpbuf(s->png)) != 0) return;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The triangle filter, widened when shrinking, in two passes: horizontally on each row as
- * it arrives, then vertically, with bytes in between.
+ * Resizes with the triangle filter, widened when shrinking, in two passes: horizontally
+ * on each row as it arrives, then vertically. The first pass rounds its results to bytes.
  *
  * To equal PIL's results exactly, weights are computed in double, normalised, and rounded
- * to 22 fraction bits; sums start at one half and are shifted. Only the cropped columns
- * and rows are computed. Cost: rows * cropped columns * taps + cropped pixels * taps
- * multiplications, and memory for taps rows.
+ * to 22 fraction bits; sums start at one half and are shifted. Only the columns and rows
+ * within the crop are computed. The cost is rows * cropped columns * taps + cropped
+ * pixels * taps multiplications, and memory for as many rows as there are taps.
  */
 #include "data/images.h"
 

@@ -53,8 +53,8 @@ static scant_status write_header(const scant__rowcache *g, size_t rows) {
     return write_at(g, bytes, format_header(g, rows, bytes), 0);
 }
 
-/* Whether the file has exactly the expected header, this width and all the rows that the
- * header counts; sets rows. */
+/* Whether the file has this width, all rows that its header counts, and exactly the
+ * header that format_header() gives for them. Sets g->rows if so. */
 static bool is_valid(scant__rowcache *g) {
     unsigned char found[SCANT__NPY_HEADER], want[SCANT__NPY_HEADER];
     scant__npy npy = {.ndim = 0};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cache of float32 rows: an append-only .npy file. A row exists once the header counts
- * it; the header is written after the rows, and uncounted rows are truncated on the next
- * open.
+ * A cache of float32 rows: an append-only .npy file. The header is written after the rows
+ * that it counts; the next open truncates rows that the header does not count.
  */
 #ifndef SCANT_DATA_ROWCACHE_H
 #define SCANT_DATA_ROWCACHE_H

@@ -3,9 +3,10 @@
  * Reads untrusted safetensors files, and writes them.
  *
  * The file is mapped and its header parsed once; names, shapes and metadata are copied
- * from the JSON tree. Opening reads the header only. Valid files are refused if they have
- * more than SCANT__TENSOR_DIMS dimensions, floats below sixteen bits, or a header above
- * SCANT__TENSOR_HEADER. Unknown keys of a tensor are ignored, as in the reference reader.
+ * from the JSON tree. Opening reads the header only. A valid file is refused if a tensor
+ * has more than SCANT__TENSOR_DIMS dimensions or a dtype that the table below lacks, such
+ * as 8-bit floats, or if the header has more than SCANT__TENSOR_HEADER bytes. Unknown
+ * keys of a tensor are ignored, as in the reference reader.
  */
 #include "data/safetensors.h"
 
@@ -177,7 +178,7 @@ static scant_status read_meta(scant__tensors *t, json_t *object) {
     return SCANT_OK;
 }
 
-/* Orders by offset; empty tensors by name, for a deterministic order. */
+/* Orders by offset, and empty tensors at the same offset by name. */
 static int by_bytes(const void *a, const void *b) {
     const entry *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -248,7 +249,8 @@ static scant_status read_header(scant__tensors *t, const char *header, size_t si
 
 /* ---- the file ---------------------------------------------------------------------- */
 
-/* Fails with the file's type. Its name may end with advice about arrays, cut off here. */
+/* Fails with a message that names the file's type, without the advice about arrays that
+ * scant__filetype_name() may add. */
 static scant_status not_safetensors(const scant__tensors *t) {
     const char *what = scant__filetype_name(t->source.bytes, t->source.size);
     const char *hint = strstr(what, " (save");
@@ -349,8 +351,7 @@ void scant__tensor_floats(const scant__tensor *tensor, float *out) {
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-/* Checks the header as a reader would, before anything is written: a file that could not
- * be read again is not written. */
+/* Checks the header as a reader would, so that no file is written that cannot be read. */
 static scant_status check_header(scant_ctx *ctx, const char *path, const char *header,
                                  size_t size, size_t data_size) {
     scant__tensors t = {.ctx = ctx, .path = path, .arena.ctx = ctx};
@@ -395,7 +396,8 @@ static void add_header(scant__json *out, const scant__tensor *items,
     while (out->text.size % ALIGNMENT) scant__text_add(&out->text, " ");
 }
 
-/* Refuses malformed UTF-8: JSON would replace it, and the tensor could not be found. */
+/* Refuses malformed UTF-8: the JSON writer would replace it, and the tensor could not be
+ * found by its name. */
 static scant_status check_names(scant_ctx *ctx, const char *path,
                                 const scant__tensor *items, size_t count,
                                 const scant_setting *meta, size_t n_meta) {

@@ -49,9 +49,10 @@ const char *scant__tensors_meta(const scant__tensors *tensors,
 /* Converts all elements of any dtype to floats. Thread-safe, allocates nothing. */
 void scant__tensor_floats(const scant__tensor *tensor, float *out);
 
-/* Writes a file atomically, tensors in the given order; their count is ignored. The data
- * starts at a multiple of eight bytes. SCANT_EINPUT if open would refuse the file (a
- * repeated or non-UTF-8 name, a shape too large); SCANT_EIO if it cannot be written. */
+/* Writes a file atomically, with the tensors in the given order; ignores their members
+ * `count`. The data starts at a multiple of eight bytes. SCANT_EUSAGE if a dtype or shape
+ * is invalid; SCANT_EINPUT if open would refuse the file (a repeated or non-UTF-8 name, a
+ * header too large); SCANT_EIO if it cannot be written. */
 scant_status scant__tensors_write(scant_ctx *ctx, const char *path,
                                   const scant__tensor *items, size_t count,
                                   const scant_setting *meta, size_t n_meta);

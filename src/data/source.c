@@ -29,7 +29,7 @@ static const char *odd_kind(mode_t mode) {
     return "is a device, which cannot be mapped: save it to a file first";
 }
 
-/* Sets fault to "NAME: WHAT" with the text of errno. */
+/* Sets fault to "NAME: WHAT: WHY", where WHY is the text of errno. */
 static scant_status cannot(scant__fault *fault, scant_status status, const char *name,
                            const char *what) {
     char why[SCANT__ERRNO_TEXT];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gzip (zlib) and xz (liblzma) with one interface.
+ * Reads gzip (with zlib) and xz (with liblzma) through one interface.
  *
  * A file's end states its unpacked size (gzip's last four bytes, xz's index). This is
- * only a hint: if it is right, memory is allocated once and nothing is copied. The hint
- * is capped at PLAUSIBLE times the packed size; beyond that memory grows by half.
+ * only a hint: if it is right, memory is allocated once and nothing is copied. A hint of
+ * PLAUSIBLE times the packed size or more is ignored; memory then starts at the packed
+ * size. Memory that is full grows by half.
  */
 #define ZLIB_CONST /* next_in is const */
 #include "data/unpack.h"
@@ -76,7 +77,7 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
         u->z = (z_stream){.zalloc = zlib_alloc, .zfree = release, .opaque = ctx};
         ready = inflateInit2(&u->z, MAX_WBITS + 16) == Z_OK;
     }
-    if (!ready) { /* only lack of memory; the allocator set the error text */
+    if (!ready) { /* the only cause is lack of memory; the allocator set the message */
         scant__free(ctx, u);
         return SCANT_ENOMEM;
     }
@@ -84,8 +85,8 @@ scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
     return SCANT_OK;
 }
 
-/* step_gzip() and step_xz() write up to room bytes to out, set *wrote to their number,
- * and set done at the end. */
+/* step_gzip() and step_xz() write up to `room` bytes to out, set *wrote to the number
+ * written, and set u->done at the end of the stream. */
 static scant_status step_gzip(scant__unpack *u, unsigned char *out, size_t room,
                               size_t *wrote) {
     size_t left = u->size - u->at, give = size_min(left, STEP);
@@ -172,8 +173,8 @@ static uint64_t xz_hint(scant_ctx *ctx, const unsigned char *bytes, size_t size)
     return hint;
 }
 
-/* The size of the first allocation: one byte more than expected, so that the end is
- * reached without growing. */
+/* The size of the first allocation. It is one byte more than the hint, so that the end of
+ * the stream is seen without growing. */
 static size_t first_room(scant_ctx *ctx, const unsigned char *bytes, size_t size) {
     uint64_t hint = 0;
     if (is_xz(bytes, size))
@@ -213,13 +214,13 @@ scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
 
 /* ---- members of an .npz ------------------------------------------------------------ */
 
-/* Only inflated members are verified by checksum. For stored members that would mean to
- * read a whole pool before its first block is needed. */
+/* Checksums are verified for inflated members only. Verifying a stored member would read
+ * a whole pool before its first block is needed. */
 static scant_status damaged_member(scant_ctx *ctx, const char *name, const char *what) {
     return scant__refuse(ctx, name, "the archive is damaged: %s", what);
 }
 
-/* Inflates to out; one byte of extra space detects a member larger than declared. */
+/* Inflates to out. An extra byte, `beyond`, detects a member larger than declared. */
 static scant_status inflate_member(scant_ctx *ctx, const char *name,
                                    const scant__npz_member *member, z_stream *z,
                                    unsigned char *out) {

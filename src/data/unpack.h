@@ -2,8 +2,8 @@
  *
  * Decompression of gzip and xz files, in pieces or whole, and of members of .npz files.
  *
- * A file is one stream; trailing data, truncation and checksum errors are refused. All
- * memory is counted by the context.
+ * A file must be one stream. Trailing data, truncation and checksum errors are refused.
+ * The context counts all memory.
  */
 #ifndef SCANT_DATA_UNPACK_H
 #define SCANT_DATA_UNPACK_H
@@ -16,8 +16,8 @@ typedef struct scant__unpack scant__unpack;
 /* Whether the first bytes are those of gzip or xz. */
 bool scant__is_packed(const unsigned char *bytes, size_t size);
 
-/* bytes must be packed and outlive the handle; name (also borrowed) starts messages. On
- * SCANT_OK *out is new, freed by scant__unpack_free(); else NULL. */
+/* bytes must be packed. Messages start with name. bytes and name must outlive the handle.
+ * On SCANT_OK *out is new, to be freed by scant__unpack_free(); else NULL. */
 scant_status scant__unpack_open(scant_ctx *ctx, const char *name,
                                 const unsigned char *bytes, size_t size,
                                 scant__unpack **out);
@@ -27,9 +27,9 @@ scant_status scant__unpack_read(scant__unpack *unpack, void *out, size_t want,
 void scant__unpack_free(scant__unpack *unpack); /* NULL is fine */
 DEFINE_AUTO(scant__unpack, scant__unpack)
 
-/* Replaces a packed source by its unpacked bytes; leaves others unchanged. Memory grows
- * with the output because the size stored in the file is unreliable. On failure the
- * source is unchanged. */
+/* Replaces a packed source by its unpacked bytes. Other sources stay unchanged, as does
+ * every source on failure. Memory grows with the output, because the size stored in the
+ * file is unreliable. */
 scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
                                   scant__source *source);
 
@@ -37,7 +37,7 @@ scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
  * np.savez_compressed ---- */
 
 typedef struct scant__npz_member {
-    const unsigned char *bytes; /* as stored; inside the archive's bytes */
+    const unsigned char *bytes; /* the member as stored, borrowed from the archive */
     size_t packed;              /* stored size */
     size_t size;                /* inflated size */
     uint32_t crc;               /* of the inflated bytes */
@@ -46,9 +46,10 @@ typedef struct scant__npz_member {
 
 bool scant__npz_magic(const unsigned char *bytes, size_t size);
 
-/* Finds the member KEY or KEY.npy (the last of equal names, as in Python); with key NULL
- * the only .npy. Checks the parts of the directory that it uses; SCANT_EINPUT if they are
- * damaged or the key is unknown (the message lists the keys). name starts messages. */
+/* Finds the member KEY or KEY.npy (the last of equal names, as in Python), or the only
+ * .npy if key is NULL. Checks the parts of the directory that it uses. SCANT_EINPUT if
+ * they are damaged or the key is unknown (the message lists the keys). Messages start
+ * with name. */
 scant_status scant__npz_find(scant_ctx *ctx, const char *name, const char *key,
                              const unsigned char *bytes, size_t size,
                              scant__npz_member *out);

@@ -2,9 +2,9 @@
  *
  * .npy files written in pieces.
  *
- * The header with the shape is written first; the file appears only after exactly that
- * many bytes were written. Nothing is buffered, so pieces should be large. After a failed
- * piece all later calls fail and the file never appears.
+ * The header with the shape is written first; the file appears only after as many bytes
+ * were written as the shape needs. Nothing is buffered, so pieces should be large. After
+ * a failed piece all later calls fail and the file never appears.
  */
 #include <string.h>
 
@@ -43,7 +43,8 @@ scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dty
 
 void scant__writer_temporary(scant_writer *w) { w->file.unsynced = true; }
 
-/* Writes a piece at offset `at`; SIZE_MAX: after the last piece. */
+/* Writes a piece at offset `at` of the elements, or after the last piece if `at` is
+ * SIZE_MAX. */
 static scant_status write_piece(scant_writer *w, size_t at, const void *data,
                                 size_t bytes) {
     if (w->failed != SCANT_OK) return w->failed;

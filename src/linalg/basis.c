@@ -88,7 +88,7 @@ typedef struct directions {
     size_t side;
     double *vectors; /* (side, side): eigenvectors, one per row */
     double *values;  /* side: eigenvalues, ascending */
-    double rows;     /* divisor of the matrix */
+    double rows;     /* n, by which the matrix is divided */
 } directions;
 
 /* Replaces the matrix in d->vectors by its eigenvectors. */
@@ -128,7 +128,8 @@ static void lead(const la_basis *basis, const directions *d, bool itself, double
     }
 }
 
-/* itself: the vectors are V's columns, and V is stored; else they are directions of F. */
+/* If `itself`, d's vectors are the columns of V, and V is stored; otherwise they are
+ * directions of F. */
 static scant_status build(la_basis *basis, scant__arena *arena, const la_view *f,
                           const directions *d, bool itself, size_t most) {
     size_t side = d->side, n = (size_t)d->rows;

@@ -278,7 +278,8 @@ typedef struct plain {
     bool done;
 } plain;
 
-/* Adds a draw of weight D / |v|^2; the number of draws divides all weights at the end. */
+/* Adds a draw of weight D / |v|^2. At the end all weights are divided by the number of
+ * draws. */
 static void take_plain(la_bss *b) {
     size_t dim = b->basis->dim, row = b->rows[b->next];
     const double *v = b->v + b->next * dim;

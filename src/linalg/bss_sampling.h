@@ -15,8 +15,8 @@
  * The weight of a draw is s/mid; beta is the sum of gamma / (phi mid). lI < B < uI always
  * holds. So the eigenvalues of B/mid, the weighted sum, end between (1 - 2 gamma) / (1 -
  * gamma^2) and (1 + 2 gamma) / (1 - gamma^2) + 2 / (mid (1 - gamma)), and beta in [1, 1 +
- * 2/mid). For gamma <= 0.11 both are within [3/4, 5/4]. If 1/gamma^2 - 1 is below 1/(2D),
- * there is one draw only.
+ * 2/mid). For gamma <= 0.11 beta and the eigenvalues are within [3/4, 5/4]. There is one
+ * draw only if 1/gamma^2 - 1 is below 1/(2D).
  *
  * A draw is exact and reads few rows (rejection sampling): row i is proposed with the
  * fixed probability |v_i|^2 / (n D) and accepted with probability q_i / (c |v_i|^2),
@@ -57,9 +57,9 @@ typedef struct la_bss {
     double phi;   /* Tr M */
     double bound; /* c */
     double beta;
-    double condition; /* the largest coefficient times condition number of a draw */
+    double condition; /* largest product of a draw's coefficient and condition number */
     size_t draws, proposals, distinct;
-    double *weight; /* n: summed over a row's draws */
+    double *weight; /* n: sum of the weights of a row's draws */
     /* B at the last diagonalization: */
     double *b;      /* (D, D) */
     double *turn;   /* (D, D): B's eigenvectors, one per row */
@@ -73,7 +73,7 @@ typedef struct la_bss {
     double *near; /* D */
     double *w;    /* (2 recent, D): w_u, then w_l */
     double *gram; /* (most, most) */
-    double *part; /* 2 most: w z; and D */
+    double *part; /* 2 most: w z; and D: work space of la_bss_q() */
     double *room; /* work space of la_eigh() */
     /* Proposals computed in advance: */
     size_t next; /* index of the next proposal; LA_AHEAD if none is left */
@@ -91,8 +91,8 @@ size_t la_bss_memory(const la_view *f, size_t dim); /* f: basis->f */
 
 /* Runs all draws for one gamma; a seed proposes the same rows at any gamma. */
 scant_status la_bss_run(la_bss *b, double gamma);
-/* Draws rows independently by leverage: at most `draws`, stopping before more than
- * `distinct` distinct rows. */
+/* Draws rows independently, with probability proportional to |v_i|^2. Stops after `draws`
+ * draws, or before a draw would exceed `distinct` distinct rows. */
 scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct);
 /* Computes the smallest and the largest eigenvalue of B/mid. */
 scant_status la_bss_band(la_bss *b, double *least, double *most);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * LAPACK stores matrices by columns: a symmetric matrix has its triangles exchanged, and
- * eigenvectors in columns become rows.
+ * LAPACK stores matrices by columns, we by rows. So the lower triangle of our matrix is
+ * the upper one for LAPACK, and its eigenvectors, stored as columns, are rows for us.
  */
 #include "linalg/dense.h"
 
@@ -87,7 +87,7 @@ void la_solve_lower_t(size_t n, size_t k, const double *l, size_t lda, double *b
                 (int)k, 1, l, (int)lda, b, (int)ldb);
 }
 
-enum { SIDE = 32 }; /* larger matrices (min of both sizes): Frobenius norm */
+enum { SIDE = 32 }; /* la_spectral(): the Frobenius norm if both sizes are larger */
 
 double la_frobenius(const double *x, size_t size) {
     double square, top = 0;
@@ -128,7 +128,7 @@ double la_spectral(const double *x, size_t rows, size_t columns) {
     for (int twice = 0; twice < 2; twice++) {
         const void *row[SIDE];
         for (size_t i = 0; i < n; i++)
-            row[i] = gram + i * n; /* rows serve as columns: symmetric */
+            row[i] = gram + i * n; /* gram is symmetric: its rows are its columns */
         la_kernels_for(LA_F64)->dot(row, n, row, n, n, square);
         memcpy(gram, square, n * n * sizeof *gram);
         power *= 2;

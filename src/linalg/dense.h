@@ -17,9 +17,10 @@
 enum { LA_EIGH_MOST = 30000 }; /* LAPACK's work size, 1 + 6n + 2n^2, must fit an int */
 scant_status la_eigh_fits(scant_ctx *ctx, size_t n); /* fails if n > LA_EIGH_MOST */
 
-/* Computes the eigenvalues of a symmetric matrix (n, n), ascending. With vectors, a
- * becomes the eigenvectors, row k for values[k]; without, a is overwritten. Only one
- * triangle of a is read. Returns false if it does not converge (a is not finite). */
+/* Computes the eigenvalues of a symmetric matrix (n, n), ascending. If `vectors`, a
+ * becomes the eigenvectors, row k for values[k]; if not, a is overwritten. Only the lower
+ * triangle of a is read. Returns false if the iteration does not converge, for example
+ * because a is not finite. */
 bool la_eigh(size_t n, double *a, bool vectors, double *values, double *room);
 size_t la_eigh_room(size_t n, bool vectors);
 /* The same outside a parallel block, with BLAS on one thread. It cannot be cancelled. */

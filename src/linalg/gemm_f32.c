@@ -11,7 +11,7 @@ void la_snn(size_t m, size_t n, size_t k, const float *a, size_t lda, const floa
 
 static void nt(size_t m, size_t n, size_t k, const float *a, size_t lda, const float *b,
                size_t ldb, float beta, float *c, size_t ldc) {
-    if (m == 1) { /* depthwise convolutions: no packing */
+    if (m == 1) { /* in depthwise convolutions; sgemv does not pack */
         cblas_sgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)k, 1, b, (int)ldb, a, 1,
                     beta, c, 1);
         return;

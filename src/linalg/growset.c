@@ -13,7 +13,7 @@ enum {
     CHUNK = 4,          /* blocks per refresh task */
     TOGETHER = 16,      /* rows evaluated together by a worker */
     PROMISING = 16,     /* blocks searched for rows to evaluate */
-    FIRST_CENTRES = 64, /* centres that all rows are evaluated against first, at most */
+    FIRST_CENTRES = 64, /* most centres that all rows are evaluated against first */
     MIN_CENTRES =
         32,      /* minimum number of centres per evaluation of a row, if available */
     MIN_DRAW = 4 /* minimum proposals per batch; the maximum is LA_GROUP */
@@ -23,7 +23,7 @@ enum {
 
 /* Multiply-adds that take about 10 and about 100 microseconds. */
 static const double LITTLE_WORK = 5e5, SOME_WORK = 5e6;
-/* If SOME_WORK takes longer, another thread was not scheduled. */
+/* If less than SOME_WORK takes longer than this, a thread had to wait for a core. */
 static const double TOO_LONG = 1e-3; /* seconds */
 
 static size_t block_rows(const la_growset *set, size_t block) {
@@ -154,8 +154,8 @@ static int refresh_pays(const la_growset *set) {
     return set->spent >= price && price > 0;
 }
 
-/* Sorts rows by their stamp, the number of centres they have been evaluated against.
- * order has m entries. */
+/* Sets order (m) to the indices of rows sorted by stamp, the number of centres that a row
+ * has been evaluated against. */
 static void by_stamp(const la_growset *set, const size_t *rows, size_t m, size_t *order) {
     for (size_t i = 0; i < m; i++) {
         size_t j = i;
@@ -320,8 +320,8 @@ static void propose(la_growset *set, uint64_t seed, uint64_t serial, double tota
     }
 }
 
-/* Lowers the bounds of the proposed rows until each equals its distance, or is below its
- * floor and therefore rejected. */
+/* Lowers the bound of each proposed row until it equals the row's distance, or is not
+ * above the proposal's floor, so that the proposal will be rejected. */
 static scant_status evaluate(la_growset *set, const draw *d) {
     for (;;) {
         size_t open[LA_GROUP], m = 0;

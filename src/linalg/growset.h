@@ -15,15 +15,17 @@
  * D^2 sampling: a row is proposed with probability proportional to its bound and accepted
  * with probability distance / bound; accepted rows thus follow exactly the distribution
  * of the true distances (rejection sampling). Proposals are drawn in batches from the
- * current bounds, evaluated together, and accepted in order against the bound they were
- * drawn with, with distances to the centres accepted meanwhile.
+ * current bounds, evaluated together, and accepted or rejected in order. The test uses
+ * the bound that the proposal was drawn with and the distance to all centres, also to
+ * those accepted earlier in the batch.
  *
- * All bounds are refreshed in parallel once evaluations of single rows since the last
- * refresh have cost about as much as a refresh; so the total is at most about twice the
- * optimum. When that happens depends on the rows alone, never on threads or time.
+ * A refresh evaluates all rows, in parallel. It runs once the evaluations of single rows
+ * since the last refresh have cost about as much as a refresh would, so the total cost is
+ * at most about twice the optimum. When it runs depends on the rows alone, never on
+ * threads or time.
  *
- * Memory: 12 bytes per row, and the space's centres. Cost: between b evaluations of one
- * row and n*b pairs; typically a few per cent of n*b.
+ * Memory: 12 bytes per row, and the space's centres. Cost of b picks from n rows: at
+ * least b evaluations of one row, at most n*b pairs; typically a few per cent of n*b.
  */
 #ifndef SCANT_LINALG_GROWSET_H
 #define SCANT_LINALG_GROWSET_H
@@ -37,16 +39,16 @@ typedef struct la_growset {
     scant_ctx *ctx;
     la_space *space;
     size_t n;      /* rows */
-    size_t active; /* rows not picked or excluded yet */
+    size_t active; /* rows neither picked nor excluded */
     size_t blocks;
-    /* smallest squared distance to the first stamp[i] centres; -1 if excluded */
+    /* smallest squared distance to the first stamp[i] centres; -1 if not active */
     double *bound;
     uint32_t *stamp;
     double *top;    /* per block: largest bound */
     double *sum;    /* per block: sum of bounds */
     double *before; /* running sums of the blocks' sums (sampling) */
     size_t fresh;   /* smallest stamp of all rows */
-    bool alone;     /* small work stays on one thread */
+    bool alone;     /* small work runs on one thread only */
     double spent;   /* pairs evaluated for single rows since the last refresh */
     unsigned char *scratch;
     size_t scratch_size; /* bytes per worker */

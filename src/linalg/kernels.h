@@ -25,7 +25,7 @@ typedef struct la_kernels {
      * call. */
     void (*dot)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                 size_t d, double *out);
-    /* out (nx,ny) = |x_i - y_j|^2, independent of other pairs too. */
+    /* out (nx,ny) = |x_i - y_j|^2. As in dot, pairs do not depend on each other. */
     void (*sqdist)(const void *const *x, size_t nx, const void *const *y, size_t ny,
                    size_t d, double *out);
     /* out = x_i . x_i, with the same bits as dot. */
@@ -42,14 +42,14 @@ typedef struct la_kernels {
     /* For rows of c >= 2 probabilities: writes sum, min and entropy only. */
     void (*entropy)(const void *rows, size_t n, size_t c, la_rowstat *out);
     /* The entropy in nats to full precision, for differences of entropies; `entropy` is
-     * faster, with an error of 1e-13. Permutations of a row tie in both. */
+     * faster, with an error of 1e-13. Both are equal for permutations of a row. */
     void (*exact_entropy)(const void *rows, size_t n, size_t c, double *out);
     /* out = - sum_y a_y ln max(p_y, 1e-12) of each row, to full precision; a is double.
-     * Rows whose pairs (a, p) are permutations of each other tie. */
+     * Rows whose pairs (a, p) are permutations of each other have equal values. */
     void (*cross)(const double *a, const void *rows, size_t n, size_t c, double *out);
-    /* coarse + fine += rows, elementwise; sums over many calls do not depend on their
-     * order: coarse is exact, and the rounding of fine is below the precision of the sum.
-     * grid: la_grid(). */
+    /* coarse + fine += rows, elementwise. Sums over many calls do not depend on the order
+     * of the calls: coarse is exact, and the rounding of fine is below the precision of
+     * the sum. grid: la_grid(). */
     void (*gather)(const void *rows, size_t count, double grid, double *coarse,
                    double *fine);
     /* sum_y p_y |p - e_y|; stat: the results of rowstat. */

@@ -7,10 +7,10 @@
 typedef struct kron {
     const la_view *v;
     size_t width, classes; /* d+, C */
-    const double *w; /* weights of a sum (NULL means ones), or a gradient's vector x */
-    const double *panel;   /* dots: the matrix R */
-    double scale, by;      /* gradients: coefficients */
-    const double *oh, *oa; /* pairs: the others' rows (others, d+), (others, C) */
+    const double *w;       /* sum: weights w (NULL means ones); along: t; gradient: x */
+    const double *panel;   /* dots, gradient: the matrix R; along: the others' rows */
+    double scale, by;      /* gradient: coefficients */
+    const double *oh, *oa; /* the others' rows: (others, d+), (others, C) */
     size_t others;
     double *out;
     size_t stride; /* numbers from one row of out to the next */
@@ -22,8 +22,8 @@ static kron kron_of(const la_view *v) {
     return (kron){.v = v, .width = la_view_width(v), .classes = classes_of(v)};
 }
 
-/* The rows' factors a; without a: ones, written behind the first `before` numbers per row
- * of the worker's buffer. */
+/* Returns the rows' factors a, or ones if the view has no a. The ones are written to the
+ * worker's buffer, after its first `before` numbers per row. */
 static const double *factors(const la_block *b, size_t before) {
     double *ones = b->room + before * b->count;
     if (b->a) return b->a;
@@ -87,7 +87,7 @@ static guests guests_of(const la_view *v, const size_t *others, size_t count) {
     g.h = size_mul(g.rows, size_mul(la_view_width(v), sizeof(double)));
     g.a = v->a ? size_mul(g.rows, size_mul(v->a->d, sizeof(double))) : 0;
     g.memory = size_add(size_add(g.h, g.a), la_view_raw(&g.view));
-    g.memory = size_add(g.memory, 63) / 64 * 64; /* keeps the next piece aligned */
+    g.memory = size_add(g.memory, 63) / 64 * 64; /* keeps what follows aligned */
     return g;
 }
 
@@ -126,8 +126,8 @@ scant_status la_kron_pairs(const la_view *v, const size_t *others, size_t count,
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* Adds to columns from..to-1 of sum the sum of s_i g_i over `count` rows from row i on.
- */
+/* Adds the sum of s_j g_(i+j), over `count` rows from row i on, to columns from..to-1 of
+ * b->sum. Changes the pointers b->x to these rows. */
 static void add_rows(const kron *k, const la_block *b, size_t i, size_t count,
                      const double *a, const double *s) {
     size_t d = k->v->h->d, end = b->to < d ? b->to : d,
@@ -222,7 +222,7 @@ scant_status la_kron_dots(const la_view *v, const double *r, double *out, la_wor
 
 /* ---- dots with a sum of a few rows ------------------------------------------------ */
 
-/* The panel holds the others' rows of H: each takes the place of a class. */
+/* The panel holds the others' rows of H, one row in place of each class. */
 static void along_block(void *arg, const la_block *b) {
     enum { ROWS = 32 };
     const kron *k = arg;

@@ -151,8 +151,8 @@ size_t la_lambda_memory(const la_lambda_task *task, unsigned threads) {
     size_t width = la_view_width(task->kernel->features);
     lambda_shape direct = direct_shape(task, width), split = split_shape(task, width);
     split.keep = false;
-    if (split.b > width) /* the rank is at most width < b: this method is not used, b
-                          * only has to be valid */
+    if (split.b > width) /* the rank is at most width < b, so split will not be used;
+                          * its b only has to be valid */
         split.b = width, split.rows = chunk_rows(width);
     size_t all = size_max(shape_memory(&any, &split, threads),
                           shape_memory(&any, &direct, threads));
@@ -174,7 +174,7 @@ size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads) {
     size_t sieve = lambda_independent_memory(kernel, task->n_base, threads);
     if (!kernel->features) return sieve;
     la_view all = all_rows(kernel);
-    size_t span = la_span_memory(&all, threads); /* freed before the search begins */
+    size_t span = la_span_memory(&all, threads); /* freed before the sieve runs */
     return rows > la_view_width(&all) ? span : size_max(span, sieve);
 }
 
@@ -242,8 +242,8 @@ typedef struct answer {
 typedef struct search {
     la_lambda *e;
     const la_sets *sets;
-    double threshold; /* lambda that a set must exceed in this round; negative: no limit
-                         yet */
+    double threshold; /* lambda that a set must exceed in this round; negative: no
+                         limit yet */
     size_t first, count;
     size_t block;    /* sets per task */
     answer *answers; /* results of the round */

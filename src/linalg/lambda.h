@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest structurally positive eigenvalue of Gram matrices over many sets of rows
- * that share a base: lambda(base + X) for sets X of b rows each, and the sets with the
- * largest values.
- *
- * With N rows in base and set together and r the dimension that rows can span:
+ * Computes lambda(base + X) for many sets X of b rows each, which share a base, and finds
+ * the sets with the largest values. lambda is the smallest eigenvalue of the Gram matrix
+ * K of base and set, apart from those that are 0 because K has more rows than dimensions.
+ * With N rows in base and set together, and r the dimension of the space that all rows
+ * span, lambda is
  *
  *   N <= r  the smallest eigenvalue of K(base + X);
- *   N > r   K is singular: its r-th largest eigenvalue, which is the smallest of the
- *           r x r matrix Z^T Z over coordinates z of the rows in the space that all rows
- *           span (linalg/span.h).
+ *   N > r   the r-th largest eigenvalue of K, because K is singular. It is the smallest
+ *           eigenvalue of the r x r matrix Z^T Z, with the rows' coordinates z in that
+ *           space (linalg/span.h).
  *
- * The search tests whether each set is above the best so far, which takes one or two
- * Cholesky factorizations of size b (or r). Eigenvalues are computed only for sets that
- * pass: about ln m of m sets in random order. Results do not depend on the order of work:
- * sets are processed in rounds of fixed size, each against the results of the previous
- * rounds.
+ * The search tests whether each set's value is above the best so far, which takes one or
+ * two Cholesky factorizations of size b (or r). Eigenvalues are computed only for sets
+ * that pass: about ln m of m sets if their order is random. Results do not depend on the
+ * order of work: sets are processed in rounds whose sizes depend on the task only, and
+ * each round uses the results of the previous rounds.
  *
  * The error of a value is about 1e-12 times the largest eigenvalue (plus the part of the
  * rows outside the span, at most LA_SPAN_CUT times the largest eigenvalue of all rows).
  * Values closer than LA_LAMBDA_EQUAL times max(largest eigenvalue of the base, largest
- * norm^2 in the set) count as equal, and equal sets keep their order: exact ties tie.
+ * norm^2 in the set) count as equal, and sets with equal values keep their order, so
+ * that rounding does not break exact ties.
  *
- * Cost, in multiply-adds: once, size^3 for the base's eigenvectors (size: its rows, or
- * r); a set of b rows of width d+: b^2 (d+ + l) / 2 + b^3 / 6 where N <= r; else b^2 r /
- * 2 + b^3 / 6 or r^2 b / 2 + r^3 / 6, whichever is less; and b d+ l (b d+ r) to transform
- * its rows to the base's eigenvectors, unless the transformed rows are cached (at most
- * LA_LAMBDA_KEEP bytes). l: rows of the base.
+ * Cost, in multiply-adds, with l the rows of the base and d+ the width of a row:
+ *
+ *   once       l^3 (r^3 if N > r) for the base's eigenvectors;
+ *   each set   b^2 (d+ + l) / 2 + b^3 / 6 if N <= r; if N > r the smaller of
+ *              b^2 r / 2 + b^3 / 6 and r^2 b / 2 + r^3 / 6;
+ *   each set   b d+ l (b d+ r if N > r) to transform its rows to the base's
+ *              eigenvectors, unless the transformed rows are cached (at most
+ *              LA_LAMBDA_KEEP bytes).
  */
 #ifndef SCANT_LINALG_LAMBDA_H
 #define SCANT_LINALG_LAMBDA_H
@@ -36,8 +40,8 @@
 #include "linalg/span.h"
 
 #define LA_LAMBDA_EQUAL 1e-12
-/* A base row is left out if its squared residual after the earlier rows is below this
- * fraction of the largest squared norm. */
+/* A base row is left out if the squared norm of its part orthogonal to the earlier rows
+ * is below this fraction of the largest squared norm. */
 #define LA_LAMBDA_DEPENDENT 1e-10
 enum { LA_LAMBDA_KEEP = 128 << 20 };
 
@@ -73,7 +77,7 @@ size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads);
 
 typedef struct la_lambda_task {
     const la_kernel *kernel;
-    const la_span *span; /* used if dual; has coordinates */
+    const la_span *span; /* used if dual, for the coordinates */
     bool dual;           /* N > r */
     const size_t *base;  /* rows that belong to every set */
     size_t n_base;
@@ -83,19 +87,20 @@ typedef struct la_lambda_task {
     size_t sets; /* expected number of sets: decides what is cached */
 } la_lambda_task;
 
-/* Finds the rank of all rows of the kernel and sets task->span (coordinates in arena) and
- * dual; kernel, open, b and sets must be set, and base must hold all labelled rows. If
- * N <= r, removes rows from base that depend on earlier ones: two equal labelled rows
- * would make every value 0. */
+/* Finds the rank of all rows of the kernel; sets task->base, task->span (coordinates in
+ * arena) and task->dual. All other members must be set; base must hold all n_base
+ * labelled rows. If N <= r, removes rows from base that depend on earlier ones: two equal
+ * labelled rows would make every value 0. */
 scant_status la_lambda_settle(scant__arena *arena, la_lambda_task *task, size_t *base,
                               la_span *span, const char *phase);
 size_t la_lambda_settle_memory(const la_lambda_task *task, unsigned threads);
 
-/* The arrays of the task must outlive the engine. */
+/* The engine for one task. The task's arrays must outlive it. */
 typedef struct la_lambda la_lambda;
 scant_status la_lambda_create(scant__arena *arena, const la_lambda_task *task,
                               la_lambda **out);
-/* Returns an upper bound for any rank and any base of up to n_base rows. */
+/* Returns an upper bound of the memory of la_lambda_create(), for any rank and any base
+ * of up to n_base rows. */
 size_t la_lambda_memory(const la_lambda_task *task, unsigned threads);
 
 /* Returns an upper bound of all values, the smallest eigenvalue of the base; INFINITY if
@@ -119,15 +124,15 @@ typedef struct la_found {
     size_t set;
 } la_found;
 
-/* Finds the `want` best sets, best first; ties in the order of the sets. Only sets with
- * lambda above `least`, by more than rounding; a negative `least` allows all. *count is
- * smaller than `want` if fewer sets qualify. */
+/* Finds the `want` best sets, best first; ties in the order of the sets. A set qualifies
+ * if its lambda is above `least` by more than rounding, or if `least` is negative. *count
+ * is smaller than `want` if fewer sets qualify. */
 scant_status la_lambda_best(la_lambda *e, const la_sets *sets, size_t want, double least,
                             const char *phase, la_found *found, size_t *count);
 size_t la_lambda_best_memory(size_t sets, size_t want);
 
 /* Computes one set's value and, unless burden is NULL, burden (b): how much each row
- * lowers it. To improve a set, replace the rows with the largest burden first. */
+ * lowers the value. To improve a set, replace the rows with the largest burden first. */
 scant_status la_lambda_of(la_lambda *e, const size_t *places, double *lambda,
                           double *burden);
 

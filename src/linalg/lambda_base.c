@@ -141,7 +141,7 @@ size_t lambda_independent_memory(const la_kernel *kernel, size_t count,
 typedef struct base_job {
     la_lambda *e;
     double *k;    /* (size, size): K, or Z^T Z; then its eigenvectors, by rows */
-    double *wide; /* (raw, raw): H+^T H+, if dual */
+    double *wide; /* (raw, raw): H+^T H+ if dual, else the base's rows */
     double *half; /* (raw, size) */
     double *room; /* work space of the eigenvectors */
     void *fetch;
@@ -190,7 +190,8 @@ static scant_status no_eigenvectors(scant__fault *fault, size_t size) {
                             size);
 }
 
-/* Prepares Y of a set: K_XL U^T; with features H_X (U H_L)^T. */
+/* Computes turn, which maps loaded rows to Y = K_XL U^T, with U the eigenvectors of the
+ * base L, by rows. turn is U^T; with features, where H_X is loaded, it is (U H_L)^T. */
 static scant_status schur_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     base_job *job = arg;
@@ -211,7 +212,7 @@ static scant_status schur_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* k (r, r) = V^T (H+^T H+) V for the span's coordinates V */
+/* k (r, r) = V^T (H+^T H+) V, where h+ V are the span's coordinates of a row h+ */
 static void into_span(const base_job *job, double *k) {
     const la_span *span = job->e->task.span;
     size_t raw = span->width, size = span->rank;
@@ -240,7 +241,7 @@ static scant_status direct_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Prepares Y of a row: h+ V U^T. */
+/* Computes turn = V U^T, which maps a row h+ to Y, with U the eigenvectors by rows. */
 static scant_status split_block(void *arg, size_t block, unsigned worker,
                                 scant__fault *fault) {
     const base_job *job = arg;

@@ -7,12 +7,15 @@
  * of the base's eigenvectors.
  *
  * schur (N <= r): K in the basis of the base's eigenvectors is [D Y^T; Y K_XX]. It is
- * above mu if D is and S = K_XX - mu - Y (D - mu)^-1 Y^T is positive definite. split (N >
- * r): Z^T Z is D + Y^T Y. Let h be the eigenvalues of the base clearly above mu and s the
- * others. C = I + Y_h (D_h - mu)^-1 Y_h^T is positive definite, so it remains to test the
- * small Q = D_s - mu + Y_s^T C^-1 Y_s. That is the inertia of a b x b matrix
- * (Haynsworth), by definite factorizations alone, which are stable for any mu. direct (N
- * > r): factorizes Z^T Z - mu, r x r; used if b is not small compared with r.
+ * above mu if D is and S = K_XX - mu - Y (D - mu)^-1 Y^T is positive definite.
+ *
+ * split (N > r): Z^T Z is D + Y^T Y. Let h be the eigenvalues of the base clearly above
+ * mu and s the others. C = I + Y_h (D_h - mu)^-1 Y_h^T is positive definite, so it
+ * remains to test whether the small Q = D_s - mu + Y_s^T C^-1 Y_s is. The inertia of the
+ * b x b matrix I + Y (D - mu)^-1 Y^T would answer the same (Haynsworth), but that matrix
+ * may be indefinite; factorizations of C and Q are stable for any mu.
+ *
+ * direct (N > r): factorizes Z^T Z - mu, r x r; used if b is not small compared with r.
  */
 #ifndef SCANT_LINALG_LAMBDA_INT_H
 #define SCANT_LINALG_LAMBDA_INT_H
@@ -38,7 +41,7 @@ typedef struct lambda_shape { /* derived from the sizes */
 
 typedef struct lambda_room { /* one worker's buffers */
     size_t *places;          /* (rows, or b if direct): the sets' positions */
-    size_t *list;            /* their rows */
+    size_t *list;            /* the rows at these positions */
     void *fetch;             /* buffer for loading */
     double *raw;             /* (rows, raw) */
     double *y;               /* (rows, size) */
@@ -46,15 +49,15 @@ typedef struct lambda_room { /* one worker's buffers */
     double *matrix;          /* (r, r): Z^T Z, lower triangle, direct */
     double *g;               /* (b, size): Y scaled for the factorization at mu */
     double *c;               /* (b, b): factor of S, or of C */
-    double *q;               /* (size, size): factor of Q, or of the whole */
-    double *gap;             /* (size): base - mu */
+    double *q;               /* (size, size): factor of Q, or of Z^T Z - mu if direct */
+    double *gap;             /* (size): the base's eigenvalues minus mu */
     double *v;               /* (length) */
     double *kv;              /* (length): the matrix times v */
     double *t, *z;           /* (b) */
     /* The current set: */
     size_t at; /* index of its first row among the loaded rows */
     const double *set_raw;
-    double *set_y; /* if cached: a buffer for Y, filled when vectors are needed */
+    double *set_y; /* Y; if rows are cached, a buffer, filled when vectors are needed */
     double slack;  /* rounding level: smaller differences are not significant */
     double mu;     /* mu of the current factorization */
     size_t low;    /* if split: number of base eigenvalues not clearly above mu */
@@ -87,7 +90,7 @@ size_t lambda_independent_memory(const la_kernel *kernel, size_t count, unsigned
 
 /* Builds the engine's base in arena; temporaries are in room. */
 scant_status lambda_base(la_lambda *e, scant__arena *arena, scant__arena *room);
-/* Memory of temporaries and of everything except the cached open rows. */
+/* Memory of lambda_base(): temporaries and results, without the cached open rows. */
 size_t lambda_base_memory(const la_lambda_task *t, const lambda_shape *s,
                           unsigned threads);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An eigenvalue is enclosed between a mu that a factorization proved to be below it and a
- * Rayleigh quotient, which is never below it. Inverse iteration with the current factors
- * lowers the quotient, and mu is raised towards it, by bisection if necessary. Any
- * spectrum takes four to six factorizations.
+ * lambda lies between a mu that a factorization proved to be below it and a Rayleigh
+ * quotient, which is never below the smallest eigenvalue. Inverse iteration with the
+ * current factors lowers the quotient, and mu is raised towards the quotient, by
+ * bisection if necessary. This takes four to six factorizations, whatever the spectrum.
  */
 #include "linalg/lambda_int.h"
 
@@ -13,9 +13,10 @@
 
 #include "linalg/dense.h"
 
-/* Base eigenvalues above mu by this fraction of the largest count as clearly above. A
- * larger fraction is more stable (rounding is multiplied by at most largest / distance,
- * so 1e-5 keeps it near 1e-11) but gives Q more rows. */
+/* A base eigenvalue is clearly above mu if it exceeds mu by more than CLEAR_OF_MU |mu|
+ * and by more than CLEAR_OF_TOP times the largest one. Larger fractions are more stable
+ * (rounding is multiplied by at most largest / distance, so 1e-5 keeps it near 1e-11) but
+ * give Q more rows. */
 static const double CLEAR_OF_MU = 0.02, CLEAR_OF_TOP = 1e-5;
 
 enum {
@@ -25,7 +26,8 @@ enum {
 
 /* ---- workers' buffers -------------------------------------------------------------- */
 
-/* Divides a buffer into pieces of whole cache lines; without memory it counts only. */
+/* Returns the next array, of whole cache lines, of the buffer `at`. If `at` is NULL, only
+ * counts. */
 static double *take(double *at, size_t *used, size_t rows, size_t width) {
     size_t count = size_add(size_mul(rows, width), 7) / 8 * 8;
     double *piece = at ? at + *used : NULL;
@@ -239,7 +241,8 @@ bool lambda_above(const la_lambda *e, lambda_room *room, double mu) {
 
 /* ---- vectors ----------------------------------------------------------------------- */
 
-/* out (b) += Y v, and out += sign Y^T t, over the columns from `from` on. */
+/* rows_times: out (b) += Y v; columns_times: out += sign Y^T t. Both use the columns of Y
+ * from `from` on; the vector of columns (v or out) starts at column `from`. */
 static void rows_times(const la_lambda *e, const lambda_room *room, size_t from,
                        const double *v, double *out) {
     size_t size = e->shape.size;
@@ -314,7 +317,7 @@ static void solve(const la_lambda *e, lambda_room *room) {
     cblas_dscal((int)length, 1 / cblas_dnrm2((int)length, room->v, 1), room->v, 1);
 }
 
-/* kv = K v */
+/* kv = K v, or Z^T Z v if N > r */
 static void apply(const la_lambda *e, lambda_room *room) {
     const lambda_shape *s = &e->shape;
     const double *v = room->v;
@@ -363,8 +366,9 @@ static void start_vector(const la_lambda *e, lambda_room *room) {
 
 /* ---- values ------------------------------------------------------------------------ */
 
-/* The largest of a few points between lo and hi that is below lambda, by bisection; hi is
- * not below. Leaves the factors at that point. */
+/* Bisects between lo, which is below lambda, and *hi, which is not, until a point is
+ * below lambda. Returns this point, or lo if the interval becomes too short, and leaves
+ * the factors at the returned point. Lowers *hi to the last point that was not below. */
 static double back_off(const la_lambda *e, lambda_room *room, double lo, double *hi) {
     while (*hi - lo > room->slack / 4) {
         double mid = lo + (*hi - lo) / 2;
@@ -392,7 +396,7 @@ double lambda_value(const la_lambda *e, lambda_room *room, double lo) {
         }
     }
     if (e->shape.way == LAMBDA_SCHUR && e->shape.size && hi > e->base[0] - slack)
-        return e->base[0]; /* the upper bound by the base */
+        return e->base[0]; /* lambda is at most this: la_lambda_cap() */
     return hi;
 }
 

@@ -39,7 +39,7 @@ static size_t front_most(const la_view *v) {
     return rows < v->m ? 2 * rows : v->m;
 }
 
-static size_t front_bytes(const la_view *v) { /* a row */
+static size_t front_bytes(const la_view *v) { /* per row */
     return 3 * sizeof(size_t) + 2 * sizeof(double) +
            (v->a ? classes_of(v) * sizeof(double) : 0);
 }
@@ -152,7 +152,7 @@ static bool list_front(la_lazy_argmax *lead, double cut) {
     return true;
 }
 
-/* A value that about as many rows reach as the front holds, estimated from a subset. */
+/* Returns a value that about front.wanted rows reach, estimated from a subset of rows. */
 static double cut_at(const la_lazy_argmax *lead) {
     enum { SAMPLE = 1024 };
     la_scored items[SAMPLE];
@@ -203,8 +203,8 @@ static void exclude(la_lazy_argmax *lead, size_t row) {
     lead->value[row] = OUT;
 }
 
-/* Recomputes all values from R, with the same bits as one by one. The last leaders must
- * be final. */
+/* Recomputes all values from R, to the same bits as for single rows. The last leaders
+ * must be final. */
 static scant_status know(la_lazy_argmax *lead, const double *r) {
     for (size_t j = 0; j < lead->moves; j++) exclude(lead, lead->move[j].row);
     TRY(la_kron_dots(lead->view, r, lead->next, lead->work));
@@ -230,14 +230,14 @@ static double rounding(const la_lazy_argmax *lead, la_type type) {
 }
 
 /* Returns a bound of the rounding error that one update adds to a value: 2^-50 of the
- * largest magnitude of a value. Rounding of inner products is counted apart. */
+ * largest magnitude of a value. Rounding of inner products is counted separately. */
 static double value_rounding(const la_lazy_argmax *lead) {
     double far = la_frobenius(lead->near, size_of(lead->view));
     for (size_t i = 0; i < lead->moves; i++) far += distance(lead, &lead->move[i]);
     return 0x1p-50 * (lead->most + lead->slope * lead->longest * far);
 }
 
-/* near += t g over rows, with t indexed by row number. */
+/* near += the sum of t g over `rows`, with t indexed by row number. */
 static scant_status shift(la_lazy_argmax *lead, const size_t *rows, size_t count,
                           const double *t) {
     la_view some = *lead->view;
@@ -304,7 +304,8 @@ static void catch_block(void *arg, const la_block *b) {
     lead->broken[block] = broken;
 }
 
-/* next = values after the first `moves` of the moves. */
+/* Computes next, the values after the first `moves` moves. *broken is the first of these
+ * moves at which a row outside the front may have led, or `moves` if there is none. */
 static scant_status advance(la_lazy_argmax *lead, size_t moves, bool check,
                             size_t *broken) {
     const la_view *v = lead->view;
@@ -335,7 +336,7 @@ static scant_status advance(la_lazy_argmax *lead, size_t moves, bool check,
     return SCANT_OK;
 }
 
-/* For the next moves, recomputes values from R: updating them was not faster. */
+/* Values are recomputed from R for the next moves, because updating was not faster. */
 static void distrust(la_lazy_argmax *lead) {
     lead->patience = lead->patience ? 2 * lead->patience : 1;
     if (lead->patience > MOST_DOUBT) lead->patience = MOST_DOUBT;
@@ -353,7 +354,7 @@ static scant_status unshift(la_lazy_argmax *lead, size_t first) {
     return shift(lead, rows, count, lead->next);
 }
 
-/* Settles the moves if the front holds all rows: they are up to date. */
+/* Settles the moves if the front holds all rows: their values are already up to date. */
 static scant_status settle_front(la_lazy_argmax *lead) {
     lead->slack += value_rounding(lead) * (double)lead->moves;
     for (size_t j = 0; j < lead->moves; j++)
@@ -469,7 +470,7 @@ scant_status la_lazy_argmax_find(la_lazy_argmax *lead, const double *r, size_t *
     return SCANT_OK;
 }
 
-/* Index of a row in the front; the front's count: not in it. */
+/* Returns the index of a row in the front, or front.count if the row is not in it. */
 static size_t place_of(const la_lazy_argmax *lead, size_t row) {
     size_t low = 0, high = lead->front.count;
     while (low < high) {

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tracks the arg max over many Kronecker rows g_j (linalg/kron.h), the leader, of
+ * Finds the leader, the row with the largest value, among many Kronecker rows g_j
+ * (linalg/kron.h):
  *
- *     value_j = share merit_j - slope <g_j, R>,
+ *     value_j = share merit_j - slope <g_j, R>
  *
- * while R changes after each leader, mostly by a multiple of the leader's row. Exact,
- * with far fewer passes over the rows than leaders.
+ * After each leader R changes, mostly by a multiple of the leader's row (a move). The
+ * next leader is found exactly, with far fewer passes over the rows than leaders.
  *
- * Values are stored for a matrix `near` that follows R along the leaders' rows: C + d+
- * multiply-adds per row and move instead of C d+. The rest of R's change alters a value
- * by at most slope |g_j| |R - near| in the spectral norm, since g_j has rank one. Rows
- * that may still lead are evaluated with R itself, and the best of them leads. If there
- * are many such rows, all values are recomputed from R.
+ * Values are stored for a matrix `near` that follows R by the moves alone. This takes
+ * C + d+ multiply-adds per row and move instead of C d+. The rest of R's change alters a
+ * value by at most slope |g_j| |R - near| in the spectral norm, since g_j has rank one.
+ * Rows that may still lead are evaluated with R itself, and the best of them leads. If
+ * there are many such rows, all values are recomputed from R.
  *
  * Only the front, some thousand rows with the largest values, is updated after each move.
  * After a few moves one pass updates all rows and checks whether a row outside the front
  * could have led meanwhile. If so, the leaders from that move on are withdrawn, and the
  * caller continues from an earlier state.
  *
- * So the leaders are those that evaluating all rows would find: decisions always use the
- * same arithmetic, and the bounds allow for the rounding of the rest. Ties go to the
- * lowest row. Nothing depends on threads or time.
+ * So the leaders are those that evaluating all rows would find: the values that decide
+ * are always computed from R in the same way, and the bounds include the rounding of all
+ * other values. Ties go to the lowest row. Nothing depends on threads or time.
  *
  * Memory: 16 bytes per row, a few matrices of the size of R, and the front.
  */
@@ -37,7 +38,7 @@ typedef struct la_move { /* a leader, and the change t g_row of R */
     size_t row;
     double t;
     double value; /* the leader's value */
-    double far;   /* error of the other rows' values, relative to |g_j| */
+    double far;   /* bound of the error of stored values, relative to |g_j| */
 } la_move;
 
 typedef struct la_lazy_argmax {
@@ -65,7 +66,7 @@ typedef struct la_lazy_argmax {
     size_t active;  /* rows that may lead, before all moves */
     struct {
         size_t count, most, wanted;
-        double cut;    /* all rows outside have lower values */
+        double cut;    /* all rows outside the front have lower values */
         size_t *row;   /* rows, ascending */
         size_t *place; /* the rows' positions in h */
         double *a;     /* the rows' numbers a */
@@ -93,10 +94,10 @@ scant_status la_lazy_argmax_init(la_lazy_argmax *m, scant__arena *arena);
  * one row must be left. */
 scant_status la_lazy_argmax_find(la_lazy_argmax *m, const double *r, size_t *row,
                                  double *dot, size_t *back);
-/* Excludes the row found. R has changed by t g_row, and possibly slightly more. */
+/* Call after R has changed by t g_row, and possibly by slightly more, where row is the
+ * leader found. Excludes the row. */
 scant_status la_lazy_argmax_take(la_lazy_argmax *m, size_t row, double t);
-/* Call after the last leader. Sets *back to how many of the last leaders are withdrawn.
- */
+/* Call after the last leader. Sets *back to the number of last leaders withdrawn. */
 scant_status la_lazy_argmax_settle(la_lazy_argmax *m, size_t *back);
 
 #endif

@@ -72,7 +72,8 @@ static double parallel(const double *x, const double *y, double sign, size_t wid
     return square / 2;
 }
 
-/* The input of la_tangents() for a pair; rounding may lift the cosine above 1. */
+/* Computes the input of la_tangents() for a pair. sum is derived from part, because
+ * rounding may lift `cosine` above 1. */
 static void start(const double *x, const double *y, double cosine, size_t width,
                   tile_room *r, double *part, double *sum) {
     bool obtuse = cosine < 0;

@@ -8,14 +8,16 @@
  *     kappa1(r) = (sqrt(1 - r^2) + r (pi - acos r)) / pi
  *
  * and r_0 the cosine of x and x': r_h = kappa1(r_h-1), T_0 = r_0, T_h = r_h + T_h-1
- * kappa0(r_h-1), and the kernel is |x| |x'| T_K. So it is (K + 1) |x|^2 for x = x', and 0
- * if a row is 0.
+ * kappa0(r_h-1), and the kernel is |x| |x'| T_K. So the kernel is (K + 1) |x|^2 if
+ * x = x', and 0 if a row is 0.
  *
  * acos loses half of the digits near 1 and -1. The recursion therefore uses 1 - r instead
- * of r, computed from differences of unit rows (sums, near -1) if the product is not
- * precise enough. Errors are 1e-15 (K up to 5) to 1e-13 (K = 100) of |x| |x'| (K + 1). A
- * pair's value depends neither on the other pairs nor on its order: copies of a row tie
- * to the bit.
+ * of r. If the inner product is not precise enough, 1 - r is computed from the difference
+ * of the unit rows (near r = -1, 1 + r from their sum). Errors are 1e-15 (K up to 5) to
+ * 1e-13 (K = 100) times |x| |x'| (K + 1).
+ *
+ * A pair's value depends neither on the other pairs nor on which of its rows is first, so
+ * copies of a row have equal values, to the bit.
  *
  * Cost: d multiply-adds per pair, twice that if rows are nearly parallel, and an arc sine
  * and two square roots per layer, vectorised (linalg/kernels/ntk.c), which cost as much
@@ -27,10 +29,10 @@
 
 #include "linalg/lambda.h"
 
-enum { LA_NTK_DEPTH = 100 }; /* most hidden layers; beyond, all rows are nearly equal */
+enum { LA_NTK_DEPTH = 100 }; /* most hidden layers: more make rows nearly equal */
 
 typedef struct la_ntk {
-    const la_view *rows; /* H+: its list is not used */
+    const la_view *rows; /* H+; only la_ntk_between() uses the view's list of rows */
     size_t depth;        /* K, from 1 */
 } la_ntk;
 

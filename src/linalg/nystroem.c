@@ -42,7 +42,7 @@ static size_t landmarks_memory(const la_kernel *kernel, size_t m, unsigned threa
     return size_add(all, la_kernel_gram_memory(kernel, threads));
 }
 
-/* Computes turn, in arena. */
+/* Computes k->rank, and k->turn in arena. */
 static scant_status landmarks(maker *k, scant__arena *arena, scant__arena *temporary) {
     size_t m = k->m;
     double *w = TRY_NEW(temporary, double, size_mul(m, m));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A walk proceeds in rounds. A round is `parts` runs of `depth` blocks; a task is one
- * part, or one stripe of its columns. Each part has its own partial sum over all rounds,
- * so that all workers read the same stretch of the matrix and cancel is polled often.
- * Stripes widen the same rows again: they are used if partial sums are too large for many
- * parts and multiplying costs far more than widening. A walk without a sum is one round
- * of as many parts as needed.
+ * A walk proceeds in rounds, so that all workers read the same stretch of the matrix and
+ * cancel is polled often. A round has `parts` parts of `depth` consecutive blocks each; a
+ * task is one part, or one stripe of a part's columns. A part adds to the same partial
+ * sum in all rounds. Each stripe widens the same rows again, so stripes are used only if
+ * partial sums are too large for many parts and multiplying costs far more than widening.
+ * A walk without a sum is one round of as many parts as needed.
  */
 #include "linalg/products.h"
 
@@ -23,7 +23,7 @@ enum {
     DEPTH = 16,            /* most blocks per task */
     TASK_WORK = 8 << 20,   /* minimum multiply-adds per task: a few 0.1 ms */
     SUM_BYTES = 32 << 20,  /* most bytes of partial sums besides the first */
-    STRIPE = 128,          /* minimum number of columns */
+    STRIPE = 128,          /* approximate minimum number of columns of a stripe */
     STRIPE_WORK = 16,      /* minimum multiply-adds per number widened */
     LINE = 64,             /* alignment of a worker's buffers in bytes */
     ALLOCATOR_SPARE = 256, /* overhead of arena and allocator per block */
@@ -54,7 +54,7 @@ size_t la_view_raw(const la_view *v) {
     return v->a ? size_max(h, la_rows_scratch(v->a, count)) : h;
 }
 
-/* Unrolled: compilers do not vectorise such a loop at -O2. */
+/* Vectorised by hand: compilers do not vectorise the plain loop at -O2. */
 static void to_double(const float *x, size_t n, double *out) {
     typedef float f4 __attribute__((vector_size(16)));
     typedef double d4 __attribute__((vector_size(32)));
@@ -119,8 +119,8 @@ typedef struct cut {
     size_t rows; /* rows per block */
     size_t blocks, depth, parts, stripes;
     size_t h, a, raw, room; /* bytes of a worker's buffers */
-    size_t x;   /* pointers to rows in their own type; h then holds rows that are not
-                 * direct */
+    size_t x;   /* bytes of the pointers to rows, if job->as_is; h then holds the rows
+                 * that are not direct, in their own type */
     size_t sum; /* bytes of a partial sum */
     size_t memory;
 } cut;
@@ -239,7 +239,7 @@ scant_status la_walk(const la_view *v, la_job job, double *sum, la_work *work) {
     TRY(la_fits(work->ctx, la_view_width(v)));
     if (v->a) TRY(la_fits(work->ctx, v->a->d));
     w.c = cut_up(v, &job, work->ctx->threads);
-    TRY(la_work_after(work, w.c.memory, &rest)); /* it fits */
+    TRY(la_work_after(work, w.c.memory, &rest)); /* checks the size */
     size_t size = job.height * job.width;
     for (size_t p = 0; size && p < w.c.parts; p++)
         memset(part_sum(&w, p), 0, size * sizeof *sum);
@@ -261,7 +261,7 @@ void la_nn(size_t m, size_t n, size_t k, const double *a, size_t lda, const doub
 
 void la_nt(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b,
            size_t ldb, double *c, size_t ldc) {
-    if (n == 1) { /* without packing it takes half the time */
+    if (n == 1) { /* dgemv does not pack: half the time */
         cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)m, (int)k, 1, a, (int)lda, b, 1, 0,
                     c, (int)ldc);
         return;

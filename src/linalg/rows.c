@@ -20,7 +20,7 @@ static size_t run_of(const size_t *list, size_t first, size_t count) {
     return run;
 }
 
-/* Copies rows that are not direct or not contiguous into out. */
+/* Copies rows into out: from memory if they are direct, else by fetch(). */
 static void gather(const la_rows *rows, size_t first, size_t count, unsigned char *out) {
     size_t bytes = la_rows_bytes(rows);
     for (size_t i = 0, run; i < count; i += run) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A matrix read by rows, in one number type. Either direct (the rows are in memory and
- * used in place) or by a function that converts them into scratch. Rows are contiguous. A
+ * A matrix read by rows, in one number type. Its rows are either direct (in memory, used
+ * in place) or written to scratch by a function; they are stored one after the other. A
  * list selects rows of another matrix.
  */
 #ifndef SCANT_LINALG_ROWS_H
@@ -27,9 +27,9 @@ size_t la_rows_scratch(const la_rows *rows, size_t count);
 /* Returns rows first..first+count-1, valid while scratch and the matrix are. */
 const void *la_rows_get(const la_rows *rows, size_t first, size_t count, void *scratch);
 
-/* Sets out to pointers to `count` rows, which need not be contiguous: rows which[first]
- * on, or first..first+count-1 if `which` is NULL. scratch: la_rows_point_scratch() bytes.
- */
+/* Sets out to pointers to `count` rows, which need not be contiguous: the rows that
+ * which[first..first+count-1] lists, or rows first..first+count-1 if `which` is NULL.
+ * scratch: la_rows_point_scratch() bytes. */
 void la_rows_point(const la_rows *rows, const size_t *which, size_t first, size_t count,
                    void *scratch, const void **out);
 size_t la_rows_point_scratch(const la_rows *rows, size_t count);

@@ -7,7 +7,7 @@ enum {
     CENTRES = 24
 }; /* centres per tile: 24 rows of 512 floats fit the second-level cache */
 
-/* A worker's scratch, laid out in one block. */
+/* The start of a worker's scratch; copies of rows that are not direct follow. */
 typedef struct scratch {
     const void *hp[LA_GROUP], *ap[LA_GROUP];
     double hh[LA_GROUP * CENTRES], aa[LA_GROUP * CENTRES];
@@ -78,7 +78,8 @@ static void gather(const la_rows *matrix, const size_t *rows, size_t m, const vo
         out[i] = la_rows_get(matrix, rows[i], 1, room + i * bytes);
 }
 
-/* Lowers best[i] to the distances to `width` centres whose products are in scratch. */
+/* Lowers best[i] to the smallest distance to `width` centres, if that is smaller. The
+ * inner products with the centres are in scratch. */
 static void nearest_kronecker(const la_space *space, const size_t *rows, size_t m,
                               size_t first, size_t width, const scratch *s,
                               double *best) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Squared distances from rows of a pool to a growing list of centres, themselves rows of
- * it.
+ * Squared distances from rows of a pool to a growing list of centres, which are rows of
+ * the same pool.
  *
  * Two metrics: Euclidean, |h_i - h_j|^2; and between Kronecker rows, |a_i x h_i - a_j x
  * h_j|^2 = N_i + N_j - 2 (a_i.a_j)(h_i.h_j + bias) with N_i = |a_i|^2 (|h_i|^2 + bias),
- * which never builds the product. A row's distance to itself, or to an equal row, is
- * exactly 0 in both.
+ * so that Kronecker rows are never built. In both, the distance between equal rows is
+ * exactly 0.
  *
  * Cost: d (+ C) multiply-adds per pair. Memory: copies of the centres' rows unless they
  * are direct.

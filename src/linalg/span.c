@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Computes the rank of H+^T H+. Usually it is full once zero columns are removed, and one
- * Cholesky factorization proves it: the matrix minus the cut, with the Frobenius norm as
- * bound of the largest eigenvalue, is still positive definite.
+ * Computes the rank of H+^T H+. Without its zero columns the matrix usually has full
+ * rank, and one Cholesky factorization proves this: the matrix is still positive definite
+ * after LA_SPAN_CUT times its Frobenius norm, a bound of the largest eigenvalue, is
+ * subtracted from the diagonal.
  */
 #include "linalg/span.h"
 

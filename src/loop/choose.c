@@ -154,7 +154,7 @@ static scant_status fit_crosswise(loop_run *run, double *out) {
     return loop_crossfit_temperature(&c, run->ctx, labels, out);
 }
 
-/* Messages of the folds' networks are muted: they repeat those of the round's network. */
+/* Mutes messages of the folds' networks: they repeat those of the round's network. */
 static scant_status calibrate(loop_run *run, scant_net *net) {
     if (run->split.n_valid) return loop_fit_held_out(run, net, &run->round.temperature);
     AUTO(learn_unmute) learn_mute mute = learn_mute_log(run->ctx);

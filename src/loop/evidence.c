@@ -3,10 +3,10 @@
  * Computes the requested evidence from a network, in as few passes as possible.
  *
  *  - features, logits: one forward pass over the pool
- *  - slopes: |g|^2 and <g, g_S> of every row. g is the whole network's loss gradient, at
- *    the label of a labelled row and at the predicted class of another; g_S is the sum
- *    over the labelled rows. Exact and without storing gradients: one summed pass over
- *    the labelled rows, then one forwards and backwards over the pool.
+ *  - slopes: |g|^2 and <g, g_S> of every row. g is the loss gradient of the whole network
+ *    for the row's label, or for the predicted class if the row is unlabelled; g_S is the
+ *    sum of g over the labelled rows. Exact, and gradients are not stored: one pass adds
+ *    up g_S, then a forward and a backward pass over the pool compute the slopes.
  *  - lengths: the expected length of g under the predicted probabilities; a backward pass
  *    over the pool for each class
  *  - gradients: sketches of the loss gradients
@@ -49,7 +49,7 @@ void loop_evidence_end(loop_evidence *e) {
     scant__arena_end(&e->arena);
 }
 
-/* Takes the array. */
+/* Replaces the array of an input. Takes `array`. */
 static void put(loop_evidence *e, const char *name, scant_array *array) {
     size_t count, i = 0;
     const scant_input *inputs = scant_inputs(&count);
@@ -130,8 +130,8 @@ static scant_status predict(reader *r) {
                              &(scant_outputs){.features = features, .logits = r->logits});
 }
 
-/* Sketches of `numbers` floats per gradient: of the loss at labels, or of each output if
- * labels is NULL. */
+/* Adds sketches of `numbers` floats each: of the loss gradients for these labels, or of
+ * each output's gradient if labels is NULL. */
 static scant_status sketch(reader *r, const char *input, const int32_t *labels,
                            size_t numbers, size_t width) {
     const loop_evidence_opts *what = r->what;
@@ -143,7 +143,7 @@ static scant_status sketch(reader *r, const char *input, const int32_t *labels,
     return give(r, input, sketches, SCANT_F32, width);
 }
 
-/* Sketches of loss gradients; for regression, of the output's gradient. */
+/* Adds sketches of the loss gradients; for regression, of the output's gradients. */
 static scant_status sketch_gradients(reader *r) {
     size_t n = r->what->n;
     int32_t *labels = r->logits ? TRY_NEW(r->arena, int32_t, n) : NULL;
@@ -159,8 +159,8 @@ static scant_status sketch_jacobians(reader *r) {
     return sketch(r, "features", NULL, numbers, size_mul(numbers, r->classes));
 }
 
-/* Writes the slopes of some rows of the pool, at labels, or at predicted classes if
- * labels is NULL. */
+/* Computes the slopes of some rows of the pool, for their labels, or for the predicted
+ * classes if labels is NULL. */
 static scant_status measure(reader *r, const size_t *rows, size_t n,
                             const int32_t *labels, const float *direction,
                             double *slopes) {

@@ -27,7 +27,7 @@ typedef struct loop_settings {
     scant_data_opts data; /* only the image size is set */
     /* model */
     const char *model, *weights, *bayes;
-    size_t samples, hidden; /* hidden: SIZE_MAX is the model's own */
+    size_t samples, hidden; /* hidden: SIZE_MAX is the model's default */
     double prior;
     scant_net_opts net;
     /* train */
@@ -56,10 +56,10 @@ typedef struct loop_key {
 bool loop_key_at(size_t i, loop_key *out);
 /* The index of a key; the number of keys if there is none. */
 size_t loop_key_find(const char *section, const char *key);
-const char *loop_section_at(size_t i); /* NULL: no more */
+const char *loop_section_at(size_t i); /* NULL: there is no section i */
 
-/* An option of a strategy: its own, or one of the loop's that sets how its evidence is
- * computed ("layers", "kernel"). */
+/* An option of a strategy. Besides the strategy's own options, the loop adds one that
+ * sets how the evidence is computed ("layers" or "kernel"). */
 typedef struct loop_option {
     const char *strategy, *key, *value;
     const char *origin; /* where it was given; NULL: from a preset or default */
@@ -68,7 +68,7 @@ typedef struct loop_option {
 /* A strategy of the experiment, with its options. */
 typedef struct loop_strategy {
     const scant_strategy_info *info;
-    const scant_setting *settings; /* values of its own options */
+    const scant_setting *settings; /* values of its options, without the loop's */
     size_t n_settings;
     bool all_layers; /* gradients of the whole network instead of the last layer */
     /* kernel of an infinitely wide network, on the samples; NULL: none */
@@ -96,38 +96,40 @@ struct scant_experiment {
 scant_status loop_wrong(scant_experiment *e, const char *origin, const char *format, ...)
     SCANT__PRINTF(3, 4);
 extern const char loop_origin_set[]; /* "--set" */
-/* The same for the value of a key: "FILE:LINE: section.key ...". */
+/* Calls loop_wrong() for the value of a key; name is "section.key". The message begins
+ * with the name: "FILE:LINE: section.key ...". */
 scant_status loop_refuse(scant_experiment *e, const char *name, const char *format, ...)
     SCANT__PRINTF(3, 4);
 
-/* Sets a value; origin is not copied. Fails if it is set already, unless override. */
+/* Sets the value of a key; origin is not copied. Fails if the key already has a value and
+ * `override` is false. */
 scant_status loop_assign(scant_experiment *e, const char *section, const char *key,
                          const char *value, const char *origin, bool override);
 
 DEFINE_AUTO(scant_experiment, scant_experiment)
-/* scant_experiment_print() */
+/* Adds the text of scant_experiment_print(). */
 void loop_print(const scant_experiment *e, scant__text *text);
 
-/* Whether the key belongs to the chosen method, or to all (method.c). */
+/* Whether the chosen training method reads the key (method.c). */
 bool loop_key_counts(const scant_experiment *e, const loop_key *key);
 /* Warns about given keys that have no effect. */
 void loop_method_warn(const scant_experiment *e);
-/* Checks the other keys against the method. */
+/* Checks that the values of other keys suit the method. */
 scant_status loop_method_check(scant_experiment *e);
 bool loop_supervised(const loop_settings *set);
 
 /* Bayesian networks and ensembles (bayes.c): fill in defaults, and check the keys. */
 void loop_bayes_fill(scant_experiment *e);
 scant_status loop_bayes_check(scant_experiment *e);
-bool loop_is_bayesian(const loop_settings *set); /* it has several posterior draws */
+bool loop_is_bayesian(const loop_settings *set); /* several posterior draws */
 bool loop_is_ensemble(const loop_settings *set);
-size_t loop_members(const loop_settings *set); /* 1 if it is no ensemble */
+size_t loop_members(const loop_settings *set); /* 1 without an ensemble */
 
 /* Fills in defaults and parses the texts into set (keys.c). */
 scant_status loop_parse(scant_experiment *e);
 /* Reads strategies, seeds and options (strategy_options.c). */
 scant_status loop_resolve(scant_experiment *e);
-/* The options of a strategy: its own, then the loop's if there is one. */
+/* Number and names of a strategy's options: its own, then that of the loop, if any. */
 size_t loop_option_count(const scant_strategy_info *info);
 const char *loop_option_name(const void *info, size_t i);
 /* The option's value so far; NULL: none. */

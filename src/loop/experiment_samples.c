@@ -5,8 +5,8 @@
  * Without `test` the data's own test part is used. Where it has none, test_size samples
  * of train are held out by seed 0, and no run may pick them.
  *
- * All images in files are read once at the start: a missing or damaged one would
- * otherwise end a run hours later.
+ * All images in files are read once at the start, so that a missing or damaged one is
+ * reported now, not hours later in a run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -141,7 +141,7 @@ static scant_status tell_bad(scant_ctx *ctx, const scant_data *data, const check
     return SCANT_OK;
 }
 
-/* Marks samples that cannot be read; *bad NULL: samples are not in files. */
+/* Marks samples that cannot be read; sets *bad to NULL if samples are not in files. */
 static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
                              bool skip, bool **bad) {
     size_t n = scant_data_count(data), blocks = (n + BLOCK - 1) / BLOCK;
@@ -158,7 +158,7 @@ static scant_status find_bad(scant_ctx *ctx, scant__arena *arena, const scant_da
     return tell_bad(ctx, data, &l, skip);
 }
 
-/* Rows that have a label and can be read. */
+/* Lists the rows that have a label and can be read. */
 static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_data *data,
                               bool skip, size_t **rows, size_t *count) {
     const int32_t *labels = scant_data_labels(data);
@@ -180,7 +180,8 @@ static scant_status list_rows(scant_ctx *ctx, scant__arena *arena, const scant_d
                        scant_data_name(data));
 }
 
-/* Reduces the test set to the first test_size rows of a shuffle by seed 0. */
+/* Reduces the test set to the first test_size rows of a shuffle by seed 0. If it is a
+ * part of train, removes it from the rows that may be picked. */
 static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
                              loop_samples *s) {
     size_t n = s->n_test, keep = e->set.test_size, kept = 0;

@@ -38,9 +38,9 @@ static scant_status cannot(loop_job *job, const char *path, const char *what) {
 
 /* ---- the log ----------------------------------------------------------------------- */
 
-/* Fails if the file is not our log, whose lines all begin alike: a time and an event.
- * After a kill only a part of the first line may be there; after a power cut the file may
- * begin with zeros. */
+/* Fails if the file is not our log. Every line of a log begins with a time and an event.
+ * If the process was killed, the first line may be incomplete; after a power failure, the
+ * file may begin with zeros. */
 static scant_status check_log(loop_job *job, const char *path) {
     static const char begin[] = "{\"time\":\"", next[] = "\",\"event\":\"";
     enum { TIME = 24, BEGIN = sizeof begin - 1, NEXT = BEGIN + TIME };
@@ -90,7 +90,8 @@ static scant_status open_log(loop_job *job) {
 }
 
 unsigned loop_folder_threads(loop_job *job) {
-    static const char key[] = "\"threads\":"; /* inside strings, quotes are escaped */
+    /* not found inside strings, where quotes are escaped */
+    static const char key[] = "\"threads\":";
     enum { KEY = sizeof key - 1, MOST = 4096 };
     const char *path = loop_path(job, "log.jsonl");
     scant__source log;
@@ -192,8 +193,9 @@ static scant_status write_experiment(loop_job *job) {
     return scant_file_write(job->ctx, path, text.data, text.size);
 }
 
-/* Whether a file is a temporary one, ".scant-PID-N.tmp", of this process or one that has
- * ended. A running process may be `scant report`, which takes no lock. */
+/* Whether a file is a temporary file, ".scant-PID-N.tmp", of this process or of one that
+ * has ended. Those of other running processes must stay: `scant report` writes here
+ * without a lock. */
 static bool is_temporary(const char *name) {
     static const char prefix[] = ".scant-";
     char *end;

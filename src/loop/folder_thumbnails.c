@@ -67,7 +67,8 @@ static double shrink(const sheet *s, size_t c, size_t y, size_t x) {
     return sum / (double)((y1 - y0) * (x1 - x0));
 }
 
-/* Values from 0 to 1 are brightness; other ranges are scaled to that. */
+/* Draws a thumbnail: 0 is black and 1 is white, or the sample's smallest and largest
+ * value if these are outside. */
 static void draw(const sheet *s, unsigned char *out) {
     size_t numbers = s->channels * s->height * s->width;
     double low = 0, high = 1;

@@ -184,7 +184,7 @@ static bool set_key(size_t section, const scant_option *row, size_t base,
     snprintf(out->key, sizeof out->key, "%s", row->key);
     if (method) method_key(method->name, row->key, out->key, sizeof out->key);
     if (method) out->method = method->name;
-    /* a file: a key of fixmatch, not an option of the library */
+    /* an own row, because the value is the name of a file; only fixmatch reads it */
     if (strcmp(row->key, "darp_target") == 0) out->method = "fixmatch";
     return true;
 }
@@ -256,7 +256,8 @@ static const char *given(const scant_experiment *e, const char *key) {
     return e->texts[loop_key_find("train", key)];
 }
 
-/* Precedence: the method's defaults, those of experiments, the shared table's. */
+/* The method's defaults take precedence over those of experiments (other_defaults), and
+ * these over the shared table's. */
 static void fill_defaults(scant_experiment *e) {
     const char *name = given(e, "method");
     const scant_method_info *method = scant_method_find(name ? name : "supervised");

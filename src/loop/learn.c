@@ -3,9 +3,9 @@
  * Makes networks by a recipe and trains them.
  *
  * A context serves one thread. So members that train side by side are copied: a copy has
- * its own context, starts with the member's weights and returns them at the end. It
- * exists only during its training. Its messages and progress are passed to the calling
- * thread, the only one that uses the ensemble and the caller's context.
+ * its own context and starts with the member's weights; its trained weights are written
+ * back at the end. It exists only during its training. Its messages and progress are
+ * passed to the calling thread, the only one that uses the ensemble and its context.
  */
 #include "loop/learn.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes and trains networks by a recipe (scant_recipe), for experiments and projects.
- * `scant train` makes its network here, too (scant_recipe_make()), but calls
- * scant_net_train() itself: in between it writes train.json and moves an earlier
- * training aside.
+ * `scant train` also makes its network here (scant_recipe_make()), but then moves an
+ * earlier training aside, writes train.json and calls scant_net_train() itself.
  *
  * Members of an ensemble are trained independently, side by side: up to one for each
- * thread of the context, with the threads shared equally. Up to one thread per member the
- * weights do not depend on the thread count.
+ * thread of the context, with the threads shared equally. The weights do not depend on
+ * the thread count as long as there is at most one thread per member.
  */
 #ifndef SCANT_LOOP_LEARN_H
 #define SCANT_LOOP_LEARN_H
@@ -31,7 +30,7 @@ typedef struct learn_job {
 /* Returns status; on failure frees *net and sets it to NULL. */
 scant_status learn_free_on_failure(scant_status status, scant_net **net);
 
-/* A context without messages until the end of the scope:
+/* Mutes the messages of a context until the end of the scope:
  *     AUTO(learn_unmute) learn_mute mute = learn_mute_log(ctx); */
 typedef struct learn_mute {
     scant_ctx *ctx;

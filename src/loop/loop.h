@@ -98,7 +98,8 @@ typedef struct loop_test_result {
     loop_calibration calibration;
 } loop_test_result;
 
-/* Training states of a part; cancelled ones have a checkpoint in slot a or b. */
+/* Training states of a part. If its training was cancelled, a or b is the slot of its
+ * checkpoint. */
 enum { LOOP_NOT_BEGUN = '.', LOOP_TRAINED = 't', LOOP_SLOT_A = 'a', LOOP_SLOT_B = 'b' };
 
 /* A round in progress; it is written to disk when the round is cancelled (nets.c). A part
@@ -113,11 +114,11 @@ typedef struct loop_partial {
     loop_test_result *results; /* test results of evaluated models; room for n_parts */
     double best;               /* best test accuracy so far of the model in training */
     double train_seconds, test_seconds;
-    size_t *epochs; /* n_parts: epochs that each training took */
+    size_t *epochs; /* n_parts: number of epochs of each part's training */
 } loop_partial;
 
-/* A run so far: its finished rounds, and the picks for these and the next. The arrays are
- * never reallocated, so other threads may read finished entries. */
+/* A run so far: its finished rounds, and the picks for these rounds and the next one. The
+ * arrays are never reallocated, so other threads may read finished entries. */
 typedef struct loop_state {
     loop_point *points;             /* rounds + 1 */
     loop_calibration *calibrations; /* likewise */
@@ -137,7 +138,7 @@ scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_pic
 size_t loop_state_picks(const loop_state *state); /* number of picks */
 /* Number of labels that a round trains on. */
 size_t loop_state_labels(const loop_state *state, size_t round);
-/* Adds a batch, truncated to the room left. */
+/* Adds a batch of picks, truncated to what fits in state->picks. */
 void loop_state_add(loop_state *state, const loop_pick *picks, size_t count);
 
 typedef struct loop_run_name {
@@ -196,9 +197,9 @@ typedef struct loop_round {
     loop_labelled labelled;
     double lr;                   /* learning rate of the trainings */
     double lr_advice, lr_stable; /* suggested rate, largest stable rate; NaN: unknown */
-    scant_net **models;          /* n_models, until one is chosen */
+    scant_net **models;          /* n_models; the chosen one becomes run->net */
     size_t n_models, chosen;
-    scant_train_state *trained; /* final state of each part; steps 0: unknown */
+    scant_train_state *trained; /* final state of each part; its `steps` 0: unknown */
     scant_train_state training; /* the training in progress, or the last one */
     double temperature;         /* of the calibrated probabilities; 0: none were read */
     bool loaded;                /* loop_partial_load() has succeeded */
@@ -213,10 +214,10 @@ typedef struct loop_run {
     uint64_t seed;
     char *path; /* path of the state file, without ".json" */
     loop_state state;
-    /* used by the caller's thread: number of rounds in tables; lines of the files */
-    size_t shown_points;
-    scant__text tables[LOOP_TABLES];
-    /* used by the run's thread */
+    /* Used by the caller's thread: */
+    size_t shown_points;             /* number of rounds in tables */
+    scant__text tables[LOOP_TABLES]; /* this run's lines of the files */
+    /* Used by the run's thread: */
     scant__jobpool *jobpool;
     scant_ctx *ctx;
     scant__arena arena;
@@ -235,7 +236,7 @@ typedef struct loop_run {
     char error[SCANT__ERR_SIZE];
 } loop_run;
 
-/* Checks that a run that an earlier call began can continue with these samples. */
+/* Checks that the state of a resumed run matches the samples and their split. */
 scant_status loop_run_check(loop_run *run, scant_ctx *ctx);
 /* Runs the remaining rounds; sets run->status and run->error. */
 void loop_run_work(loop_run *run);
@@ -266,7 +267,7 @@ scant_status loop_theory_measure(loop_run *run, const scant_picks *picks);
  * and products: the sums of |g|^2 and <g, g_S>; square: |g_Q|^2; product: <g_Q, g_S>.
  * NaN: the divisor is 0 up to rounding. */
 double loop_theory_ratio(double norms, double products, double square, double product);
-/* Checks that the last round's kernel fits (loop.theory = all). */
+/* Checks that the kernel of the last round is not too large (loop.theory = all). */
 scant_status loop_theory_check(loop_job *job, size_t n_pool);
 extern const char *const loop_theory_names[LOOP_FIGURES];
 
@@ -298,18 +299,18 @@ scant_status loop_net_check(loop_job *job);
 /* A training's options: rows, method, length. */
 scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
                                 size_t epochs, scant_train_opts *out);
-/* The relative cost of a training: the number of labels; or 1 if the number of steps is
- * fixed or the method also uses unlabelled samples. */
+/* The relative cost of a training: the number of labels. If the number of steps is fixed
+ * or the method also uses unlabelled samples: 1, or 0 without labels. */
 double loop_work(const loop_settings *set, size_t labels);
 /* Steps of a training of `epochs` epochs, if all_epochs take `steps`. */
 size_t loop_steps(size_t steps, size_t epochs, size_t all_epochs);
 /* Trains the round's networks, run->net and run->query_net. Evaluates run->net and stores
  * the round's point and calibration in the state. */
 scant_status loop_learn(loop_run *run);
-/* Without a validation set: adds the diagram after scaling by the temperature of the
- * round's evidence, if it has one. */
+/* Adds the diagram after scaling by the temperature of the round's calibrated
+ * probabilities. Does nothing with a validation set or if the temperature is unknown. */
 scant_status loop_calibrate_after(loop_run *run);
-/* The network of a part; NULL: its model is not made. */
+/* The network of a part; NULL: its model is not in run->round.models. */
 scant_net *loop_part(const loop_run *run, size_t part);
 void loop_drop_models(loop_run *run); /* frees the round's models */
 /* The seed of a model's initial weights. */
@@ -335,13 +336,13 @@ void loop_nets_delete(loop_run *run, size_t round);
 /* Writes the trained networks of a cancelled round, and the state. Returns
  * SCANT_ECANCELLED if that succeeds. */
 scant_status loop_partial_save(loop_run *run);
-/* Reads the networks that an earlier call left of this round. Networks that cannot be
- * read are trained again, with a warning. */
+/* Reads the networks of this round that an earlier, cancelled call has written. Networks
+ * that cannot be read are trained again, with a warning. */
 scant_status loop_partial_load(loop_run *run);
 /* Removes files of cancelled rounds except those of `round`; SIZE_MAX: of all rounds. */
 void loop_partial_sweep(loop_run *run, size_t round);
-/* Sets the files of a part's training: those of train.warm, and its checkpoint in the
- * slot that the state does not name, so that a valid one is never overwritten. */
+/* Sets the files of a part's training: those of train.warm, and a checkpoint in the slot
+ * that the state does not name, so that a valid checkpoint is never overwritten. */
 scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o);
 /* Updates the state of a part whose training was cancelled. */
 void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts *o);
@@ -390,7 +391,7 @@ scant_status loop_folder_report(loop_job *job);
 scant__json loop_log_begin(loop_job *job, const char *event);
 scant__json loop_log_run(const loop_run *run, const char *event);
 void loop_log_end(loop_job *job, scant__json *line);
-/* classes.csv, thumbnails (folder_thumbnails.c) */
+/* Writes classes.csv and thumbnails of picks (folder_thumbnails.c). */
 scant_status loop_sheet_write(loop_job *job);
 /* A path in the results folder, in the job's arena. */
 char *loop_path(loop_job *job, const char *name);

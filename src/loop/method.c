@@ -3,8 +3,8 @@
  * Training methods in experiments: which keys belong to the chosen method, and which
  * samples of the pool train without labels.
  *
- * A key of another method is checked, has no effect, is not printed, and a warning names
- * it. So a file can be run again with another method without editing it.
+ * A key of another method is checked, but has no effect and is not printed; a warning
+ * names it. So the same file can be run with another method.
  */
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
     return SCANT_OK;
 }
 
-/* Whether all samples are labelled by now, with a warning. In round 0 this is an error,
+/* Returns true, with a warning, if all samples are labelled. In round 0 that is an error,
  * which the training reports. */
 static bool used_up(loop_run *run, const scant_train_opts *o) {
     if (o->n_unlabelled || !run->round.number) return false;

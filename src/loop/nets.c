@@ -2,7 +2,8 @@
  *
  * A run's networks on disk. The state (run_state.c) names the valid files. It is written
  * after the files it names, and files that it no longer names are removed afterwards. So
- * the state always matches its files, whatever else is in the folder.
+ * the state always matches its files, whatever else is in the folder. Names end in
+ * .safetensors, that of the posterior draws in .npy.
  *
  *   RUN.weights-R, RUN.query-R       weights after round R (train.reinit = no)
  *   RUN.warm-R, RUN.warm-query-R     final states of their trainings (train.warm = yes)
@@ -33,7 +34,8 @@ enum { WEIGHTS, QUERY, WARM, WARM_QUERY, START_FILES };
 static const char *const start_files[START_FILES] = {"weights", "query", "warm",
                                                      "warm-query"};
 
-/* A file that the next round starts from. In the round's arena; NULL: out of memory. */
+/* The path of a file that the next round starts from, in the round's arena; NULL: out of
+ * memory. */
 static char *start_path(loop_run *run, size_t which, size_t round, size_t member) {
     char number[24] = "";
     if (member) snprintf(number, sizeof number, "-%zu", member);
@@ -41,7 +43,7 @@ static char *start_path(loop_run *run, size_t which, size_t round, size_t member
                                start_files[which], round, number);
 }
 
-/* The path of a part's file in this round; slot 0: without a slot. */
+/* The path of a part's file in this round; slot 0: the name has no slot. */
 static char *part_path(loop_run *run, const char *what, size_t part, char slot) {
     char number[24] = "query", ending[3] = {slot ? '-' : 0, slot};
     if (part != LOOP_QUERY) snprintf(number, sizeof number, "%zu", part);
@@ -59,8 +61,8 @@ static scant_status load(scant_net *net, const char *path) {
 
 /* ---- between rounds ---------------------------------------------------------------- */
 
-/* Copies the file instead of linking it: until the state says that the round is finished,
- * it may be cancelled and then needs its own file. */
+/* Copies the file instead of linking it: until the state is written, the round may still
+ * be cancelled, and then it needs its own file. */
 static scant_status save_warm(loop_run *run, size_t which, size_t part, size_t member) {
     char *from = part_path(run, "left", part, 0);
     char *to = start_path(run, which, run->round.number, member);
@@ -154,7 +156,7 @@ scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o
     o->resume = begun && access(from, F_OK) == 0;
     if (begun && !o->resume)
         scant__warn(run->ctx, "%s: is missing; this training starts over", from);
-    unlink(to); /* the state does not name it */
+    unlink(to); /* a leftover: the state does not name it */
     return set_warm(run, part, o);
 }
 
@@ -208,7 +210,8 @@ static scant_status load_trained(loop_run *run, size_t part, scant_net *net) {
     return load(net, part_path(run, "trained", part, 0));
 }
 
-/* Whether a network is trained again, with a warning: its file is lost or damaged. */
+/* Returns true, with a warning, if a network must be trained again, because its file is
+ * lost or damaged. */
 static bool is_retrained(loop_run *run, scant_status status) {
     if (status != SCANT_EINPUT && status != SCANT_EIO) return false;
     scant__warn(run->ctx, "%s; its network of round %zu is trained again", run->ctx->err,
@@ -295,7 +298,8 @@ scant_status loop_partial_load(loop_run *run) {
     return SCANT_OK;
 }
 
-/* Whether a file is of a cancelled round of this run; *round: SIZE_MAX if unknown. */
+/* Whether a file belongs to a cancelled round of this run. *round: the round, or SIZE_MAX
+ * if the name has none. */
 static bool is_partial(const char *name, const char *run, size_t *round) {
     static const char *const kinds[] = {".trained-", ".training-", ".left-", ".samples."};
     size_t length = strlen(run);

@@ -11,10 +11,10 @@
  * project_meter.c, project_advice.c   accuracy and the stop rule, as numbers and in words
  * project_near.c   similar items, and why an item was picked
  *
- * Files in cache/ have the number of their model in the name and are renamed into place
- * complete, so that readers need no lock: features.npy (features of items),
- * probs-NNNN.npy and net-features-NNNN.npy (of a network that reads images). Files of the
- * model before the last are left for readers that are about to open them.
+ * Files in cache/ are renamed into place when complete, so that readers need no lock:
+ * features.npy (features of items), probs-NNNN.npy and, if the network reads images,
+ * net-features-NNNN.npy, where NNNN is the number of the model. Files of the model before
+ * the last are kept for readers that are about to open them.
  */
 #ifndef SCANT_LOOP_PROJECT_H
 #define SCANT_LOOP_PROJECT_H
@@ -36,7 +36,7 @@ scant_status project_cache_path(scant_project *project, scant__arena *arena,
 scant_status project_hold(scant_project *project, const char *lock, bool wait,
                           scant_hold **out);
 
-/* Arrays that stay mapped while the handle is open. */
+/* Arrays that stay mapped while the project is open. */
 typedef enum project_array_kind {
     PROJECT_FEATURES,
     PROJECT_PROBS,
@@ -77,9 +77,9 @@ uint64_t project_seed(uint64_t seed, size_t number, enum project_seed_use use);
 scant_status project_has_kind(scant_project *project, store_kind kind, bool *out);
 /* Whether items have features, from files or a backbone. */
 scant_status project_has_features(scant_project *project, bool *out);
-/* Features of items, without waiting: missing rows of files are read unless another
- * program does so; a backbone or network only has its existing rows. Borrowed, as
- * project_array(); there may be fewer rows than items. */
+/* Features of items, without waiting. Missing rows of feature files are read, unless
+ * another program is reading them; those of a backbone or network are not computed. So
+ * there may be fewer rows than items. Borrowed, as project_array(). */
 scant_status project_features_cached(scant_project *project, const scant_array **out);
 
 /* ---- project_samples.c ---- */
@@ -89,19 +89,22 @@ typedef struct project_samples {
     size_t n;
     bool features; /* samples are the items' features; else images */
     bool files;    /* images in files, decoded each time */
-    /* of each feature column, over all items or an even sample; in the arena */
+    /* Of each feature column, over all items or an even sample; in the arena. NULL for
+     * images. */
     float *mean, *deviation;
 } project_samples;
 
 /* side: size of images in files. An image that cannot be read is replaced by a black one,
- * so that it does not stop a training. Zero *out before; close it, also on failure. */
+ * so that it does not stop a training. *out must be zero before, and is to be closed also
+ * on failure. */
 scant_status project_samples_open(scant_project *project, size_t side,
                                   scant__arena *arena, project_samples *out);
 void project_samples_close(project_samples *samples);
-/* The same for images only, for a backbone. *files: images are decoded each time. */
+/* Opens the images of the items, for a backbone. *files: they are in files, and decoded
+ * each time. */
 scant_status project_images_open(scant_project *project, size_t side, bool *files,
                                  scant_data **out);
-/* Warns about images that could not be read, if there were any. */
+/* Warns about images that were replaced by black ones, if there are any. */
 void project_images_warn(scant_data *data);
 /* Mean and deviation of each feature column, over all rows or an even sample. The
  * deviation of a constant column is set to 1. */
@@ -113,7 +116,8 @@ scant_status project_copy_open(scant_ctx *ctx, const scant_data *data, const siz
 
 /* ---- project_net.c ---- */
 
-/* The settings of the network and its training; NULL and 0: the project's default. */
+/* The settings of the network and its training. NULL or 0: the default of
+ * project_net.c. */
 typedef struct project_settings {
     const char *model, *method, *bayes;
     size_t side; /* size of images in files */
@@ -133,8 +137,8 @@ typedef struct project_training {
     const size_t *rows; /* labelled items */
     const int32_t *labels;
     size_t n;
-    const int64_t *pool; /* items without a label that a semi-supervised method may use
-                          * beside rows: none of the audit set */
+    const int64_t *pool; /* unlabelled items for a semi-supervised method; without the
+                          * audit set */
     size_t n_pool;
     uint64_t seed; /* seed of the initial weights and of the training */
     bool brief;    /* train for a quarter of the steps */
@@ -158,7 +162,8 @@ void project_predict_forget(scant_project *project, size_t model);
  * Borrowed, as project_array(). *model 0 and *out NULL: there is no model. */
 scant_status project_predictions(scant_project *project, const scant_array **out,
                                  size_t *model);
-/* The same, only from cache/: *out may be NULL, or have fewer rows or columns. */
+/* The last model's probabilities as they are in cache/, which are not computed: *out may
+ * be NULL, or have fewer rows than items or fewer columns than classes. */
 scant_status project_predictions_cached(scant_project *project, const scant_array **out,
                                         size_t *model);
 /* Opens the network of a model; SCANT_ENOTREADY if its weights are missing. */
@@ -176,13 +181,13 @@ scant_status project_temperature(scant_project *project, const project_settings 
 typedef struct project_gain {
     double mean, low, high; /* difference of accuracy, second - first; 95 % interval */
 } project_gain;
-/* The gain over n paired predictions. second: pairs where only the second is right;
- * first: where only the first is. NaN if n < 2. */
+/* The gain over n pairs of predictions. second, first: the number of pairs of which only
+ * the second, or only the first, prediction is right. NaN if n < 2. */
 project_gain project_gain_of(size_t second, size_t first, size_t n);
 /* The gain over random: accuracy with the project's first labels (initial and picked
  * ones) minus that with as many random labels, on audited items that neither model has
- * seen. origins: a store_origin for each label of training. *labels: how many were
- * compared; 0: the gain is unknown. */
+ * seen. origins: a store_origin for each label of training. *labels: the number of labels
+ * that each model was trained on; 0: the gain is unknown. */
 scant_status project_over_random(scant_project *project, const project_settings *settings,
                                  const project_samples *samples,
                                  const project_training *training,

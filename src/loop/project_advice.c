@@ -73,7 +73,8 @@ static void add_left_out(scant__text *t, const scant_meter *m) {
                      m->added == 1 ? "was" : "were");
 }
 
-/* Labels count in the audit order: names the item that later labels wait for. */
+/* Labels of the audit set count in the audit order. Names the first item without an
+ * answer, which the labels of later items wait for. */
 static scant_status add_waiting(scant_project *project, scant__text *t) {
     size_t n, before;
     scant_item item;
@@ -169,7 +170,8 @@ static void add_over_random(scant__text *t, const scant_meter *m, bool features)
 /* ---- the stop rule ------------------------------------------------------------------
  */
 
-/* How many decimals distinguish a value from its limit: not "0.5, below 0.5". */
+/* The number of decimals that show a value and its limit as different, to avoid "0.5,
+ * below 0.5". */
 static int decimals(double value, double limit) {
     int n = 1;
     if (value == limit) return n;

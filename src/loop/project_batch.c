@@ -3,16 +3,16 @@
  * Adds items of the audit set to a batch that is not handed out by scant_project_next(),
  * which mixes them in itself. Without them a loop in a shell could not measure accuracy.
  *
- * After the batch is labelled, one label in audit_every belongs to the audit set. If
- * there are too few so far (for example after an import), at most half of a batch makes
- * up for it.
+ * After the batch is labelled, one label in audit_every belongs to the audit set. If the
+ * audit set has too few labels (for example after an import), the batch has more of its
+ * items, but at most half.
  */
 #include "core/ctx.h"
 #include "scant/project.h"
 #include "store/store.h"
 
-/* The number of audit items in a batch. Answered and skipped items both count as seen:
- * asking again about an unclear item does not help. */
+/* The number of items of the audit set in a batch. `seen` counts answered and skipped
+ * items: asking again about an unclear item does not help. */
 static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
     if (!(every >= 1)) return 0;
     double due = ((double)labelled + (double)batch) / every - (double)seen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files below cache/, and the arrays that stay mapped while a handle is open. A file that
- * was replaced or has grown (inode, size or time differ) is mapped again.
+ * Files below cache/, and the arrays that stay mapped while a project is open. A file
+ * that was replaced or has grown (its inode, size or time differs) is mapped again.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,10 +3,11 @@
  * Exports a project for other programs, or to import it again: every item with its id,
  * its label, who gave it and when, and for unlabelled items the last model's prediction.
  *
- * CSV has one row for each item: if several people agree, the last answer; `answer` marks
- * items that nobody could label. JSONL has the answers of all people, Label Studio's JSON
- * their labels. A copy has the label of its original. Ids that are not UTF-8 are exact
- * only in CSV: JSON has a replacement character.
+ * CSV has one row for each item, with the last of the answers that gave its label; the
+ * column `answer` is skip or unsure for items that nobody could label. JSONL has the
+ * answers of all people. Label Studio's JSON has their labels, and leaves out items with
+ * neither a label nor a prediction. A copy has the label of its original. Ids that are
+ * not UTF-8 are exact only in CSV: JSON has a replacement character.
  *
  * Label Studio rejects a file if completed_by is not one of its users. So the person is
  * stored as annotator, a key that it ignores and that our import reads. Choices are
@@ -193,7 +194,7 @@ static const char *answer_name(scant_answer_kind kind) {
 /* A column of CSV, a member of a JSON object. */
 typedef struct cell {
     const char *name;
-    enum { TEXT, NUMBER, SWITCH, ANSWERS } kind; /* ANSWERS: a count in CSV */
+    enum { TEXT, NUMBER, SWITCH, ANSWERS } kind; /* ANSWERS: CSV has their number */
     const char *text;                            /* NULL: none */
     double number;                               /* NaN: none */
     int digits;
@@ -209,7 +210,7 @@ static double seconds(const given *g) {
     return g && g->spent >= 0 ? (double)g->spent / 1000 : (double)NAN;
 }
 
-/* g: who gave it and when; NULL: nobody. at: a buffer for the time. */
+/* g: the answer, with its annotator and time; NULL: none. at: a buffer for the time. */
 static void fill_answer(const exporting *x, int64_t label, scant_answer_kind kind,
                         const given *g, char at[SCANT__TIMESTAMP], cell out[OF_ANSWER]) {
     const cell cells[] = {

@@ -41,7 +41,7 @@ typedef struct folding {
     const project_training *all;
     const char *phase;
     size_t steps; /* total steps of the phase, for the progress bar */
-    size_t most;  /* maximum number of labels to learn from in each fold */
+    size_t most;  /* maximum number of labels that a fold is trained on */
     scant__arena *arena;
     size_t *kept, *held;
     int32_t *labels;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A project's items in two dimensions. The axes are the first two principal components of
- * an even sample of items (report/projection.h). They are computed once and kept until
- * the features change, so the map does not move when labels and picks change. The
- * components follow from the sample's coordinates y = X v: v = X' y / y' y.
+ * an even sample of items (report/projection.h), or the features if there are one or two.
+ * They are computed once and kept until the features change, so the map does not move
+ * when labels and picks change. The components v follow from the coordinates y = X v of
+ * the sample: v = X' y / y' y.
  *
  * Both axes have the same scale, with nearly all of the sample within 0.9 of the centre;
  * items beyond 1 are drawn at the border.
@@ -172,7 +173,8 @@ static void take(choice *c, size_t item) {
     c->items[c->count++] = item;
 }
 
-/* Picks, then labelled items, then an even sample of the others. */
+/* Chooses all picks, then labelled items, then others, until there are c->most. If a
+ * group does not fit, chooses an even sample of it. */
 static scant_status choose(scant_project *project, scant__arena *arena, choice *c) {
     size_t n_items, n_picked, labelled = 0, rest = 0;
     TRY(store_items(project, &n_items));

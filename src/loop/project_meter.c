@@ -11,11 +11,11 @@
  * was trained. Items added later may come early in the audit order; until they are
  * labelled, the labelled items after them are a random sample of the older items only.
  *
- * left_out counts items of the audit set that are unsure or disputed: they have no label,
- * and are probably the hard ones.
+ * left_out counts items of the audit set that are skipped, unsure or disputed: they have
+ * no label, and are probably harder than the others.
  *
  * per_ten compares the last model with the earliest one within the last stop_labels
- * labels, on the items that both have predicted: the mean difference of accuracy per ten
+ * labels: the difference of accuracy on the items that both have predicted, per ten
  * labels, with the interval of project_gain_of().
  */
 #include <math.h>

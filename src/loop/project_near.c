@@ -81,7 +81,7 @@ static scant_status search_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* Writes the `count` items nearest to a row to out, nearest first; *n: how many. */
+/* Writes the `count` items nearest to a row to out, nearest first; *n: their number. */
 static scant_status nearest(scant__arena *arena, const metric *by, const float *to,
                             const int64_t *items, size_t n_items, size_t count,
                             la_scored *out, size_t *n) {
@@ -246,7 +246,7 @@ static scant_status compare_novelty(scant_project *project, const metric *by,
     return SCANT_OK;
 }
 
-/* The nearest labelled items, without the audit set. */
+/* Finds the nearest labelled items, without the audit set, and the novelty. */
 static scant_status find_neighbours(scant_project *project, const metric *by, size_t item,
                                     scant__arena *arena, scant_why *why) {
     size_t *rows, n, kept = 0;

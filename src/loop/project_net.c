@@ -5,8 +5,8 @@
  * With features: one dense layer on columns scaled to mean 0 and deviation 1 (stored in
  * the weights file), trained by SGD with momentum for a number of steps that hardly
  * depends on the number of labels. The weight decay is large: with a thousand features
- * and fifty labels many weights fit, and those of smallest norm generalise best. It takes
- * a tenth of a second for 500 labels of 1280 features.
+ * and fifty labels many weights fit, and those of smallest norm generalise best. Training
+ * takes a tenth of a second for 500 labels of 1280 features.
  *
  * Without features: a small network on the pixels, trained in seconds. LeNet-5 for small
  * grey images, three convolutions for others, an MLP for images too small for either.

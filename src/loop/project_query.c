@@ -4,15 +4,16 @@
  * last model, calls the strategy and stores its picks as a round in the database.
  *
  *  - features: the items' own, or the last network's, from cache/
- *  - probs: from cache/. calibrated: these with a temperature, which is cross-fitted on
- *    the labelled items (project_gain.c)
+ *  - probs: from cache/
+ *  - calibrated: probs scaled by a temperature, which is cross-fitted on the labelled
+ *    items (project_gain.c)
  *  - samples: the draws of a Bayesian network (the setting bayes)
  *  - labels: those that models are trained on. Items of the audit set are neither
- *    labelled nor candidates here, so that no strategy sees the audit.
+ *    labelled nor candidates here, so that no strategy sees them.
  *  - state (albl): in cache/. It starts empty if the file is missing.
  *
- * Spare picks: if the strategy ranks, the next items of the ranking; if it chooses a set
- * as a whole, a second call on the remaining candidates.
+ * Spare picks: if the strategy ranks items, the next ones of the ranking. If it chooses a
+ * set as a whole, it is called again for the remaining candidates.
  */
 #include <math.h>
 #include <string.h>
@@ -29,7 +30,7 @@ typedef struct query {
     scant_project *project;
     const scant_project_query_opts *opts;
     const char *strategy;
-    bool plain; /* ignore the given options: they are another strategy's */
+    bool plain; /* ignore opts->settings: they belong to another strategy */
     scant__arena arena;
     project_settings settings;
     store_model model; /* the last model; number 0: none */
@@ -98,8 +99,8 @@ static scant_status fail_missing(const query *a, unsigned missing) {
                        a->strategy);
 }
 
-/* Fails if a strategy named for this call lacks evidence. The strategy of the setting is
- * replaced by random until there is a model. */
+/* Fails if the strategy lacks evidence. But if it comes from the project's setting and
+ * there is no model yet, it is replaced by random. */
 static scant_status choose_strategy(query *a) {
     unsigned missing;
     bool named = a->opts->strategy != NULL;
@@ -264,7 +265,7 @@ static scant_status pick_all(query *a, scant_picks **out, scant_pick **all,
                              size_t *n_all) {
     scant_picks *more = NULL;
     bool ranked = scant_strategy_find(a->strategy)->ranked;
-    /* too many spare picks are allowed; scant_select() warns if the batch is too large */
+    /* `spare` may exceed what is left; if the batch does, scant_select() warns */
     size_t left = a->n_candidates > a->batch ? a->n_candidates - a->batch : 0;
     size_t spare = size_min(a->spare, left);
     size_t first = ranked ? size_add(a->batch, spare) : a->batch;

@@ -4,8 +4,8 @@
  * deviation of each column, or images.
  *
  * Images that cannot be read are replaced by black ones, with one warning for all: one
- * bad file among thousands should not stop a training. Threads only mark them; the reason
- * is found afterwards, by reading the first one again.
+ * bad file among thousands should not stop a training. Threads only mark such images; for
+ * the reason in the warning, the first one is read again.
  */
 #include <math.h>
 #include <stdatomic.h>

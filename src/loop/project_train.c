@@ -2,7 +2,7 @@
  *
  * Trains a project's next model, from the lock to the database.
  *
- * It learns from the labels of store_snapshot_read(), which exclude the audit set; a
+ * The model learns from the labels of store_snapshot_read(), without the audit set; a
  * semi-supervised method also uses the candidates. The weights are written first, then
  * the predictions of all items, then the row in the database, which adds the model. So a
  * killed call leaves the last model intact, and the next call uses the same number again.
@@ -86,8 +86,8 @@ static int32_t class_of(const scant_array *probs, size_t item) {
     return (int32_t)scant__argmax((const float *)probs->data + item * classes, classes);
 }
 
-/* Reads the previous model's predictions, before anything is changed. If it is unusable,
- * the agreement is unknown. */
+/* Reads the previous model's predictions, before anything is changed. If there are none,
+ * or they cannot be used, the agreement is unknown. */
 static scant_status read_previous(training *t) {
     const scant_array *probs;
     size_t model;
@@ -103,7 +103,7 @@ static scant_status read_previous(training *t) {
     return SCANT_OK;
 }
 
-/* The new model's predictions; it is not in the database yet. */
+/* Maps the predictions of the new model, which is not in the database yet. */
 static scant_status read_predictions(training *t, const scant_array **out) {
     TRY(project_array(t->project, PROJECT_PROBS, t->model.number, out));
     if (*out) return SCANT_OK;
@@ -166,7 +166,7 @@ static scant_status record(training *t, const scant_array *now) {
     size_t known = 0, n = t->read.n_audit, *audit = t->read.audit;
     int32_t *predicted = TRY_NEW(&t->arena, int32_t, n + 1);
     for (size_t i = 0; i < n; i++) {
-        if (audit[i] >= scant_array_shape(now)[0]) continue; /* it was added since */
+        if (audit[i] >= scant_array_shape(now)[0]) continue; /* an item added later */
         audit[known] = audit[i];
         predicted[known++] = class_of(now, audit[i]);
     }

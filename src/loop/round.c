@@ -3,8 +3,8 @@
  * A run's rounds: train, evaluate, read evidence, pick, reveal the labels. A round is
  * finished when the picks for the next one are chosen; then its results are written. So
  * weights are kept between rounds only if the next one starts from them. If a round is
- * cancelled before that, its trained networks are kept (nets.c) and a later call does the
- * rest.
+ * cancelled before it is finished, its trained networks are kept (nets.c), and a later
+ * call does the rest.
  */
 #include <math.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ static void begin_run(void *arg) {
     loop_report(run, SCANT_RUN_BEGIN, run->state.n_points, false);
 }
 
-/* The run's thread waits meanwhile, so changing run->ctx is safe. */
+/* Changing run->ctx is safe, because the run's thread waits for this call. */
 static void publish(void *arg) {
     loop_run *run = arg;
     log_round(run);
@@ -291,7 +291,7 @@ static scant_status train_and_pick(loop_run *run) {
     if (status == SCANT_OK) status = choose(run);
     run->cancellable = false;
     loop_timer_begin(run, LOOP_REST);
-    /* if it is not loaded yet, the files on disk are more complete */
+    /* before loop_partial_load() the files on disk are more complete than memory */
     if (status == SCANT_ECANCELLED && run->round.loaded) return loop_partial_save(run);
     return status == SCANT_OK ? finish(run) : status;
 }
@@ -364,7 +364,8 @@ static scant_status run_rounds(loop_run *run) {
     TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
                         &run->split));
     TRY(add_initial(run));
-    if (s->n_points > 1) loop_nets_delete(run, s->n_points - 2); /* of a killed call */
+    /* files that a killed call has left */
+    if (s->n_points > 1) loop_nets_delete(run, s->n_points - 2);
     loop_partial_sweep(run, s->partial.on_disk ? s->n_points : SIZE_MAX);
     if (s->over || s->n_points > e->set.rounds) {
         loop_call_back(run, end_finished, run);

@@ -7,14 +7,15 @@
  *
  * The best epoch is found by evaluating on the test set during the training, at a cost of
  * at most about a fifth of the training's work. Work is counted in samples and not in
- * seconds, so that results are reproducible. If the labelled set is small compared with
- * the test set there is no such evaluation, and the best epoch is the last. The same
- * holds for ensembles and averaged weights, which exist only at the end.
+ * seconds, so that results are reproducible. There is no such evaluation, and the best
+ * epoch is the last, if the labelled set is small compared with the test set, and for
+ * ensembles and averaged weights, which exist only at the end.
  *
  * Reliability diagrams are computed on the test set, before and after temperature
- * scaling. The temperature is never fitted on the test set but on the validation set;
- * without one it is that of the round's calibrated probabilities if the strategy needs
- * them (choose.c), else there is no diagram after scaling.
+ * scaling. The temperature is fitted on the validation set, never on the test set. If
+ * there is no validation set, it is the temperature of the round's calibrated
+ * probabilities (choose.c). If the strategy does not read these either, there is no
+ * diagram after scaling.
  */
 #include <math.h>
 #include <string.h>
@@ -55,8 +56,8 @@ scant_status loop_net_check(loop_job *job) {
     return nn_input_check(net, job->samples.test);
 }
 
-/* Sets the run's input scaling by its first network: measured on the pool, or that of the
- * weights that it starts from. */
+/* Sets the run's input scaling when its first network is made: that of the weights that
+ * the network starts from, else measured on the pool. */
 static scant_status set_scaling(loop_run *run, scant_net *net) {
     const loop_samples *s = &run->job->samples;
     size_t channels = nn_net_input(net->net).c;
@@ -110,7 +111,8 @@ static size_t evaluate_every(const loop_run *run, size_t samples, size_t epochs)
     return (size_t)ceil((double)epochs / (times + 1));
 }
 
-/* Cannot be cancelled: a resumed training would not repeat it. */
+/* Evaluates a network during its training. Cannot be cancelled, because a resumed
+ * training would not repeat the evaluation. */
 static void evaluate(watcher *w) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
@@ -266,8 +268,8 @@ static scant_status train_parts(loop_run *run, size_t model) {
     return SCANT_OK;
 }
 
-/* Sets the score that decides which model is kept, on the validation set if there is
- * one. */
+/* Sets the score that decides which model is kept: its accuracy on the validation set, or
+ * on the test set if there is none; for regression, minus the loss. */
 static scant_status score(loop_run *run, scant_net *net, loop_test_result *v) {
     scant_evaluation e = {.accuracy = v->accuracy, .loss = v->loss};
     if (run->round.n_models > 1 && run->split.n_valid)
@@ -324,7 +326,7 @@ static scant_status test_model(loop_run *run, size_t model) {
     return score(run, net, v);
 }
 
-/* Trains and evaluates a model of the round, unless an earlier call did. */
+/* Trains and evaluates a model of the round, unless an earlier call has done so. */
 static scant_status do_model(loop_run *run, size_t model) {
     loop_partial *p = &run->state.partial;
     TRY(train_parts(run, model));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs an experiment's runs side by side. All checks that can come first are done before
- * the folder is changed. Finished rounds are kept on any failure. If a training diverges
- * or a strategy rejects its evidence, only that run ends; if memory runs out, a file
- * cannot be written or samples have changed, all runs end.
+ * Runs an experiment's runs side by side. Checks come before changes of the folder where
+ * possible. Finished rounds are kept on any failure. If a training diverges or a strategy
+ * rejects its evidence, only that run ends; if memory runs out, a file cannot be written
+ * or samples have changed, all runs end.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 
 /* ---- a run's context --------------------------------------------------------------- */
 
-/* Cancelling a round keeps its trained networks for a later call. */
+/* The cancel callback of a run's context. A cancelled round keeps its trained networks
+ * for a later call. */
 static int cancel(void *user) {
     const loop_run *run = user;
     return run->cancellable && scant__jobpool_stopped(run->jobpool);
@@ -41,7 +42,7 @@ bool loop_is_new_message(loop_job *job, const char *text) {
     return true;
 }
 
-/* Each text is shown once; the log has all messages. */
+/* Logs a message, and shows it unless the same text was shown before. */
 static void show_message(void *arg) {
     const message *m = arg;
     loop_job *job = m->run->job;
@@ -93,7 +94,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned wor
 
 /* ---- all runs ---------------------------------------------------------------------- */
 
-/* Warns if train and test are the same data, unless it has its own test part. */
+/* Warns if train and test are the same data, unless that data has a test part. */
 static void warn_of_test(loop_job *job) {
     const loop_settings *set = &job->e->set;
     if (*set->test && !scant_data_has_test(job->samples.train) &&
@@ -128,8 +129,8 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
     return SCANT_OK;
 }
 
-/* Reports the rounds that earlier calls finished. The tables are written once with all of
- * them, so that they never have fewer lines than before. */
+/* Reports the rounds that earlier calls finished. The tables are first written with all
+ * these rounds, so that they never have fewer lines than before. */
 static scant_status show_finished(loop_job *job) {
     for (size_t i = 0; i < job->n_runs; i++) loop_folder_add(&job->runs[i]);
     TRY(loop_folder_write(job));
@@ -187,7 +188,7 @@ static void log_stop(loop_job *job, scant_status status) {
 }
 
 /* Results depend on the thread count in their last bits. So a resumed run keeps its
- * count, unless the caller gives another or has fewer threads. */
+ * thread count, unless the caller sets another one or has fewer threads. */
 static void choose_threads(loop_job *job, unsigned workers) {
     unsigned before = loop_folder_threads(job), cores = job->ctx->threads;
     job->threads = job->opts.threads ? job->opts.threads : cores / workers;

@@ -8,13 +8,14 @@
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
  *    "theory": [[lambda, ...], ...]}
  *
- * 2 is the version of this format. picks has a list for each round: the initial set, then
- * the rows added before each training. It is one longer than rounds, unless the run has
- * ended. samples is the hash of the samples that the run started with. calibration has a
- * pair for each round; each is null (unknown) or [temperature, error, bins], with a
- * [number from 1, count, confidence, accuracy] for each non-empty bin. theory has the
- * figures of each round (theory.c). Numbers that are not finite are null, "inf" or
- * "-inf". "partial" is present if a round was cancelled:
+ * 2 is the version of this format. over is true if the run ended before its last round.
+ * picks has a list for each round: the initial set, then the rows added before each
+ * training. It is one longer than rounds, unless the run has ended. memory is the state
+ * of the strategy, if it has one. samples is the hash of the samples that the run started
+ * with. calibration has a pair of diagrams for each round. A diagram is null (unknown) or
+ * [temperature, error, bins], with a [number from 1, count, confidence, accuracy] for
+ * each non-empty bin. theory has the figures of each round (theory.c). Numbers that are
+ * not finite are null, "inf" or "-inf". "partial" is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
@@ -282,7 +283,7 @@ static scant_status read_points(const expected *x, const json_t *list, loop_stat
     return SCANT_OK;
 }
 
-/* Reads entry i of a list that must have n. */
+/* Reads entry i of a list that must have n entries. */
 static scant_status read_calibration(const expected *x, const json_t *list, size_t n,
                                      size_t i, loop_calibration *out) {
     if (json_array_size(list) != n || !calibration_of(json_array_get(list, i), out))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Splits a run's samples: the pool is the first N of a shuffle by the run's seed, the
- * validation set is taken out of it, the initial labelled set out of the rest. Each split
- * has its own random stream, so that one more validation sample takes just one out of the
- * pool. All are row numbers of train.
+ * validation set is taken out of it, and the initial labelled set is drawn from the rest.
+ * Each split has its own random stream, so that a larger validation set only takes its
+ * additional samples out of the pool. All lists have row numbers of train.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,9 @@
 #include "loop/experiment.h"
 #include "scant/train.h"
 
-/* Options of the loop that set which evidence a strategy gets. The value can also be a
- * kernel that needs no network, if the strategy accepts kernels. */
+/* Options of the loop: a strategy's evidence comes from the last layer (value "last") or
+ * the whole network ("all"). If the strategy accepts kernels, the value can also be a
+ * kernel that needs no network. */
 typedef struct layers_of {
     const char *strategy, *key;
 } layers_of;
@@ -40,8 +41,9 @@ static const layers_of *layers_find(const char *strategy, const char *key) {
 }
 
 /* Options of the sparse-approximation paper's experiments: NAME for each data set, and
- * NAME-iht and NAME-greedy for one strategy. There are two for CIFAR-10. The paper's
- * Bayesian ones compare posterior draws (source samples). Older names are kept. */
+ * NAME-iht and NAME-greedy for one strategy. There are two for CIFAR-10. Those of the
+ * paper's Bayesian experiments compare posterior draws (source = samples). Older names of
+ * presets remain valid. */
 typedef struct preset {
     const char *name, *strategy, *alpha, *beta, *source; /* source NULL: the default */
 } preset;
@@ -222,7 +224,7 @@ static scant_status read_seeds(scant_experiment *e) {
 
 /* ---- presets and defaults ---------------------------------------------------------- */
 
-/* Sets an option that has no value yet. */
+/* Sets an option, unless it already has a value. */
 static scant_status preset_option(scant_experiment *e, const char *strategy,
                                   const char *key, const char *value) {
     if (!value || loop_option_find(e, strategy, key)) return SCANT_OK;

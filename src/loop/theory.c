@@ -3,30 +3,30 @@
  * Theoretical quantities from the papers, for every round. They describe the network that
  * supplies the evidence, the labelled set S and the picked batch Q.
  *
- *   K          the kernel of S: h+ . h+' of the last layer's inputs with a 1 appended
- *              (loop.theory = last), or the whole network's empirical tangent kernel,
- *              its mean over outputs (all)
- *   lambda     K's smallest eigenvalue that is not 0 by structure: the r-th largest,
- *              where r is the rank of S's rows (eigenvalues above 1e-10 times the
- *              largest; for all layers 1e-6, since products are in float there).
- *              The larger it is, the faster training converges (NPC, CRC)
- *   dynamics   G(S) = |g_S|^2, where g_S is the sum of S's loss gradients at their
+ *   K          the kernel of S. With loop.theory = last: inner products of the last
+ *              layer's inputs, with a 1 appended to each row. With all: the empirical
+ *              tangent kernel of the whole network, its mean over outputs
+ *   lambda     the smallest eigenvalue of K that does not count as 0. Eigenvalues up to
+ *              1e-10 times the largest count as 0 (with all: 1e-6, because products are
+ *              in float there). The larger lambda is, the faster training converges
+ *              (NPC, CRC)
+ *   dynamics   G(S) = |g_S|^2, where g_S is the sum of the loss gradients of S for its
  *              labels: the speed at which the loss falls (dynamicAL)
- *   ratio      R(Q|S): the sum of the increases of G by each row of Q alone, divided by
- *              the increase by all of Q; Q is labelled by the predicted classes
+ *   ratio      R(Q|S): the increase of G by each row of Q alone, summed over Q, divided
+ *              by the increase by all of Q; Q is labelled by the predicted classes
  *   alignment, bound, mmd   of K (study/quantities.h); mmd between the initial set and S
  *
  * The suggested learning rate is also computed. The papers' sufficient rate is O(lambda)
  * with an unknown constant, and lambda grows with the number of rows n, while the loss is
  * a mean over rows. So the suggested rate is the default of the optimizer or method,
  * times lambda/n of S under the round's initial weights, divided by lambda/n of the first
- * labelled set under its round's initial weights; the factor is limited to 0.1 to 10. A
- * resumed run makes those weights again: they depend on seeds only.
+ * labelled set under the initial weights of its round; the factor is limited to 0.1 to
+ * 10. A resumed run makes the latter weights again: they depend on seeds only.
  *
- * Cost: two forward passes over S and one over Q; eigenvalues of the smaller of n and d+
- * (twice) if that is at most MOST_EVERY_ROUND; alignment, bound and mmd need an n x n
- * matrix and its factorization, if n is at most MOST. For all layers, see
- * scant_net_kernel() and scant_net_gradients().
+ * Cost: two forward passes over S and one over Q. Two eigendecompositions of a matrix
+ * whose size is the smaller of n and d + 1, if that is at most MOST_EVERY_ROUND. An n x n
+ * matrix and its factorization for alignment, bound and mmd, if n is at most MOST. For
+ * all layers, see scant_net_kernel() and scant_net_gradients().
  *
  * For regression only the spectrum and the rate are computed. Nothing here changes
  * training or picks, except the rate with train.lr = auto.
@@ -40,8 +40,8 @@
 #include "scant/study.h"
 #include "study/quantities.h"
 
-/* Maximum rows of a kernel; and of a matrix whose eigenvalues are computed in every round
- * even if the learning rate does not depend on them. */
+/* MOST: maximum rows of a kernel. MOST_EVERY_ROUND: maximum rows of a matrix whose
+ * eigenvalues are computed although the learning rate does not depend on them. */
 enum { MOST = 4000, MOST_EVERY_ROUND = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
@@ -107,8 +107,8 @@ static scant_status take_room(view *v, size_t memory) {
     return la_work_init(&v->work, &v->arena, memory);
 }
 
-/* The number of rows n for which three n x n matrices need a quarter of the memory cap.
- */
+/* The largest n, up to MOST, for which three n x n matrices fit in a quarter of the
+ * memory cap. */
 static size_t most_rows(const scant_ctx *ctx) {
     double fit = floor(sqrt((double)ctx->cap / 4 / (3 * sizeof(double))));
     return size_min(MOST, (size_t)fit);
@@ -141,8 +141,8 @@ static scant_status eigenvalues(view *v, size_t n, const double *matrix,
     return SCANT_OK;
 }
 
-/* Computes the spectrum from the smaller of kernel and Gram matrix, which have the same
- * positive eigenvalues. *known: false if both are too large. */
+/* Computes the spectrum from the kernel or the Gram matrix, whichever is smaller: they
+ * have the same positive eigenvalues. Sets *known to false if both are too large. */
 static scant_status spectrum(view *v, study_spectrum *out, bool *known) {
     la_view h = view_of(v);
     size_t width = la_view_width(&h), most = most_rows(v->run->ctx);
@@ -203,7 +203,7 @@ static scant_status make_residuals(view *v) {
     return SCANT_OK;
 }
 
-/* dynamics and ratio for the last layer. */
+/* Computes dynamics and ratio for the last layer. */
 static scant_status last_dynamics(view *v) {
     unsigned threads = v->run->ctx->threads;
     size_t n = v->n, b = v->n_batch;
@@ -239,7 +239,7 @@ static scant_status last_dynamics(view *v) {
     return SCANT_OK;
 }
 
-/* dynamics and ratio for all layers; only sums of gradients are stored. */
+/* Computes dynamics and ratio for all layers; stores only sums of gradients. */
 static scant_status whole_dynamics(view *v) {
     const scant_data *train = v->run->job->samples.train;
     size_t size = scant_net_parameters(v->net), b = v->n_batch;
@@ -333,8 +333,9 @@ scant_status loop_theory_check(loop_job *job, size_t n_pool) {
 
 /* ---- learning rate ----------------------------------------------------------------- */
 
-/* *out: lambda / n. *stable: n C / largest, the largest rate at which gradient descent on
- * the mean squared error, over n samples and C outputs, is stable. NaN: unknown. */
+/* *out: lambda / n. *stable: n C / largest eigenvalue, which is the largest rate at which
+ * gradient descent on the mean squared error over n samples and C outputs is stable. NaN:
+ * unknown. */
 static scant_status measure_start(loop_run *run, scant_net *net, const size_t *rows,
                                   size_t n, double *out, double *stable) {
     study_spectrum k;
@@ -350,7 +351,7 @@ static scant_status measure_start(loop_run *run, scant_net *net, const size_t *r
     return SCANT_OK;
 }
 
-/* The same for a new network with the seed of a round. */
+/* measure_start() for a new network with the initial weights of a round. */
 static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows,
                                  size_t n, double *out, double *stable) {
     AUTO(scant_net_auto) scant_net *net = NULL;
@@ -365,7 +366,7 @@ static scant_status advise(loop_run *run, const loop_labelled *labelled) {
     const loop_settings *set = &run->job->e->set;
     size_t first = run->split.n_initial ? 0 : 1;
     double here, unused;
-    if (run->net) /* trained further */
+    if (run->net) /* this round continues its training */
         TRY(measure_start(run, scant_net_member(run->net, 0), labelled->rows, labelled->n,
                           &here, &run->round.lr_stable));
     else

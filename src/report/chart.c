@@ -63,7 +63,7 @@ void chart_begin(const chart *c, const char *name, const char *heading, const ch
         report_addf(out, "width=\"%d\" height=\"%d\" ", width, height);
     report_addf(out, "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">", width,
                 height, title);
-    if (c->form == CHART_FILE) { /* in a page a title would pop up over the whole chart */
+    if (c->form == CHART_FILE) { /* a page would show <title> as a tooltip */
         report_addf(out, "<title>%s</title><style>", title);
         scant__text_add(out, report_chart_style);
         scant__text_add(out, "</style>");
@@ -97,7 +97,8 @@ void chart_text_begin(const chart *c, double x, double y, const char *anchor,
     scant__text_add(c->out, ">");
 }
 
-/* Returns the size in bytes of the first `characters` characters, or of all. */
+/* Returns the size in bytes of the first `characters` characters, or of all if there are
+ * fewer. */
 static size_t bytes_of(const char *words, size_t size, size_t characters) {
     uint32_t code;
     size_t at = 0;
@@ -215,7 +216,7 @@ static bool find_tick(const chart_axis *a, size_t i, double *value) {
 }
 
 static void add_label(scant__text *out, const chart_axis *a, double value) {
-    if (a->labels == CHART_POWERS) { /* two digits, but 250 instead of 2.5e+02 */
+    if (a->labels == CHART_POWERS) { /* two significant digits: 250, not 2.5e+02 */
         double unit = pow(10, floor(value) - 1);
         scant__text_number(out, round(pow(10, value) / unit) * unit, 6);
     } else if (a->labels == CHART_COUNTS || fabs(a->high) >= 1e4) {

@@ -34,8 +34,8 @@ typedef struct chart {
 /* The style sheet of charts, included in every page and chart file. */
 extern const char report_chart_style[];
 
-/* name: the SVG's class, for scripts and tests. heading: at the top of a file. title and
- * about are for screen readers. chart_end() ends the chart. */
+/* Begins a chart; chart_end() ends it. name: the SVG's class, for scripts and tests.
+ * heading: drawn at the top, in files only. title and about are for screen readers. */
 void chart_begin(const chart *c, const char *name, const char *heading, const char *title,
                  const char *about);
 void chart_end(const chart *c);
@@ -117,7 +117,7 @@ void report_chart_balance(scant__text *out, const report_view *view, chart_form 
 void report_chart_calibration(scant__text *out, const report_view *view, chart_form form);
 void report_chart_theory(scant__text *out, const report_view *view, chart_form form);
 
-/* Whether a chart has anything to show; it must not be drawn otherwise. */
+/* Whether there is data for a chart. A chart without data must not be drawn. */
 bool report_has_curves(const report_view *view);
 bool report_has_differences(const report_view *view);
 bool report_has_efficiency(const report_view *view);
@@ -126,8 +126,8 @@ bool report_has_balance(const report_view *view);
 bool report_has_calibration(const report_view *view);
 bool report_has_theory(const report_view *view);
 
-/* Returns the labels that a strategy's mean curve needs to reach random's final result;
- * NaN: it never does. Requires report_has_efficiency(). */
+/* Returns the number of labels at which a strategy's mean curve reaches random's final
+ * result; NaN: it never does. Requires report_has_efficiency(). */
 double report_needed(const report_view *view, size_t strategy);
 /* Returns the overlap of two strategies at the largest number of labels that both have,
  * and sets *labels to that number. NaN: none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Learning curves: means over seeds, bands of one standard deviation, and names at the
- * ends of the curves except on narrow screens. The theory chart has two such panels:
- * lambda, on a logarithmic axis, and the ratio R.
+ * ends of the curves except on narrow screens. The theory chart has such a panel for
+ * lambda, on a logarithmic axis, and one for the ratio R if theory.csv has it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -130,7 +130,7 @@ static int by_height(const void *a, const void *b) {
 static void spread(end_name *names, size_t n, double top, double bottom) {
     double line = fmin(NAME_LINE, (bottom - top) / (double)size_max(n, 1));
     size_t sizes[MOST_NAMES], blocks = 0, first = 0;
-    /* sums over a block: y of the end minus the offset of its line in the block */
+    /* sums: over the names of a block, y minus the name's offset from the block's top */
     double starts[MOST_NAMES], sums[MOST_NAMES];
     for (size_t i = 0; i < n; i++) {
         sizes[blocks] = 1;
@@ -183,7 +183,7 @@ static void add_geometry(const frame *f) {
         f->x.low, f->x.high, f->x.from, f->x.to, f->y.low, f->y.high, f->y.from, f->y.to);
 }
 
-/* Draws axes between top and bottom, curves and names. */
+/* Draws a panel between top and bottom: axes, curves and names. */
 static void draw_panel(frame *f, double top, double bottom, const char *words) {
     bool narrow = f->c.form == CHART_NARROW;
     double names = narrow ? 0 : 8.2 * (double)chart_longest_name(f->view->r, 24) + 26;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Charts that are grids of cells: overlaps of strategies, and the classes each picked.
+ * Charts that are grids of cells: the overlap of each pair of strategies, and the share
+ * of each class among a strategy's picks.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -155,8 +156,10 @@ bool report_has_balance(const report_view *view) {
     return view->m->n_labels > 1 && view->m->n_labels <= MOST_CELLS;
 }
 
-/* Draws the share of a class: orange if above its share in `balance`, blue if below, the
- * full colour from a factor of four. Without `balance`: blue, opacity by share. */
+/* Draws the share of a class. With compare, the cell is orange if the share is above the
+ * class's share in `balance` and blue if below, in full colour from a factor of four;
+ * without compare it has no colour. If there is no `balance`, the cell is blue, and its
+ * opacity is the share. */
 static void draw_share(const grid *g, const report_view *view, size_t row, size_t label,
                        const char *who, double share, bool compare) {
     const double *balance = view->m->balance;

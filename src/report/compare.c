@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares pairs of strategies, seed by seed. Effects of the seed that both have in
- * common (the initial set, the network's first weights) cancel.
+ * Compares pairs of strategies, seed by seed. What both runs of a seed share (the initial
+ * set, the network's initial weights) cancels in their difference.
  *
- * A seed is used if both strategies have a run of it and both runs began with the same
- * samples (if picks are known). Runs are compared over the labels that both have, since a
- * strategy may pick fewer than asked for. Runs with fewer rounds and fewer labels than
- * others of their strategy are unfinished and left out.
+ * A seed is used if both strategies have a run of it, and both runs began with equally
+ * many labels and, if picks are known, with the same samples. Runs are compared over the
+ * range of labels that both have, since a strategy may pick fewer than asked for. Runs
+ * with fewer rounds and fewer labels than others of their strategy are unfinished and
+ * left out.
  * Cost: seeds times levels for each pair, and at most 2^20 sums for sign flips.
  */
 #include <math.h>
@@ -236,7 +237,7 @@ scant_status report_compare(report_results *r, const report_measures *m, size_t 
 
 /* ---- public functions -------------------------------------------------------------- */
 
-/* A comparison with the results whose arena holds it. */
+/* A comparison, and the results whose arena holds its lists. */
 typedef struct comparison {
     scant_comparison shown; /* must be first: scant_comparison_free() casts it */
     report_results results;

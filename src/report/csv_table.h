@@ -19,7 +19,7 @@ typedef enum report_kind {
     REPORT_SHORT,    /* uint32_t, up to 2^32 - 2 */
     REPORT_COUNT,    /* uint64_t, up to 2^53 */
     REPORT_SEED,     /* uint64_t, any */
-    REPORT_FRACTION, /* double from 0 to 1; missing: NaN for "", "nan", infinities */
+    REPORT_FRACTION, /* double from 0 to 1; NaN for a missing one: "", "nan", infinity */
     REPORT_AMOUNT,   /* double from 0 to 1e100; missing only if the column is optional */
     REPORT_NUMBER    /* double, may be missing */
 } report_kind;
@@ -27,7 +27,7 @@ typedef enum report_kind {
 typedef struct report_column {
     const char *name;
     report_kind kind;
-    bool optional; /* may be absent: "", 0 or NaN */
+    bool optional; /* a file may lack the column; the value is then "", 0 or NaN */
     size_t at;     /* offset of the value in the row's struct */
 } report_column;
 

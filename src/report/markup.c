@@ -18,14 +18,14 @@ size_t report_text_memory(size_t size) {
     return scant__alloc_cost(2 * size + FIRST) + scant__alloc_cost(size + FIRST);
 }
 
-/* Control characters, U+FFFE and U+FFFF are not allowed in XML. */
+/* Excludes U+FFFE, U+FFFF and ASCII control characters, also tabs, line ends and U+007F,
+ * which XML allows. */
 static bool is_xml(uint32_t code) {
     return code >= 0x20 && code != 0x7F && code != 0xFFFE && code != 0xFFFF &&
            code != SCANT__UTF8_BAD;
 }
 
-/* Markup is escaped; malformed UTF-8 and characters that XML does not allow become
- * U+FFFD. */
+/* Escapes markup. Malformed UTF-8 and characters that is_xml() excludes become U+FFFD. */
 static void add_escaped(scant__text *text, const char *bytes, size_t size) {
     uint32_t code;
     for (size_t at = 0, step; at < size; at += step) {
@@ -89,7 +89,8 @@ static void add_whole(scant__text *text, const char *size, bool sign, arguments 
                                               : va_arg(a->list, unsigned));
 }
 
-/* Adds the argument of the conversion at `at`, after its '%'. Returns its end. */
+/* Adds the argument of a conversion; at: the text after its '%'. Returns the end of the
+ * conversion. */
 static const char *add_argument(scant__text *text, const char *at, arguments *a) {
     char size[3] = "";
     bool sign = *at == '+', fixed = at[sign] == '.';

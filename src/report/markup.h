@@ -8,8 +8,8 @@
 #include "core/text.h"
 
 /* printf() for markup:
- *   %s %.*s     text, or its first bytes, escaped for XML; malformed UTF-8 and
- *               characters that XML does not allow become U+FFFD
+ *   %s %.*s     text, or its first bytes, escaped for XML; malformed UTF-8 and control
+ *               characters (also tabs and line ends) become U+FFFD
  *   %f          a coordinate, with one decimal or none
  *   %.2f %.*f   that many decimals, at most 9; -1: six digits
  *   %g          a number with six digits

@@ -40,8 +40,8 @@ static double ratio_of(const report_results *r, const report_point *p) {
                                    : (double)NAN; /* so that squares are finite */
 }
 
-/* Lists a strategy's values; returns their count. Of points of a run with equal labels,
- * the last is used. */
+/* Lists a strategy's values; returns their count. If several points of a run have the
+ * same number of labels, the last one is used. */
 static size_t collect(const report_results *r, const report_strategy *s, value_of value,
                       observation *out) {
     size_t n = 0;
@@ -236,7 +236,7 @@ static size_t count_labels(const report_results *r) {
 }
 
 /* Sets balance to the class shares of the training data if classes.csv has counts, else
- * of random's picks. */
+ * to those of random's picks. */
 static scant_status find_balance(report_results *r, report_measures *m) {
     size_t n = m->n_labels, random = report_strategy_find(r, "random");
     double sum = 0;
@@ -296,7 +296,8 @@ static member_set make_set(const report_strategy *s, member *members) {
         const report_run *run = &s->runs[i];
         const report_point *point = run->points;
         for (size_t k = 0; k < run->n_picks; k++) {
-            while (point->round < run->picks[k].round) point++; /* every pick has one */
+            /* Every round with picks has a point. */
+            while (point->round < run->picks[k].round) point++;
             members[n++] = (member){run->picks[k].index, point->labels};
         }
     }

@@ -42,14 +42,14 @@ typedef struct report_overlap {
 } report_overlap;
 
 /* Calibration of a strategy at the last round in which all its runs have bins before and
- * after scaling; if there is none, in which all have bins before scaling. Runs without
- * bins are left out. */
+ * after scaling; if there is no such round, at the last in which all have bins before
+ * scaling. Runs without any bins are left out. */
 typedef struct report_reliability {
     size_t runs; /* 0: no bins */
     uint64_t round, labels_least, labels_most;
-    report_spread error[REPORT_WHENS]; /* expected calibration error; n 0: unknown */
-    report_spread temperature;         /* n 0: unknown */
-    report_bin *bins[REPORT_WHENS];    /* SCANT_CALIBRATION_BINS, over all runs */
+    report_spread error[REPORT_WHENS]; /* expected calibration error; n = 0: unknown */
+    report_spread temperature;         /* n = 0: unknown */
+    report_bin *bins[REPORT_WHENS];    /* SCANT_CALIBRATION_BINS each, over all runs */
     double count[REPORT_WHENS];        /* samples in all bins */
 } report_reliability;
 
@@ -74,7 +74,7 @@ typedef struct report_measures {
     double *picked;
     size_t n_labels;
     double *balance; /* n_labels shares that picks are compared with; NULL: none */
-    /* source of balance: "the training data", or "random's picks" */
+    /* Where balance comes from: "the training data" or "random's picks". */
     const char *balance_of;
     report_reliability *reliability; /* by strategy */
     /* Curves by strategy, without levels if unknown. */
@@ -101,8 +101,8 @@ double report_value_at(const report_results *results, const report_run *run,
 double report_labels_to_reach(const report_results *results, const report_curve *curve,
                               double goal);
 
-/* Compares each strategy with the baseline, or with those before it if baseline is
- * n_strategies, seed by seed (compare.c). *pairs is in the results' arena. */
+/* Compares each strategy with the baseline, seed by seed (compare.c); if baseline is
+ * n_strategies, each strategy with those before it. *pairs is in the results' arena. */
 scant_status report_compare(report_results *results, const report_measures *measures,
                             size_t baseline, scant_pair **pairs, size_t *count);
 /* Returns the reason why no seed of a pair is compared. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * HTML pages that need no other file, network, font or script. All text from files is
- * escaped. report.html has a script that only shows values under the pointer.
+ * HTML pages that need no other file, no network and no font. All text from files is
+ * escaped. Only report.html has a script, which shows values under the pointer.
  */
 #ifndef SCANT_REPORT_PAGE_H
 #define SCANT_REPORT_PAGE_H
@@ -30,7 +30,7 @@ typedef struct page_section {
     const char *without;                  /* text if there is nothing to show */
     report_chart draw;
     void (*table)(scant__text *out, const report_view *view);
-    bool open; /* the table is not folded */
+    bool open; /* whether the table is unfolded */
 } page_section;
 
 enum { PAGE_SECTIONS = 9 };
@@ -64,7 +64,7 @@ typedef struct report_images {
     size_t count, height, width, channels;
 } report_images;
 
-/* Picks with images of a run's first round after the initial set, best first. */
+/* The picks of a run's first round after the initial set that have images, best first. */
 typedef struct report_sheet {
     const report_thumbnail *items[SHEET_IMAGES];
     size_t ranks[SHEET_IMAGES];

@@ -24,7 +24,7 @@ enum {
     LABELLED = 2000,
     PICKS = 4000,
     NUMBERED = 30,   /* with more picks, ranks are not drawn */
-    EXPLAINED = 400, /* with more picks, they have no titles */
+    EXPLAINED = 400, /* with more picks, a pick has no tooltip */
     CLASSES = 14,    /* most classes in the legend */
 };
 
@@ -52,7 +52,7 @@ typedef struct scene {
     size_t background, marks, stars; /* drawn rows of each kind */
     double *at;                      /* (rows,2): coordinates, later pixels */
     report_axes axes;
-    bool own_scales; /* of the axes */
+    bool own_scales; /* each axis has its own scale */
     double top_weight;
     bool weighted; /* weights differ */
 } scene;

@@ -69,8 +69,8 @@ typedef struct pca {
     size_t d, m; /* m: rows that are used */
     size_t *rows;
     double *mean;
-    double *gram, *values, *room; /* narrow: (d,d) */
-    double *basis, *image;        /* wide: (BLOCK,d), (d,BLOCK+1) */
+    double *gram, *values, *room; /* up to SMALL_WIDTH features: (d,d), (d), scratch */
+    double *basis, *image;        /* for more: (BLOCK,d), (d,BLOCK+1) */
     double *axes;                 /* (d,2) */
     la_work work;
 } pca;
@@ -83,7 +83,8 @@ static size_t rows_used(const select_pool *pool) {
     return most < pool->n ? most : pool->n;
 }
 
-/* image (d,BLOCK) += X^T (X basis^T); its last column is the sum of squares. */
+/* Adds X^T (X basis^T) to the first BLOCK columns of image (d,BLOCK+1), and the sum of
+ * squares of each feature to its last column. */
 static void image_block(void *arg, const la_block *b) {
     const pca *p = arg;
     size_t d = p->d, width = BLOCK + 1;
@@ -125,7 +126,8 @@ static void orthonormalise(double *rows, size_t count, size_t d) {
     }
 }
 
-/* Ritz values (descending) and vectors (rows of `turn`) of the basis, from its image. */
+/* Computes the Ritz values (descending) and vectors of the basis from its image. A row of
+ * `turn` has a vector's coordinates in the basis. */
 static scant_status ritz(scant_ctx *ctx, const pca *p, double values[BLOCK],
                          double turn[BLOCK * BLOCK]) {
     double small[BLOCK * BLOCK] = {0}, rising[BLOCK], room[256];

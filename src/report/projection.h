@@ -6,7 +6,7 @@
  * Components are exact and from all rows for up to 1024 features and n d^2 below 7e10. A
  * larger pool is represented by an even sample of its rows; for more features, components
  * are computed by subspace iteration, accurate enough for a plot. The first large entry
- * of a component is positive. The same bits at any thread count.
+ * of a component is positive. The result has the same bits at any thread count.
  *
  * Cost: n d^2 / 2 multiply-adds and d^3; for wide features a dozen passes over them.
  */
@@ -29,7 +29,7 @@ scant_status report_project(scant__arena *arena, const select_pool *pool,
 size_t report_project_memory(const select_pool *pool, size_t count, unsigned threads);
 
 /* Samples `room` of `total` items, in order: a random one of each of `room` intervals of
- * equal length. (A fixed step could coincide with the period of a pool.) */
+ * equal length. (A fixed step could match a period in the order of the pool.) */
 typedef struct report_sample {
     size_t total, room;
     size_t seen, taken, next;

@@ -5,7 +5,8 @@
  * of the expected calibration error, which is computed from each run's own bins.
  *
  * All runs are taken at the same round, to compare networks with equally many labels: the
- * last in which all have bins before and after scaling, or else before. Cost: a binary
+ * last in which all have bins before and after scaling; if there is none, the last in
+ * which all have bins before scaling. Runs without any bins are left out. Cost: a binary
  * search in each run for every round of the run with the fewest bins.
  */
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the files that are computed from curve.csv and picks.csv. Each is written
- * atomically, the page last.
+ * Writes the files that are computed from curve.csv, picks.csv, calibration.csv and
+ * theory.csv. Each is written atomically, the page last.
  *
  * If the output folder is not an input folder, it also gets the merged curve.csv,
  * picks.csv, theory.csv and (except for regression) calibration.csv, and sources.txt,

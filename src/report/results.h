@@ -86,7 +86,7 @@ typedef struct report_setting {
 
 typedef struct report_folder {
     const char *path;
-    const char *label;        /* last part of the path; if two are equal, the path */
+    const char *label;        /* last part of the path; if two are equal, whole paths */
     const char *experiment;   /* the text of experiment.ini; NULL: none */
     report_setting *settings; /* keys of experiment.ini */
     size_t n_settings;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optional files of a folder: the experiment, the names of classes, and the picks of
- * the thumbnails.
+ * The optional files of a folder: the experiment, the table of classes, and the table of
+ * thumbnails.
  */
 #include <math.h>
 #include <stdlib.h>

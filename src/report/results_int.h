@@ -49,12 +49,12 @@ typedef struct report_loading {
     /* By name: whether two folders have the strategy with the same seed. */
     bool clash[REPORT_MOST_STRATEGIES];
     size_t last; /* the run found last */
-    /* The last run that was not found: its other rows follow, and need no search. */
+    /* The last run that find_run() did not find: its next rows need no search. */
     char lost[256]; /* strategy of that run; "": none */
     uint64_t lost_seed;
     size_t runs_room, points_room, picks_room, bins_room;
     size_t first_point; /* first point of the folder */
-    size_t next_point;  /* where to search for the next theory row, from first_point on */
+    size_t next_point;  /* where the next theory row's search begins, from first_point */
     struct csv_row *row;
 } report_loading;
 

@@ -81,7 +81,7 @@ static bool is_called(const report_loading *l, const report_run *run) {
 }
 
 /* Sets *run to the run of the row; false: curve.csv does not have it. The search begins
- * at the last one found: rows of a run are next to each other. */
+ * at the run found last, since rows of a run are next to each other. */
 static bool find_run(report_loading *l, uint32_t *run) {
     const report_results *r = l->out;
     if (l->lost_seed == l->row->seed && strcmp(l->lost, l->row->strategy) == 0)
@@ -205,8 +205,8 @@ static scant_status take_theory(void *self, size_t line) {
     return SCANT_OK;
 }
 
-/* Results are for regression if any row has an error. Then every row needs one; otherwise
- * every row needs an accuracy. */
+/* The results are for regression if any row has an error, else for classification. For
+ * regression every row needs an error, for classification every row needs an accuracy. */
 static scant_status check_values(const report_loading *l) {
     report_results *r = l->out;
     bool errors = false;

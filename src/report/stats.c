@@ -15,8 +15,8 @@
 
 enum { DRAWS = 99999 };
 
-/* A smaller deviation, relative to the mean, is rounding error: with a test set of ten
- * million samples a real one is larger. */
+/* A smaller deviation, relative to the mean, is rounding error: a real one is larger,
+ * even with a test set of ten million samples. */
 static const double ALIKE = 1e-9;
 
 double stats_mean(const double *x, size_t n) {
@@ -81,8 +81,8 @@ static double flipped_sum(const double *x, size_t n, uint64_t signs) {
     return sum;
 }
 
-/* Returns the share of all sign choices whose sum is at least `reach` from 0. Each sum is
- * that of two halves, so it costs one addition. */
+/* Returns the share of all sign choices whose sum is at least `reach` from 0. A sum costs
+ * one addition: the stored sum of the first half plus the sum of the second half. */
 static double all_flips(const double *x, size_t n, double reach) {
     double low[1 << (STATS_EXACT / 2)];
     size_t half = n / 2, lows = (size_t)1 << half, highs = (size_t)1 << (n - half);

@@ -15,7 +15,7 @@ double stats_t_two_sided(double t, double freedom);
 /* Returns t with P(|T| <= t) = level. */
 double stats_t_quantile(double level, double freedom);
 
-/* Statistics of paired differences, one for each seed. */
+/* Statistics of paired differences; each seed gives one difference. */
 typedef struct stats_paired {
     size_t n;
     double mean, low, high; /* 95 % interval of Student's t; NaN for fewer than two */
@@ -28,9 +28,9 @@ stats_paired stats_paired_of(const double *differences, size_t n);
 
 enum { STATS_EXACT = 20 }; /* most differences for which all signs are tried */
 
-/* Permutation test: the share of all choices of the differences' signs whose sum is at
- * least as far from 0 as the actual one. For more than STATS_EXACT differences, 99,999
- * random choices and the actual one. NaN for n = 0. */
+/* Permutation test: among all choices of signs for the differences, the share whose sum
+ * is at least as far from 0 as the actual sum. For more than STATS_EXACT differences, it
+ * uses 99,999 random choices and the actual one. NaN for n = 0. */
 double stats_sign_flips(const double *differences, size_t n);
 
 /* Holm's step-down correction (1979) of n p values, in place; NaN values are ignored.

@@ -13,19 +13,19 @@
  * each step moves towards the row with the largest <residual, L_i> / s_i, at weight s /
  * s_i, by the optimal fraction of at most 1.
  *
- * As in the paper the entropy counts once, and vectors are not centred. The published
- * code takes B steps and returns the rows with weight, does not limit the step length,
- * and predicts by averaging logits; we step until B rows have weight, at most 20 B times.
- * If no step lowers the residual or the steps run out, the rest of the batch has weight
- * 0, ordered by the score of the next step.
+ * As in the paper H(p) has the factor 1, and vectors are not centred. The published code
+ * takes B steps and returns the rows with weight, does not limit the step length, and
+ * predicts by averaging logits; we step until B rows have weight, at most 20 B times. If
+ * no step lowers the residual or the steps run out, rows of weight 0 fill up the batch:
+ * those that score best for the next step.
  *
- * Exact in double; logarithms use at least 1e-12. Cost: O(m n C) for the vectors, then
+ * Exact in double, with ln max(P, 1e-12) for ln P. Cost: O(m n C) for the vectors, then
  * O(n J) per step, at memory speed. Memory: n J numbers.
  *
- * inner=fisher uses the paper's other vectors: gradients of the same expectation in the
- * last layer's weights (select/fisher.h), from draws and features. Memory: C + 8 numbers
- * per row and some vectors of J C d+. It is expensive: 2 n J C d+ multiply-adds at first,
- * and n (J C + d+) for every step, which reads all draws again.
+ * inner=fisher uses the paper's other vectors: gradients of the same expectation with
+ * respect to the last layer's weights (select/fisher.h), from draws and features. Memory:
+ * C + 8 numbers per row and some vectors of J C d+. It is expensive: 2 n J C d+
+ * multiply-adds at first, and n (J C + d+) for every step, which reads all draws again.
  */
 #include <math.h>
 #include <string.h>
@@ -39,8 +39,8 @@
 
 enum {
     LINE = 64,
-    STEP_BYTES = 64 << 20, /* minimum bytes of vectors per thread: less is faster without
-                            * another thread */
+    STEP_BYTES = 64 << 20, /* bytes of vectors per block; with less, a second thread
+                            * costs more than it saves */
     TOGETHER = 16,         /* products at a time */
     STEPS = 20,            /* most steps per row of the batch */
     PROJECTIONS = 0,       /* choices of option inner */

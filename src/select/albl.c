@@ -17,7 +17,7 @@
  *
  * The state between calls is a JSON object: the weights (the largest is 1), the arm and
  * probability of the last call, the number of calls, and the probability of every picked
- * row. Labelled rows that it did not pick count with probability 1.
+ * row. Labelled rows that albl did not pick count with probability 1.
  *
  * Cost: that of the arm, and one pass over probabilities and features. Memory: 8 bytes
  * per row, and the state's text.
@@ -174,8 +174,8 @@ static scant_status measure(const scant_selection *sel, bandit *b) {
     return SCANT_OK;
 }
 
-/* Updates the arm's weight, then divides by the largest weight: only the ratio matters,
- * and weights could grow without limit. */
+/* Updates the arm's weight. Then divides both weights by the larger one, so that they do
+ * not grow without limit; only their ratio matters. */
 static void reward(bandit *b) {
     double bonus = sqrt(log(ARMS / DELTA) / ARMS) / b->p, top = 0;
     b->weight[b->arm] *= exp(P_MIN / 2 * (b->reward + bonus));
@@ -228,8 +228,8 @@ static void albl_plan(const scant_selection *sel, scant_plan *plan) {
     size_t kept = BLOCKS * OVERHEAD + OPTION;
     kept = size_add(kept, size_mul(pool->n, sizeof(double)));
     kept = size_add(kept, size_mul(pool->c, sizeof(double)));
-    /* a state names each row at most once, and its parsed form is no longer than its text
-     */
+    /* A state has at most pool->n rows, each in at least sizeof "[0,1]" bytes of text.
+     * The factor 2 is for the new state and the caller's copy. */
     size_t rows = size_add(sel->state_size / sizeof "[0,1]", plan->batch);
     rows = rows < pool->n ? rows : pool->n;
     kept = size_add(kept, 2 * size_add(HEAD, size_mul(rows, ENTRY)));

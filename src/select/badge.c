@@ -7,10 +7,10 @@
  * similar ones.
  *
  * As in the published code the first pick is the row with the largest norm, features
- * carry no bias (option bias), and labelled rows are ignored. Unlike it, the n x (C d)
- * gradients are never built, and most distances are never computed (linalg/growset.h),
- * while the picks have exactly the distribution of k-means++. Once all distances are 0
- * the rest is drawn uniformly.
+ * carry no bias (option bias), and labelled rows are ignored. Unlike in that code, the
+ * n x (C d) gradients are never built, and most distances are never computed
+ * (linalg/growset.h). The picks still have exactly the distribution of k-means++. Once
+ * all distances are 0 the rest of the batch is drawn uniformly.
  *
  * Cost: O(n(C + d)) for the norms, then a few per cent of the n*b distances. Memory: 21
  * bytes per row plus the picked rows, for any number of classes.
@@ -87,7 +87,7 @@ static void badge_plan(const scant_selection *sel, scant_plan *plan) {
     plan->passes += 1;
 }
 
-/* Fills the batch at random once every remaining row equals a picked one. */
+/* Fills the batch at random once every remaining row has the gradient of a picked one. */
 static scant_status fill(scant_selection *sel, const select_grow *grow) {
     bool *taken = TRY_NEW(sel->arena, bool, sel->pool.n);
     for (size_t i = 0; i < sel->pool.n; i++) taken[i] = grow->set.bound[i] < 0;

@@ -9,22 +9,22 @@
  * exact, and picks and scores are those of exhaustive enumeration. Beyond that, strings
  * are sampled (joint.h says how, and where it deviates from the paper: estimators with
  * less noise, and strings that are not all resampled after every pick). The score of a
- * pick is then estimated on strings with its label and never falls below the previous
- * score.
+ * pick is then estimated on strings that include its label, and never falls below the
+ * previous score.
  *
  * Lazy evaluation: the gain of a row never grows with the picks, so a gain computed for
  * fewer picks is an upper bound, and only rows whose bound reaches the best gain are
- * evaluated, first on merged strings, which give an upper bound too. An estimated gain is
- * a bound only with four standard errors added. The same margin eliminates rows in a race
- * for each pick: they are evaluated on a few strings, then on more, until their bound
- * falls below the best gain or all strings are used. So the pick is the one that
- * evaluating every row on all strings would give, unless a bound of four errors fails;
- * then its gain is within the noise of the best.
+ * evaluated, first on merged strings, which give an upper bound too. The bound from an
+ * estimated gain is the estimate plus four standard errors. With the same margin, each
+ * pick is found by a race: rows are evaluated on a few strings, then on more, until their
+ * bound falls below the best gain or all strings are used. So the pick is the one that
+ * evaluating every row on all strings would give, unless a gain is above its bound; then
+ * the pick's gain is within the noise of the best.
  *
- * The information is at most ln m. Once all exact gains are below 1e-11, or the rest is
- * within the noise of sampled strings (2 / sqrt of their number, four standard errors at
- * a spread of half a nat), picks would be arbitrary: bald makes the remaining ones, with
- * the last information as their score.
+ * The information is at most ln m. Picks would be arbitrary once all exact gains are
+ * below 1e-11, or once ln m minus the information is within the noise of sampled strings
+ * (2 / sqrt of their number, four standard errors at a spread of half a nat). bald then
+ * makes the remaining picks, with the last information as their score.
  *
  * Cost: O(m n C) for the first pick, then at most n mc m C multiply-adds per pick, most
  * of which are avoided. Memory: mc m numbers, 17 bytes per row, a few rows per worker.
@@ -42,7 +42,7 @@ enum {
     FIRST_WAVE = 12,     /* rows evaluated first, on all strings: they set the gain to
                           * beat */
     EXACT_WAVE = 120,    /* rows of the next waves, with exact gains */
-    WAVE = 960,          /* rows of a race */
+    WAVE = 960,          /* rows of a race, or evaluated together on merged strings */
     WORTH_MERGING = 256, /* minimum number of candidate rows to merge strings */
     STAGE = 4            /* a race uses 4 parts first, then 4 times as many */
 };
@@ -61,7 +61,7 @@ typedef struct greedy {
     unsigned char *seen; /* n: closeness of the evaluation for this pick */
     double total;        /* information of the picks */
     la_scored best;      /* best row so far for this pick */
-    double slack;        /* largest shortfall of a bound */
+    double slack;        /* how far a computed bound may be below the true one */
     double off;          /* largest deviation of a row's sum from 1 */
     double *offs;        /* the same per worker */
     /* A wave: */
@@ -167,9 +167,9 @@ static scant_status find_exact(greedy *g) {
 /* ---- estimated gains ----------------------------------------------------------------
  */
 
-/* Measures the first wave's mean gain in each part of the strings, and the variances over
- * parts of a row's gain: around that mean, and without it. The last part may be short and
- * is left out of the variances. */
+/* Computes the mean gain of the first wave's rows in each part of the strings. Also
+ * computes the variance over parts of a row's gain (alone), and of its difference from
+ * that mean (apart). A short last part is left out of the variances. */
 static void measure_common(greedy *g, size_t count) {
     size_t parts = g->j.all.count / g->j.all.part;
     double *common = g->common, rows = (double)count, apart = 0, alone = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bss: rows and weights for which least squares over a space of functions is nearly as
- * good as over the whole pool, by randomized BSS sampling ("Sample complexity of deep
- * active learning", under review for ICLR 2022, after Chen & Price, "Active regression
- * via linear-sample sparsification", 2019, and Lee & Sun 2018). linalg/bss_sampling.h
- * describes the algorithm. A row drawn twice is one pick with the sum of both weights.
+ * bss: weighted rows such that a least-squares fit to them, by functions of a given
+ * space, is nearly as good as a fit to the whole pool. They are drawn by randomized BSS
+ * sampling ("Sample complexity of deep active learning", under review for ICLR 2022,
+ * after Chen & Price, "Active regression via linear-sample sparsification", 2019, and Lee
+ * & Sun 2018). linalg/bss_sampling.h describes the algorithm. A row drawn twice is one
+ * pick with the sum of both weights.
  *
  * The space is spanned by the features and 1, by their monomials up to a degree (the
  * paper's own choice; features are scaled into the unit ball first), by gradients, or by
@@ -14,16 +15,16 @@
  * principal directions are kept, with a warning.
  *
  * The paper leaves the constants of the algorithm open. With option epsilon, gamma =
- * min(0.11, sqrt(epsilon / (2 + epsilon))): then each beta_j K_j is at most epsilon/2,
- * and the output is always good (eigenvalues within [3/4, 5/4], sum of beta at most 5/4),
- * not only with probability 0.9. Without epsilon, gamma is chosen for the batch: a run
- * has about 1.6 D t draws, t = 1/gamma^2 - 1, and secant steps with the same seed move t
- * towards B distinct rows from below. If the batch is small for the basis, the output is
- * not good, and `info` reports that. The batch is not filled up with other rows, since
- * they would have no weight.
+ * min(0.11, sqrt(epsilon / (2 + epsilon))). Then each draw's coefficient beta_j times its
+ * condition number K_j is at most epsilon/2, and the output is always good (eigenvalues
+ * within [3/4, 5/4], sum of beta at most 5/4), not only with probability 0.9. Without
+ * epsilon, gamma is chosen for the batch: a run has about 1.6 D t draws, t = 1/gamma^2 -
+ * 1, and secant steps with the same seed move t towards B distinct rows from below. If
+ * the batch is small for the basis, the output is not good, and the figure `good` is 0.
+ * The batch is not filled up with other rows, since they would have no weight.
  *
- * There are at most about 2B (or 2000) draws: if few rows have most of the leverage, or B
- * is nearly n, fewer than B rows result.
+ * There are at most about 2B draws, or 2000 if that is more. If few rows have most of the
+ * leverage, or B is nearly n, these give fewer than B rows.
  *
  * law = leverage draws independently by leverage, the paper's baseline: 2 D / epsilon
  * draws, or until there are B distinct rows. The latter stopping rule depends on the
@@ -234,8 +235,8 @@ typedef struct aim { /* the search for a t with `batch` distinct rows */
     double batch;
     double t, count;         /* t and distinct rows of the last run */
     double old_t, old_count; /* the same of the run before */
-    double enough, too_many; /* largest t known to give few enough rows, smallest known to
-                              * give too many */
+    double enough, too_many; /* largest t known to give at most `batch` rows; smallest t
+                              * known to give more */
 } aim;
 
 /* Secant step: slightly below where the line through the last two points meets the batch.
@@ -249,8 +250,8 @@ static double secant(const aim *a) {
     return isfinite(a->too_many) ? (a->enough + a->too_many) / 2 : 2 * a->t;
 }
 
-/* Moves t towards `batch` distinct rows, from below. If the batch is the whole pool, no t
- * gives too many. */
+/* Searches for a t that gives `batch` distinct rows or slightly fewer. If the batch is
+ * the whole pool, no t gives too many. */
 static scant_status draw_for_batch(bss *b) {
     enum { CORRECTIONS = 3, RETREATS = 8 };
     double batch = (double)b->sel->batch, d = (double)b->basis.dim, start, most, least;

@@ -14,7 +14,8 @@
  * exactly, without computing the eigenvalues of most groups.
  *
  * Cost: a pass of n d^2 for the rank; n/g groups of g rows, each some g^2 (d + l) + g d l
- * or g^2 d + g d^2. Memory: 24 bytes per row and a few d x d matrices per thread.
+ * with l labelled rows, or g^2 d + g d^2 if g + l exceeds the rank. Memory: 24 bytes per
+ * row and a few d x d matrices per thread.
  */
 #include <stdlib.h>
 

@@ -14,11 +14,11 @@
  * would give another ranking.
  *
  * By default g is the last layer's gradient a x h+, which is never built: g_S is a C x d+
- * matrix, and one product with it gives all scores. The paper's full-network gradients,
- * or a sketch of them, are given as --gradients; or, exactly and without building them,
- * as |g_u|^2 and <g_u, g_S> computed by the caller (SCANT_SLOPES), which takes one pass
- * over two numbers per row. The batch is the B rows with the best scores, as in the
- * paper; similarity among them is ignored.
+ * matrix, and one product with it gives all scores. The paper uses gradients of the whole
+ * network; these, or a sketch of them, can be given as --gradients. Instead the caller
+ * can compute |g_u|^2 and <g_u, g_S> exactly, without storing gradients (SCANT_SLOPES);
+ * the selection is then one pass over two numbers per row. The batch is the B rows with
+ * the best scores, as in the paper; similarity among them is ignored.
  *
  * Without labels g_S = 0: every finite gamma ranks by length, and with inf all rows tie.
  *
@@ -58,7 +58,7 @@ static size_t work_memory(const la_view *v, unsigned threads) {
                                    la_kron_dots_memory(v, threads)));
 }
 
-/* Sets the expected type and scale of gradients, before they are read. */
+/* Sets the expected type and scale of the features or gradients, before they are read. */
 static void serve(const scant_selection *sel, dynamic *d) {
     const select_pool *pool = &sel->pool;
     if (pool->gradients) d->as_features = select_gradients_as_features(pool);

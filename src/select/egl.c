@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * egl: expected gradient length of the last layer, sum_y p_y |p - e_y| |h+|, where h+ is
- * h with a 1 appended for the bias. The length itself, not its square (both are
+ * h with a 1 appended for the bias. The score uses the length, not its square (both are
  * published). One pass, O(n(C + d)); the n x C x d gradients are never built.
  *
  * With SCANT_LENGTHS the caller gives the lengths of the whole network's gradients (one

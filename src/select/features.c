@@ -2,9 +2,11 @@
  *
  * Reads and checks features, and provides them as rows for distances.
  *
- * Float rows are used in place. Distances are computed in float only if float32 holds the
- * input exactly and its squares do not overflow. f8 input, unit-length rows and numbers
- * of extreme size use double; the latter are scaled by a power of two.
+ * Rows of float32 or float64 are used in place unless their type or scale has to change.
+ * Distances are computed in float only if float32 holds the input exactly, rows are not
+ * scaled to unit length, and squares of norms neither overflow nor underflow. In all
+ * other cases they are computed in double. If squares of the largest norm overflow or
+ * underflow in double too, rows are multiplied by a power of two.
  */
 #include <float.h>
 #include <math.h>
@@ -48,8 +50,8 @@ static double row_reach(const select_pool *pool, size_t row, size_t *bad) {
     return reach;
 }
 
-/* The norm of a row whose squares overflow or underflow in double, or that is not finite.
- */
+/* Computes the norm of a row whose squares overflow or underflow in double. Fails if a
+ * number is not finite. */
 static scant_status extreme_norm(const select_pool *pool, size_t row, double *norm,
                                  scant__fault *fault) {
     size_t bad;
@@ -94,7 +96,7 @@ void select_features_guess(const select_pool *pool, bool normalise, select_featu
                            .scale = 1};
 }
 
-/* Rows checked at a time: a quarter megabyte, but not more than 65,536 blocks. */
+/* Rows checked at a time: a quarter megabyte, or more to have at most 65,536 blocks. */
 static size_t check_rows(const select_pool *pool) {
     size_t rows = 32768 / pool->d + 1, least = pool->n / 65536 + 1;
     return rows > least ? rows : least;

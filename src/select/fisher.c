@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inner products of all rows with one row cost n (J C + d+) multiply-adds: each is the
- * product of the factors' inner products. The first, with the sum of all rows, cost 2 n J
- * C d+.
+ * product of the factors' inner products. The sum of all rows, and its inner products
+ * with all rows, are computed once and cost 2 n J C d+.
  */
 #include "select/fisher.h"
 

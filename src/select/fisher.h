@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gradients of the expected log-likelihood in the last layer's weights, at posterior
- * draws: (p_i - p_is) x h_i+ for row i and draw s, with p_is the draw's prediction and
- * p_i the mean over draws. With J draws used, the row is
+ * Gradients of the expected log-likelihood with respect to the last layer's weights, at
+ * posterior draws: (p_i - p_is) x h_i+ for row i and draw s, with p_is the draw's
+ * prediction and p_i the mean over draws. With J draws used, the row is
  *
- *     a_i x h_i+,  a_i = (p_i - p_is) / sqrt(J) over s and the classes,
+ *     a_i x h_i+,  a_i = (p_i - p_is) / sqrt(J) for all s and all classes,
  *
- * a Kronecker row of J C d+ numbers that is never built. Inner products of rows are means
- * over draws of the gradients' inner products: the weighted Fisher inner product of
- * Pinsler et al. 2019. For regression (C is 1) the draws may hold predictions divided by
- * the noise variance.
+ * a Kronecker row of J C d+ numbers. At most one such row is built at a time. Inner
+ * products of rows are means over draws of the gradients' inner products: the weighted
+ * Fisher inner product of Pinsler et al. 2019. select_fisher_rows() also works for
+ * regression: C is 1, and the draws hold predictions divided by the noise variance.
  *
  * Each product reads the draws again. Memory: n C + 3 n doubles.
  */
@@ -37,7 +37,7 @@ typedef struct select_fisher {
 
 /* Returns the bytes that select_fisher_open() allocates. */
 size_t select_fisher_memory(const scant_selection *sel, size_t draws);
-/* Returns the numbers per row, with d+ = d + 1. */
+/* Returns how many numbers a row has: J C d+. */
 size_t select_fisher_width(const scant_selection *sel, size_t draws);
 /* Allocates memory; reads and checks features. The caller must fill in f->mean before any
  * other call, and *f must not move. */

@@ -17,7 +17,8 @@ typedef struct select_grow {
     la_growset set;
 } select_grow;
 
-/* Adds the memory of select_grow_init() for `centres` centres, and its pass. */
+/* Adds the memory of select_grow_init() for `centres` centres. Sets blocks, and passes to
+ * 2: the check of the features, and growing. */
 void select_grow_plan(const scant_selection *sel, size_t centres, scant_plan *plan);
 /* bias: the constant appended to h in Kronecker rows (if sel->pool.probs is used). */
 scant_status select_grow_init(scant_selection *sel, size_t centres, double bias,

@@ -15,7 +15,7 @@ enum {
     BLOCK_BYTES = 1 << 16, /* bytes of strings per block */
     TASK_WORK = 32 << 20,  /* minimum multiply-adds per task */
     LOG_WORK = 16,         /* cost of a logarithm in multiply-adds */
-    DRAW_WORK = 64,        /* cost of a draw */
+    DRAW_WORK = 64,        /* cost of sampling a label, in multiply-adds */
     RESCALE = 8,           /* labels after which a string's weights are rescaled */
     MERGE_FROM = 512,      /* minimum enumerated strings to merge */
     MERGED = 64,           /* minimum strings after merging */
@@ -362,8 +362,8 @@ static size_t label_at(const double *upto, size_t c, double u) {
     return low;
 }
 
-/* Scales weights to a sum of 1. The sum is above 0: the posterior draw that a string was
- * sampled from has some weight. */
+/* Scales weights to a sum of 1. owner: the posterior draw that the string was sampled
+ * from; if all weights underflow to 0, it gets weight 1. */
 static void normalise(double *weight, size_t m, size_t owner) {
     double sum = 0;
     for (size_t s = 0; s < m; s++) sum += weight[s];
@@ -409,7 +409,7 @@ static scant_status draw_labels(joint *j, size_t position) {
     return scant__parfor(j->ctx, NULL, over(j->all.count, d.per_task), draw_task, &d);
 }
 
-/* Samples whole strings up to the last label. */
+/* Starts new strings and samples all their labels except the last one. */
 static scant_status draw_anew(joint *j) {
     size_t m = j->pool->m;
     j->exact = false;

@@ -18,10 +18,12 @@
  * Up to 8 picks, all strings are resampled after each, so that no pick is scored on the
  * strings that chose it. After that they are resampled when the picks have doubled; in
  * between, each string gets one more label from the posterior draw that it was sampled
- * from. It still follows the joint distribution, at the cost of one random number.
+ * from. The longer string still follows the joint distribution, at the cost of one random
+ * number.
  *
  * Strings whose posterior has almost no entropy left are dropped: a label can add at most
- * that entropy, and the dropped strings together hold a thousandth of the total.
+ * that entropy. The strings dropped after a pick hold at most a thousandth of the entropy
+ * of all strings at that time.
  *
  * The product of strings and a row's predictions is never stored (la_joint_bits):
  * evaluating a row takes `strings` m C multiply-adds and `strings` C logarithms. Many
@@ -54,15 +56,16 @@ typedef struct joint {
     size_t capacity; /* number of strings */
     bool exact;      /* strings are enumerated, not sampled */
     joint_set all, merged;
-    size_t *number; /* per string: its number when sampled, or the string it is
-                     * merged into */
-    double *open;   /* per string: the entropy of its posterior, or its probability */
-    size_t drawn;   /* number of sampled strings; all.count of them are left */
-    size_t begun;   /* number of picks when strings were last resampled */
-    double dropped; /* sum of the dropped strings' entropies */
-    double left;    /* sampled strings: ln m minus the information of the picks */
-    const void **middle; /* strings that others are merged into */
-    double *middle_size;
+    size_t *number;        /* per string: its number when it was sampled; enumerated: the
+                            * index of the merged string it belongs to */
+    double *open;          /* per string: the entropy of its posterior; enumerated: its
+                            * probability */
+    size_t drawn;          /* number of sampled strings; all.count of them are left */
+    size_t begun;          /* number of picks when strings were last resampled */
+    double dropped;        /* sum of the dropped strings' entropies */
+    double left;           /* sampled strings: ln m minus the information of the picks */
+    const void **middle;   /* strings that others are merged into */
+    double *middle_size;   /* squared lengths of these strings' posteriors */
     double *row, *columns; /* predictions of one row */
     unsigned char *room;   /* buffers of the workers */
 } joint;

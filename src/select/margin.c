@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * margin: rows whose two most probable classes are closest; the score is 1 - (p1 - p2),
- * with probabilities: logits would rank differently. One pass, O(nC).
+ * margin: rows whose two most probable classes have the closest probabilities p1 and p2;
+ * the score is 1 - (p1 - p2). Differences of logits would rank differently. One pass,
+ * O(nC).
  */
 #include "select/scan.h"
 

@@ -20,8 +20,8 @@ size_t select_monomials_memory(size_t count) {
     return 2 * (count * sizeof(uint32_t) + SPARE);
 }
 
-/* A monomial of the next degree is one of the last degree times a variable whose index is
- * at least as large as all its indices. */
+/* A monomial of the next degree is one of the last degree times a variable. To list each
+ * once, the variable's index is at least the largest index in the other factor. */
 static void fill(select_monomials *m, size_t d, size_t degree) {
     size_t first = m->constant, at = first + d, from = first;
     for (size_t g = 2; g <= degree; g++) {

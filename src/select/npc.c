@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * npc: neural pre-conditioning. Of many random batches X, picks the one for which the
- * smallest eigenvalue of the Gram matrix of the last layer's gradients over the labelled
- * rows and X is largest. That matrix is K(x, x') = h+ . h+' for any weights and
- * labels. Works before any label is given, on the features of an untrained network.
+ * npc: neural pre-conditioning. Draws many random batches X and picks the one with the
+ * largest lambda. That is the smallest eigenvalue of a Gram matrix over the labelled rows
+ * and X: inner products of the last layer's gradients, which are K(x, x') = h+ . h+' for
+ * any weights and labels. So npc works before any label is given, on the features of an
+ * untrained network.
  *
  * As in the paper, batches are drawn uniformly (with 1000, one of the best 1% is among
  * them with probability 1 - 4e-5). Unlike in the paper, the rank of the features decides
@@ -12,7 +13,8 @@
  * batch is found exactly, without computing the eigenvalues of most batches. The option
  * refine goes beyond the paper: guided by the eigenvector of lambda, it replaces rows of
  * the best batch one by one with the row that raises lambda most (of all rows, or of
- * 16,384 random ones in a larger pool). It ends when none of eight rows can be improved.
+ * 16,384 random ones in a larger pool). It ends when no replacement raises lambda for any
+ * of the eight rows that lower it most.
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
  * b^2 d (linalg/lambda.h); each swap, n d (l + b) or n d^2. Memory: 8 bytes per row, one
@@ -48,7 +50,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* Draws `count` distinct positions, ascending, by Floyd's algorithm with `count` random
- * numbers starting at `from`. Few positions are sorted, many read from their marks. */
+ * numbers starting at `from`. A few positions are sorted; many are read in order from the
+ * marks. */
 static void draw_places(const batches *s, uint64_t from, size_t count, unsigned worker,
                         size_t *places) {
     uint64_t *marks = s->marks + worker * s->words;
@@ -111,8 +114,8 @@ static void list_others(refiner *r) {
     r->n_others = kept;
 }
 
-/* Finds the best replacement `in` of row `out`: the batch without it is the base, and
- * each candidate is a set of one row. */
+/* Finds the best replacement `in` of row `out`. The base is the labelled rows and the
+ * batch without `out`; each candidate is a set of one row. */
 static scant_status best_in_place_of(refiner *r, size_t out, size_t *in) {
     la_lambda_task task = r->s->task;
     size_t n = task.n_base, count = 0;
@@ -149,7 +152,7 @@ static scant_status exchange(refiner *r, size_t out, size_t in, bool *done) {
     return SCANT_OK;
 }
 
-/* Makes one swap. *done: a swap that raises lambda was found. */
+/* Makes one swap that raises lambda. *done: false if none was found. */
 static scant_status refine_once(refiner *r, bool *done) {
     size_t b = r->s->task.b, tries = b < OUT_TRIES ? b : OUT_TRIES;
     *done = false;

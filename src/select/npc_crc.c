@@ -11,8 +11,8 @@ static const char FINDING_RANK[] = "finding the rank";
 
 /* ---- few rows of many columns ------------------------------------------------------ */
 
-/* n rows span at most n dimensions. If d is larger, rows are replaced by n numbers with
- * the same inner products, so that nothing has the size of d. */
+/* n rows span at most n dimensions. If d is larger, each row is replaced by n numbers;
+ * inner products stay the same, and later work does not depend on d. */
 static bool is_wide(const scant_selection *sel) {
     return !sel->depth && sel->pool.n < sel->pool.d + (select_option(sel, "bias") > 0);
 }
@@ -94,7 +94,7 @@ static void widest_make(const scant_selection *sel, bool turned, widest *w) {
     make_kernel(sel, &w->view, &w->ntk, &w->kernel);
 }
 
-/* Memory of the rows that replace wide ones; *turning: of computing them. */
+/* Memory of the rows that replace wide ones; *turning: memory for computing them. */
 static size_t wide_memory(const scant_selection *sel, size_t *turning) {
     size_t n = sel->pool.n;
     widest w;

@@ -18,7 +18,7 @@ typedef struct select_lambda {
     la_ntk ntk; /* used if the call has a kernel */
     la_kernel kernel;
     la_span span;
-    size_t *base; /* labelled rows without dependent ones */
+    size_t *base; /* labelled rows, without those that depend on others */
     la_lambda_task task;
     la_lambda *engine;
 } select_lambda;
@@ -27,7 +27,8 @@ typedef struct select_lambda {
  * open (pool.available rows, in any order). *s must not move. */
 scant_status select_lambda_start(scant_selection *sel, const size_t *open, size_t b,
                                  size_t sets, select_lambda *s);
-/* Adds memory, blocks and passes to a plan: for the `want` best of sets of b rows. */
+/* Adds memory, blocks and passes to a plan, for finding the `want` best of `sets` sets of
+ * b rows. */
 void select_lambda_plan(const scant_selection *sel, size_t b, size_t sets, size_t want,
                         scant_plan *plan);
 /* Returns the memory of a second engine with all labelled rows and `more` others as base,

@@ -19,11 +19,11 @@
 
 typedef struct select_pool {
     size_t n;
-    size_t d;                      /* width of features; 0 if not used, as below */
+    size_t d;                      /* width of features; 0 if not used (also c, k, m) */
     size_t c;                      /* classes */
     size_t k;                      /* width of gradients */
     size_t m;                      /* posterior draws */
-    const scant_array *features;   /* NULL if not used, as below */
+    const scant_array *features;   /* NULL if not used, like the other arrays */
     const scant_array *probs;      /* probabilities or logits */
     bool softmax;                  /* probs are logits */
     const scant_array *calibrated; /* calibrated probabilities, or logits */
@@ -41,8 +41,8 @@ typedef struct select_pool {
 /* Returns the kinds of evidence that are given: scant_evidence_kind bits. */
 unsigned select_given(const scant_evidence *evidence);
 /* Checks shapes and types of the inputs that `used` names, and of labels and candidates.
- * Reads no data. With SCANT_ROWS in `used`, every array that is given must have n rows.
- * who: the strategy, for messages. */
+ * Reads no data. With SCANT_ROWS in `used`, all given arrays are checked, since they must
+ * agree on n. who: the strategy, for messages. */
 scant_status select_pool_open(scant_ctx *ctx, const scant_evidence *evidence,
                               unsigned used, const char *who, select_pool *pool);
 /* Reads and checks labels and candidates; counts labelled and available rows. */
@@ -55,10 +55,10 @@ void select_pool_list_labelled(const select_pool *pool, size_t *rows);
 /* Returns the label of a row, or -1 if it has none. */
 int64_t select_pool_label(const select_pool *pool, size_t row);
 
-/* mask[i] = row first+i is available. count <= SELECT_MASK. */
+/* mask[i] = whether row first+i is available. count <= SELECT_MASK. */
 enum { SELECT_MASK = 1024 };
 void select_pool_mask(const select_pool *pool, size_t first, size_t count, bool *mask);
-/* mask[i] = row first+i is labelled. count <= SELECT_MASK. */
+/* mask[i] = whether row first+i is labelled. count <= SELECT_MASK. */
 void select_pool_labelled(const select_pool *pool, size_t first, size_t count,
                           bool *mask);
 /* Calls visit for every row whose mask is `wanted`, in ascending order. */
@@ -67,10 +67,10 @@ typedef void (*select_mask_fn)(const select_pool *pool, size_t first, size_t cou
 void select_pool_visit(const select_pool *pool, select_mask_fn mask, bool wanted,
                        void (*visit)(void *self, size_t row), void *self);
 
-/* Returns the numbers per row of slopes or lengths, whichever is used; 0 if neither is.
- */
+/* Returns how many numbers a row of slopes or lengths has, whichever is used; 0 if
+ * neither is. */
 size_t select_measured_width(const select_pool *pool);
-/* Reads and checks their rows first..first+count-1. */
+/* Reads and checks rows first..first+count-1 of slopes or lengths. */
 scant_status select_measured_read(const select_pool *pool, size_t first, size_t count,
                                   double *out, scant__fault *fault);
 
@@ -118,9 +118,11 @@ void select_prob_rows(const select_pool *pool, select_prob_kind kind, la_rows *o
 /* out (count, m, C) = all posterior draws of rows first..first+count-1. */
 void select_draws_get(const select_pool *pool, size_t first, size_t count, double *out);
 
-/* Fits the temperature by maximum likelihood if pool->calibrate_on is given. */
+/* Fails unless all rows in pool->calibrate_on exist and have labels. Without calibrate_on
+ * this and the fit do nothing. */
 scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool);
 size_t select_temperature_memory(const select_pool *pool, unsigned threads);
+/* Fits pool->temperature by maximum likelihood. */
 scant_status select_temperature_fit(scant__arena *arena, select_pool *pool);
 
 /* ---- features ------------------------------------------------------------------ */
@@ -132,14 +134,14 @@ typedef struct select_features {
     double scale;   /* a power of two that rows are multiplied by */
 } select_features;
 
-/* Norms in double of rows first..first+count-1, without overflow or underflow. Fails on
- * NaN and Inf. room: count*d doubles (unused if direct). */
+/* Computes the norms of rows first..first+count-1 in double, without overflow or
+ * underflow. Fails on NaN and Inf. room: count*d doubles (unused if direct). */
 scant_status select_features_norms(const select_pool *pool, size_t first, size_t count,
                                    void *room, double *norm, scant__fault *fault);
 bool select_features_direct(const select_pool *pool);
 
-/* The expected type and scale, before rows are read: the type may still change to double.
- */
+/* Sets the type and scale that are expected before rows are read;
+ * select_features_scan() may choose others. */
 void select_features_guess(const select_pool *pool, bool normalise, select_features *f);
 /* Reads all features once: checks them, and chooses type and scale so that squared
  * distances neither overflow nor vanish. */
@@ -147,12 +149,13 @@ scant_status select_features_scan(scant__arena *arena, const select_pool *pool,
                                   bool normalise, select_features *out);
 size_t select_features_memory(const select_pool *pool,
                               unsigned threads); /* memory of the scan */
-/* The value of a constant appended to the features, in their scale. Drops a scale above
- * 1: next to the constant, small features need not be enlarged. */
+/* Returns the value of a constant that is appended to the features, in their scale.
+ * Before that, sets a scale above 1 to 1 unless the constant is 0: next to a constant,
+ * small features need not be enlarged. */
 double select_features_constant(select_features *f, double constant);
 /* out is valid while f is. */
 void select_feature_rows(const select_features *f, la_rows *out);
-/* The same pool, with gradients in place of features. */
+/* Returns the same pool, with gradients in place of features. */
 select_pool select_gradients_as_features(const select_pool *pool);
 
 #endif

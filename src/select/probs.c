@@ -115,7 +115,7 @@ static void residual_f32(const select_pool *pool, size_t row, float *out) {
     for (size_t k = 0; k < pool->c; k++) out[k] *= (float)RESIDUAL_SCALE;
 }
 
-/* p -= e_y. After a softmax p_y - 1 is minus the sum of the others, to avoid
+/* p -= e_y. After a softmax, p_y - 1 is computed as minus the sum of the others, to avoid
  * cancellation. */
 static void subtract_label(const select_pool *pool, size_t y, double *p) {
     if (!pool->softmax) {

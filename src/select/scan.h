@@ -18,11 +18,12 @@ typedef struct scan_block {
     const double *measured;    /* slopes or lengths */
 } scan_block;
 
-/* score[i] for rows first+i. Higher is picked earlier. */
+/* Writes the score of row first+i to score[i]. Rows with higher scores are picked first.
+ */
 typedef void (*scan_score_fn)(const scan_block *block, double *score);
 
 void select_scan_plan(const scant_selection *sel, scant_plan *plan);
-/* Picks the batch rows with the best scores; ties to the lowest index. */
+/* Picks the rows with the best scores, as many as the batch; ties to the lowest index. */
 scant_status select_scan(scant_selection *sel, select_measure measure,
                          scan_score_fn score);
 

@@ -10,7 +10,8 @@
 #include "data/array.h"
 #include "select/strategy.h"
 
-/* Chooses the inputs; by default info.needs, or or_needs if only those are all given. */
+/* Chooses the inputs. Default: info.needs, or info.or_needs if all of or_needs are given
+ * but not all of needs. */
 static scant_status choose_inputs(scant_selection *sel, unsigned given) {
     const scant_strategy_info *info = &sel->strategy->info;
     if (sel->strategy->inputs) return sel->strategy->inputs(sel, given, &sel->used);
@@ -33,8 +34,8 @@ static scant_status fail_unknown(scant_ctx *ctx, const char *name) {
                        near ? "'" : "");
 }
 
-/* Checks options and chooses inputs; sel holds zeros. On failure, too, sel->arena has to
- * be ended. */
+/* Checks options and chooses inputs. sel must be zeroed. The caller ends sel->arena, also
+ * on failure. */
 static scant_status begin(scant_ctx *ctx, const char *name, const scant_select_opts *opts,
                           unsigned given, scant_selection *sel) {
     scant_select_opts o = opts ? *opts : (scant_select_opts){0};

@@ -135,8 +135,8 @@ typedef struct measure {
     double *apart; /* per worker: the largest |p - p~| / max p of its rows */
 } measure;
 
-/* Measures a block: p~ is in room, p - p~ in its final place. sigma_j does not depend on
- * p. */
+/* Measures a block: p~ is in room, and p - p~ in its final place, or in room too if it is
+ * not stored. sigma_j does not depend on p. */
 static scant_status measure_gradients(void *arg, size_t block, unsigned worker,
                                       scant__fault *fault) {
     (void)fault;

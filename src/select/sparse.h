@@ -43,9 +43,9 @@ typedef struct sparse {
     la_view all;
     size_t width; /* numbers of a_j (C), or of h_j (m) in the posterior form */
     size_t size;  /* numbers of a vector */
-    /* Features of extreme size are multiplied by a power of two. All members then refer
-     * to the problem with f times its square: alpha is the same, beta is multiplied by
-     * the square. */
+    /* Features of extreme size are multiplied by this power of two. All members then
+     * refer to the problem with f multiplied by scale^2: alpha is the same, beta is
+     * multiplied by scale^2. */
     double scale;
     double alpha, beta;
     double *variance; /* n: sigma_j^2 */
@@ -92,7 +92,8 @@ typedef size_t (*sparse_needs)(const la_view *v, unsigned threads);
 
 scant_status sparse_inputs(scant_selection *sel, unsigned given, unsigned *needs);
 scant_status sparse_check(const scant_selection *sel);
-/* Adds the memory and passes of sparse_open(). *s has sizes and views, but no numbers. */
+/* Adds the memory and passes of sparse_open(). Sets sizes and views of *s, but allocates
+ * and reads nothing. */
 void sparse_plan(const scant_selection *sel, sparse_needs needs, scant_plan *plan,
                  sparse *s);
 /* Checks the evidence and sets up the problem. *s must not move. */
@@ -111,12 +112,12 @@ double sparse_f1(const sparse *s, const size_t *places, size_t count, const doub
 /* Returns f2 at w. */
 double sparse_f2(const sparse *s, const size_t *places, size_t count, const double *w);
 
-/* Returns the step mu that minimises f1(w - mu u): half the initial slope of f1 over half
- * its curvature along u. 0 if there is none. */
+/* Returns the step mu that minimises f1(w - mu u), or 0 if there is no curvature. slope,
+ * curvature: half the first and half the second derivative of f1 at w along u. */
 double sparse_step(double slope, double curvature);
-/* Returns a power of two near the largest entries of the gradient at w and r; reach: the
- * largest |w_j - 1|. Divided by it, squares of their images neither overflow nor
- * underflow. */
+/* Returns a power of two near the largest entry of the gradient of f1 at w; r: the
+ * residual at w, reach: the largest |w_j - 1|. If the gradient is divided by this power,
+ * the squares in its image under Phi neither overflow nor underflow. */
 double sparse_unit(const sparse *s, double reach, const double *r);
 /* One gradient step of f1 within the support of w; updates w and r. places: where w may
  * differ from 0. */

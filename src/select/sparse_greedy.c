@@ -6,7 +6,7 @@
  * the batch follows (de-bias), and weights below 0 become 0. The paper leaves tau open;
  * only alpha / tau matters.
  *
- * Picks always B rows, in the order of picking; a weight may end at 0. Exact in double:
+ * Always picks B rows, in the order of picking; a weight may end at 0. Exact in double:
  * the picked row always has the largest score (linalg/lazy_argmax.h), although after a
  * pick the scores are usually updated along the new row alone.
  *

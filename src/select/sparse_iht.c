@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sparse-iht: proximal iterative hard thresholding for the problem of select/sparse.h
- * (the paper's Algorithm 2). Each iteration: a gradient step of f1 from z, the b rows
- * that the proximal operator of f2 keeps, a step within them (de-bias), weights below 0
- * set to 0, and z moved beyond w by momentum. Every step has the length that minimises
- * f1.
+ * (the paper's Algorithm 2). Each iteration makes a gradient step of f1 from z, keeps the
+ * b rows that the proximal operator of f2 chooses, makes a step within them (de-bias),
+ * sets weights below 0 to 0, and moves z beyond w by momentum. Every step has the length
+ * that minimises f1.
  *
  * Which rows are kept: with s the point after the step, w = [s]+ on the b rows that
  * minimise |w - s|^2 / 2 + f2(w). The paper prints the b smallest ([-s_j]+^2 / 2 - alpha
  * sigma_j^2), which ignores that a row left out costs s_j^2 / 2; the minimum is at the b
- * largest ([s_j]+^2 / 2 + alpha sigma_j^2). Option prox chooses; with the small alpha of
- * the paper's tables, `printed` nearly ranks by sigma. As in the paper, neither variant
- * multiplies f2 by the step length.
+ * largest ([s_j]+^2 / 2 + alpha sigma_j^2). Option prox chooses between the two rules;
+ * with the small alpha of the paper's tables, `printed` nearly ranks by sigma. As in the
+ * paper, neither rule multiplies f2 by the step length.
  *
  * The iteration is not monotone and can end in a short cycle: the paper's last iterate is
  * returned, or the best (option keep). The paper does not say how many iterations it
@@ -26,14 +26,14 @@
  * residual r. Since then each has changed by at most |g_j| |change of r|; only rows that
  * may still be kept are recomputed, or all rows if there are many.
  *
- * The step length needs K r, K the sum of all g_j g_j^T, where r is a sum of few g_j,
- * minus v. K g_j is computed once for each row in the support of z; if there are too many
- * (columns_most()), K r is computed directly in each iteration.
+ * The step length needs K r, where K is the sum of all g_j g_j^T, and r is a weighted sum
+ * of few g_j, minus v. K g_j is computed once for each row in the support of z. If such
+ * rows are too many (columns_most()), K r is computed directly in each iteration.
  *
- * Cost: n C d+ multiply-adds for each row that was ever in the support of z and some tens
- * of times more; or 2 n C d+ per iteration if there are too many such rows. 3 b C d+ per
- * iteration within the support. Memory: some 60 bytes per row, at most 32 more for
- * columns, and p - p~.
+ * Cost: n C d+ multiply-adds for each row that was ever in the support of z, and the same
+ * each time that all <g_j, r> are recomputed, which is some tens of times. If too many
+ * rows were in the support, 2 n C d+ per iteration. Within the support, 3 b C d+ per
+ * iteration. Memory: some 60 bytes per row, at most 32 more for columns, and p - p~.
  */
 #include <float.h>
 #include <math.h>
@@ -349,7 +349,7 @@ static scant_status iterate(iht *t, size_t *done) {
 
 enum { VECTORS = 6 };
 
-/* The largest number of rows whose inner products are computed one by one. */
+/* The largest number of listed rows; if more may be kept, all rows are recomputed. */
 static size_t list_room(size_t n, size_t b) { return 3 * b + n / 8; }
 
 static size_t iht_needs(const la_view *v, unsigned threads) {

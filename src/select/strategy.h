@@ -48,12 +48,14 @@ enum { SELECT_INFO = 16 };
 typedef struct scant_strategy {
     scant_strategy_info info;
     /* Optional. Chooses the inputs of a call, from its options and the given kinds; may
-     * set options. Default: info.needs, or info.or_needs if only those are all given. */
+     * set options. Default: info.needs, or info.or_needs if all of or_needs are given but
+     * not all of needs. */
     scant_status (*inputs)(scant_selection *sel, unsigned given, unsigned *needs);
-    /* Optional. Fails if options, shapes and labels do not fit; called before plan. */
+    /* Optional. Fails if options, shapes and labels do not fit together; called before
+     * plan. */
     scant_status (*check)(const scant_selection *sel);
-    /* Adds memory and passes to a plan that holds rows, batch and the memory used so far.
-     * Only the shapes of sel->pool are known, and batch may still be clipped. */
+    /* Completes a plan that holds rows, batch and the memory used so far: adds memory,
+     * sets blocks and passes. Labels and candidates have been read, matrices have not. */
     void (*plan)(const scant_selection *sel, scant_plan *plan);
     scant_status (*select)(scant_selection *sel);
 } scant_strategy;
@@ -66,7 +68,7 @@ typedef struct scant_strategy {
 #define SELECT_OPTION(key, kind, value, help, ...)                                       \
     OPT_ROW(key, kind, NULL, value, 0, NULL, help, __VA_ARGS__)
 
-/* Options of several strategies. */
+/* Options that several strategies have. */
 #define SELECT_OPTION_BIAS(default_)                                                     \
     {                                                                                    \
         .key = "bias", .kind = SCANT_OPTION_SWITCH, .value = default_,                   \
@@ -107,7 +109,7 @@ size_t select_fill_memory(const scant_selection *sel, size_t batch); /* bytes al
 
 /* ---- all strategies (registry.c) --------------------------------------------------- */
 
-/* To add a strategy: a line here, in the order of listings, and a file that defines
+/* To add a strategy, add a line here, in the order of listings, and a file that defines
  * select_strategy_NAME. */
 #define SELECT_STRATEGIES(X)                                                             \
     X(random)                                                                            \

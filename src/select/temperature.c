@@ -2,9 +2,9 @@
  *
  * Temperature scaling (Guo, Pleiss, Sun & Weinberger, "On calibration of modern neural
  * networks", 2017): p~ = softmax(z / T), where T maximises the likelihood of the labels
- * of held-out rows. The loss is convex in s = 1/T: Newton steps within a bracket,
- * bisection if one leaves it. The published code runs L-BFGS on T instead; the minimum is
- * the same.
+ * of held-out rows. The loss is convex in s = 1/T; Newton steps minimise it within a
+ * bracket, with bisection if a step leaves the bracket. The published code runs L-BFGS on
+ * T instead; the minimum is the same.
  *
  * If the likelihood grows up to an end of the bracket (all rows correct and separable, or
  * logits no better than chance), that end is used, with a warning.

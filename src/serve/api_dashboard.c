@@ -153,7 +153,7 @@ static void write_points(scant__json *o, const map *m) {
     scant__json_close(o, ']');
 }
 
-/* Scales both axes by the same factor into -1 to 1. */
+/* Scales both axes by the same factor, so that coordinates are from -1 to 1. */
 static void map_scale(map *m) {
     float largest = 0;
     for (size_t i = 0; i < 2 * m->n; i++)

@@ -87,7 +87,8 @@ scant_status api_alike(project_handle *h, request *r, scant__json *o) {
 
 /* ---- answers ----------------------------------------------------------------------- */
 
-/* Replies with the items that are leased to somebody else now. */
+/* Replies with the items that the person does not hold a lease of, and renews the other
+ * leases. Replies with all items if the person holds leases of all. */
 static scant_status write_conflict(project_handle *h, request *r, scant__json *o) {
     const request_args *a = &r->args;
     char shown[500];

@@ -90,7 +90,7 @@ static scant_status refuse_token(server *s, request *r) {
                : reply_error(r, 403, "the token is wrong");
 }
 
-/* Replies with the changed session; now NULL: it had ended. */
+/* Replies with the changed session `now`; NULL: the session has ended. */
 static scant_status change(project_handle *h, request *r, scant__json *o,
                            const session *now) {
     if (!now) return reply_error(r, 503, "the session has ended: try again");

@@ -16,7 +16,7 @@
 
 enum {
     MOST_STREAMS = 200,
-    SHORTEST = 250,        /* minimum milliseconds between two texts; also below */
+    SHORTEST = 250,        /* minimum time between two texts; all times in milliseconds */
     CHECK = 2000,          /* time between checks for changes by other programs */
     LONGEST = 15000,       /* maximum time between two texts */
     SHOWN = 30 * 60 * 1000 /* people seen within this time are listed */

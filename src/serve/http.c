@@ -3,9 +3,9 @@
  * Between microhttpd and the handlers: checks and parses a request, queues it for a
  * handler thread, and sends the reply with the headers that every reply has.
  *
- * A refused request is first read to its end, up to DROPPED bytes: a client that is still
- * sending would not see the reply. Bodies have a size limit, and requests a time limit:
- * microhttpd only times out silent connections, so slow ones are closed here.
+ * A refused request is first read to its end, up to DROPPED bytes, because a client that
+ * is still sending would not see the reply. Bodies have a size limit, and requests have a
+ * time limit: microhttpd only times out silent connections, so slow ones are closed here.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -159,7 +159,8 @@ static bool origin_is_ours(const request *r) {
     return strncmp(origin, "http://", 7) == 0 && strcasecmp(origin + 7, host) == 0;
 }
 
-/* Browsers send the site that made the request; other programs send no such header. */
+/* Browsers say in Sec-Fetch-Site whether a page of this or of another site has made the
+ * request. Other programs do not send this header. */
 static bool site_is_ours(const request *r) {
     const char *site = header_of(r, "Sec-Fetch-Site");
     return !site || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0;
@@ -172,8 +173,9 @@ static bool is_json(const char *type) {
            (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
-/* Checks X-Scant-Project, too: an answer stored by a page must not go to another project
- * that is now served at the same address. */
+/* Checks the headers of a request with a body. X-Scant-Project names the project of the
+ * page: if another project is now served at the same address, a page must not send its
+ * stored answers there. */
 static void check_post(request *r) {
     const char *project = header_of(r, "X-Scant-Project");
     const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
@@ -225,7 +227,7 @@ static void check_page(request *r, const char *method, const char *path) {
         reply_error(r, 404, "there is no such path");
 }
 
-/* Checks the headers. Replies if they are refused or no body is needed. */
+/* Checks the headers. Replies if they are refused, or if a file of the page is wanted. */
 static void check(request *r, const char *method, const char *path) {
     const char *host = header_of(r, "Host");
     if (atomic_load(&r->server->closing))
@@ -433,8 +435,8 @@ void http_tick(server *s) {
 scant_status http_open(server *s) {
     clients *all = s->clients = locked_create(sizeof *all);
     if (!all) return server_fail(s, SCANT_ENOMEM, "out of memory");
-    /* Not epoll: with it, 0.9.75 does not notice that a client has gone in the middle of
-     * a request, and keeps the connection until it times out. */
+    /* MHD_USE_POLL, because with epoll microhttpd 0.9.75 does not notice if a client goes
+     * away in the middle of a request, and keeps the connection until it times out. */
     s->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
         NULL, NULL, access_handler, s, MHD_OPTION_LISTEN_SOCKET, s->socket,

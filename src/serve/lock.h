@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locks that end with their block, and structs that begin with one.
+ * Locks that are released at the end of a block, and structs that begin with a mutex.
  */
 #ifndef SCANT_SERVE_LOCK_H
 #define SCANT_SERVE_LOCK_H

@@ -195,7 +195,7 @@ int request_undo(const request_in *in, request_args *args, request_why *why) {
     return string(args->root, "once", true, REQUEST_MOST_ONCE, &args->once, why);
 }
 
-/* Unknown and expired leases are ignored. */
+/* Ignores null and malformed keys; the library ignores unknown and ended leases. */
 int request_leases(const request_in *in, request_args *args, request_why *why) {
     const json_t *list = NULL;
     TRY_PART(request_empty(in, args, why));

@@ -18,7 +18,7 @@ enum {
     REQUEST_MOST_LEASES = 1000,
     REQUEST_MOST_MINE = 200,
     REQUEST_MOST_MAP = 50000,
-    REQUEST_MOST_ONCE = 64,   /* maximum length in bytes; also below */
+    REQUEST_MOST_ONCE = 64,   /* maximum length in bytes; the next four, too */
     REQUEST_MOST_NAME = 100,  /* a person's name */
     REQUEST_MOST_CLASS = 200, /* a class name */
     REQUEST_MOST_TOKEN = 1000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the server share.
+ * Declarations that the files of the server share.
  *
  * A request arrives on a thread of microhttpd, which checks and parses it (http.c) and
  * never blocks. It is then queued (request_queue.c) for a thread that has its own handle
@@ -74,7 +74,8 @@ struct request {
     int64_t due;   /* time to send a delayed reply */
 };
 
-/* Replies {"error": text}, text as by printf. Returns SCANT_OK: it is answered. */
+/* Replies {"error": text}; the arguments are those of printf(). Returns SCANT_OK, because
+ * the request now has a reply. */
 scant_status reply_error(request *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Replies with o and takes ownership of it; with 503 if it ran out of memory. */
@@ -84,7 +85,7 @@ void reply_json(request *r, int status, scant__json *o);
 
 typedef enum queue_kind {
     QUEUE_NONE,   /* handled at once, on the connection's thread */
-    QUEUE_LABELS, /* requests that people wait for; one thread */
+    QUEUE_LABELS, /* fast requests, such as answers; one thread */
     QUEUE_READS,  /* slower requests */
     QUEUE_IMAGES,
     QUEUE_EXPORTS, /* may take minutes: all items are predicted */
@@ -108,8 +109,8 @@ scant_status project_handle_start(project_handle *h, void *(*work)(void *handle)
 void project_handle_close(project_handle *h); /* after its thread has ended */
 
 scant_status queues_open(server *s);
-/* A thread of the route's queue processes the request and calls http_done(). False: the
- * queue is full. */
+/* Queues the request: a thread of its route's queue processes it and calls http_done().
+ * False: the queue is full or closed. */
 bool queue_put(server *s, request *r);
 /* Accepts no more requests, handles the waiting ones and ends the threads. */
 void queues_close(server *s);
@@ -150,7 +151,8 @@ void reply_to(project_handle *h, request *r);
 /* Replies with bytes allocated by the handle's context, and frees them. */
 void reply_bytes(project_handle *h, request *r, const char *type, void *bytes,
                  size_t size);
-/* Copies the library's message for pages: removes folders of paths, which are private. */
+/* Copies a message of the library for pages, without the folders in paths: they are
+ * private. */
 void public_text(const server *s, const char *text, char *out, size_t size);
 /* Returns a setting as a number; 0 if unset. */
 double number_setting(project_handle *h, const char *key);
@@ -173,8 +175,8 @@ void write_item(project_handle *h, scant__json *o, const scant_item *item);
 
 pages *pages_create(void); /* NULL: no memory */
 void pages_destroy(pages *all);
-/* Assigns up to `most` leases that no other page has to this page for `lasts`
- * milliseconds; moves them to the front of leases and returns how many. */
+/* Assigns leases to this page for `lasts` milliseconds: up to `most` that no other page
+ * has. Moves them to the front of leases and returns how many. */
 size_t pages_keep(pages *all, const char *page, int64_t now, int64_t lasts,
                   scant_lease *leases, size_t n, size_t most);
 /* Leases stay with their pages until `until`; 0: releases them. */
@@ -238,7 +240,7 @@ struct server {
     pages *pages;
     atomic_bool closing;        /* requests are refused */
     atomic_bool cancelling;     /* calls that can be cancelled are cancelled */
-    atomic_size_t open;         /* requests without a reply */
+    atomic_size_t open;         /* requests whose reply is not yet sent */
     atomic_size_t wrong_tokens; /* number of wrong tokens so far */
     char name[256];             /* name of the project */
     char dir[4096];             /* folder of the project, links resolved */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Statistics of all items and the whole history for the dashboard. Times of people are
- * updated from the last entry that was counted; classes are counted again only after
- * changes, and such that counting takes at most a twentieth of the time.
+ * Statistics of all items and the whole history for the dashboard. Each update of the
+ * answer times reads only new entries of the history. Classes are recounted only after
+ * changes, and so rarely that counting takes at most a twentieth of the time.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -78,7 +78,7 @@ void worker_write(server *s, scant__json *o, const char *key) {
 
 static void on_progress(void *user, const char *phase, double fraction) {
     worker *w = ((project_handle *)user)->server->worker;
-    /* an idle worker that reports progress restores a deleted cache */
+    /* an idle worker reports progress only while it restores a deleted cache */
     show(w, strcmp(w->doing, "idle") == 0 ? "preparing" : w->doing, phase, fraction);
 }
 
@@ -164,8 +164,8 @@ static void update_next_training(worker *w, const scant_project_info *info,
     w->next_after = after;
 }
 
-/* Whether the last model was not used for picks: picking has failed or was interrupted,
- * or another program has trained the model. */
+/* Whether there is no round yet, or the last model was not used for picks: picking has
+ * failed or was interrupted, or another program has trained the model. */
 static bool needs_picks(worker *w, const scant_project_info *info) {
     if (!info->rounds || w->picks_pending) return true;
     return is_automatic(w) && info->round_model < info->models &&
@@ -182,7 +182,8 @@ static scant_status work_once(worker *w, bool requested, const scant_project_inf
     return picks ? pick(w, batch, info->models) : SCANT_OK;
 }
 
-/* Hashes entry and item counts and settings: if it changes, a failed step is retried. */
+/* Hashes the settings and the numbers of entries and items. If the hash changes, a failed
+ * step is retried. */
 static uint64_t digest_of(worker *w, const scant_project_info *info) {
     const size_t counts[] = {info->entries, info->items};
     uint64_t digest = scant__hash(SCANT__HASH_FIRST, counts, sizeof counts);

@@ -8,9 +8,9 @@
  * the steps.
  *
  * The noise is dropout and a different weak view for each prediction. Only unlabelled
- * samples have the consistency loss. The target's pass normalises with the statistics of
- * its own views; running statistics come from the other pass. The average starts as a
- * plain mean: decay min(1 - 1/(t+1), ema).
+ * samples have the consistency loss. The pass that computes the target normalises with
+ * the statistics of its own views; running statistics come from the other pass. The
+ * teacher's average starts as a plain mean: its decay is min(1 - 1/(t+1), ema).
  */
 
 #include "core/argmax.h"
@@ -29,9 +29,9 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
     ssl_weak(c->setup, 2 * draw + 1, in, out[1]);
 }
 
-/* Returns the loss |p - t|^2 / classes of one row of probabilities and sets by to scale
- * times its gradient by the logits, 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes.
- */
+/* Returns the loss |p - t|^2 / classes of one row of probabilities. Sets `by` to `scale`
+ * times the gradient of the loss with respect to the logits,
+ * 2 p_k (p_k - t_k - sum_j p_j (p_j - t_j)) / classes. */
 static double difference(const float *p, const float *t, size_t classes, double scale,
                          float *by) {
     double sum = 0, mean = 0, part = 1 / (double)classes;

@@ -2,10 +2,11 @@
  *
  * Minimises sum_i KL(x_i | a_i) / H_i over x whose rows sum to 1 and whose columns sum to
  * the classes' counts; H_i is the entropy of a_i, so confident rows change least. By
- * Lagrange x_ik ~ a_ik exp(-v_k H_i) with one multiplier v_k per class.
+ * Lagrange, x_ik is proportional to a_ik exp(-v_k H_i), with a multiplier v_k per class.
  *
- * First, noise is removed: each class keeps only its floor(alpha * count) largest
- * entries, scaled to sum to the count; then 1e-6 is added to all and rows are normalised.
+ * First, noise is removed from a: each class keeps only its floor(alpha * count) largest
+ * entries, scaled to sum to the count; then 1e-6 is added to all entries and rows are
+ * normalised.
  *
  * The paper's code alternates, ten times, between normalising rows and solving for one
  * column at a time. Here all multipliers are found together, by Newton's method on the
@@ -17,17 +18,17 @@
  * passes, it restarts at 0. If no x has such sums (f has no minimum), it stops with the
  * current x after a maximum number of passes, which is lower for larger matrices.
  *
- * This is the limit of the paper's alternation, which ten iterations do not always reach.
- * A class predicted far too often has many rows that noise removal has left with the same
- * tiny H. Multipliers grow large, and the optimal x splits such rows evenly, so none
- * stays confident; ten iterations leave many of them confident.
+ * The result is the limit of the paper's alternation, which ten iterations do not always
+ * reach. If a class is predicted far too often, noise removal leaves many of its rows
+ * with the same tiny H. Then multipliers grow large, and the optimal x splits all these
+ * rows in the same way, so none stays confident; after ten iterations many still are.
  *
  * A row whose H is 0 is unchanged. A class whose column sum is 0 is ignored.
  *
  * Cost: n c exponentials and n c^2 / 2 products per pass (halving skips the products);
- * three passes over a for the noise. Some tens of passes from multipliers of 0, two or
- * three from those of ten steps ago. Blocks of rows do not depend on the thread count,
- * and their sums are added in order.
+ * three passes over a for the noise. Starting with multipliers of 0 takes some tens of
+ * passes, with those of ten steps ago two or three. Blocks of rows do not depend on the
+ * thread count, and their sums are added in order.
  */
 #include "ssl/darp.h"
 
@@ -40,7 +41,7 @@
 enum {
     BLOCKS = 32,
     ROWS = 256,
-    /* maximum number of passes: ENTRIES / (n c), but within these limits */
+    /* maximum number of passes: ENTRIES / (n c), but from PASSES to PASSES_MOST */
     PASSES = 200,
     PASSES_MOST = 2000,
     ENTRIES = 100000000,
@@ -50,7 +51,7 @@ enum {
 };
 
 static const double TINY = 1e-6;    /* from the paper's code */
-static const double FROZEN = 1e-12; /* entropies below are treated as 0 */
+static const double FROZEN = 1e-12; /* smaller entropies are treated as 0 */
 static const double FAR = 700;      /* maximum exponent */
 
 /* The entries of a column that are kept. */
@@ -270,8 +271,8 @@ static void aim(ssl_darp *d, const double *v) {
     d->span -= d->low;
 }
 
-/* Turns column sums into deficits. Classes whose sum is 0 are ignored: the others share
- * their deficit, because rows sum to 1. */
+/* Turns column sums into deficits. Classes whose sum is 0 are ignored: their deficit is
+ * spread over the others, because rows sum to 1. */
 static void set_deficits(ssl_darp *d) {
     double *sums = d->gradient, mean = 0;
     size_t some = 0;
@@ -313,8 +314,8 @@ static double error_of(const ssl_darp *d) {
 }
 
 /* step = Hessian^-1 gradient, by Cholesky. f is constant along the vector of ones, and
- * the gradient is orthogonal to it, so that direction is regularised. False: the
- * Hessian's trace is not positive. */
+ * the gradient is orthogonal to it, so the Hessian is regularised in this direction.
+ * False: the Hessian's trace is not positive. */
 static bool solve(ssl_darp *d) {
     size_t c = d->c;
     double *l = d->curve, *y = d->step, trace = 0;
@@ -342,8 +343,8 @@ static bool solve(ssl_darp *d) {
 }
 
 /* Takes a Newton step, halved until it lowers f, and updates *f, gradient and Hessian.
- * Most steps are full, so the first trial also computes the Hessian. False: no step
- * lowers f. */
+ * Usually the full step lowers f, so the first trial also computes the Hessian. False: no
+ * step lowers f, or there were `most` passes. */
 static bool newton_step(ssl_darp *d, size_t most, double *f, size_t *passes) {
     size_t c = d->c;
     double slope = 0, part = 1;
@@ -410,7 +411,7 @@ ssl_darp_result ssl_darp_refine(ssl_darp *d, const float *a, float *x) {
     bool warm = any(d->v, d->c), met = warm && newton(d, WARM, &result.passes);
     if (warm && !met) memset(d->v, 0, d->c * sizeof *d->v);
     if (!met && !newton(d, passes_most(d), &result.passes)) {
-        value_at(d, d->v, false); /* the last trial was rejected */
+        value_at(d, d->v, false); /* the gradient may be that of a rejected trial */
         result.passes++;
     }
     result.error = error_of(d);

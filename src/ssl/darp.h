@@ -12,7 +12,7 @@ typedef struct ssl_darp ssl_darp;
 typedef struct ssl_darp_opts {
     const double *target; /* weight per class; NULL: uniform */
     double alpha;     /* a class keeps its floor(alpha * count) largest entries; 0: all */
-    double tolerance; /* maximum deviation relative to a class's count; 0: 0.1 */
+    double tolerance; /* maximum deviation of a class's sum from its count; 0: 0.1 */
 } ssl_darp_opts;
 
 typedef struct ssl_darp_result {

@@ -9,7 +9,7 @@
  * If the network normalises by the batch, labelled samples, weak and strong views go
  * through it together. Otherwise a sample's outputs do not depend on the batch: weak
  * views take a pass without gradient, and only the strong views that count are evaluated.
- * Without dropout both give the same numbers up to rounding.
+ * Without dropout both ways give the same numbers up to rounding.
  *
  * The averaged network has the running statistics of the trained one, as in the public
  * code. That code updates them with momentum 0.001; here it is the usual 0.1 unless
@@ -17,8 +17,9 @@
  * thousand steps.
  *
  * With DARP (darp.h) the last predictions for all samples' weak views are stored and
- * refined every few steps; labels and confidence then come from the refined ones. Before
- * the first refinement this is plain FixMatch. Stored predictions are initially uniform.
+ * refined every few steps; pseudo-labels and confidence then come from the refined
+ * predictions. Before the first refinement this is plain FixMatch. Stored predictions are
+ * initially uniform.
  */
 #include <math.h>
 #include <string.h>
@@ -44,7 +45,7 @@ typedef struct fixmatch {
     float *stored;  /* n x classes: the last weak predictions */
     float *refined; /* n x classes */
     float *pseudo;  /* n: pseudo-label k if it counts, else -1 - k */
-    float *state; /* multipliers, then the step of the last refinement from 1; 0: none */
+    float *state; /* multipliers, then 1 + step of the last refinement, or 0: none yet */
 } fixmatch;
 
 /* ---- views ---- */
@@ -58,8 +59,8 @@ static void view(void *arg, uint64_t draw, const float *in, float *const *out,
 
 /* ---- pseudo-labels ---- */
 
-/* Multipliers are rounded to floats, as a checkpoint stores them, so that a resumed
- * training starts with the same. */
+/* Rounds multipliers to floats, as a checkpoint stores them, so that a resumed training
+ * starts with the same multipliers. */
 static void refine(fixmatch *f, float step) {
     double *multipliers = ssl_darp_multipliers(f->darp);
     size_t c = f->classes;
@@ -85,7 +86,7 @@ static void store(fixmatch *f, const nn_unlabelled *u) {
     bool begun = f->state[c] != 0;
     bool late = (double)u->step >= f->o->darp_warmup * (double)u->steps;
     bool due = begun ? u->step % f->o->darp_every == 0 && f->state[c] != step : late;
-    if (due) refine(f, step); /* only once if the step is repeated */
+    if (due) refine(f, step); /* only once, even if a step is repeated */
 }
 
 /* Sets the batch's pseudo-labels, and whether each counts, from its weak views' logits.

@@ -36,7 +36,7 @@ const ssl_kind *ssl_find(const char *name) {
 
 /* ---- defaults ---- */
 
-/* Whether a method's default for key applies only with the method's own optimizer. */
+/* Whether a method's default for a key applies only with the method's own optimizer. */
 static bool is_of_optimizer(const char *key) {
     return strcmp(key, "lr") == 0 || strcmp(key, "nesterov") == 0;
 }

@@ -21,7 +21,7 @@ typedef struct ssl_setup {
     size_t classes;
     bool *trains;   /* per sample: used for training, labelled or not */
     bool mixed;     /* all views go through the network together */
-    bool augmented; /* by views */
+    bool augmented; /* false: views are copies of the sample */
     scant__views views;
     nn_method method; /* rows, n, batch, views and scratch are set before begin */
 } ssl_setup;
@@ -45,13 +45,13 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
 /* Fits the augmentation to the training samples: sets views and augmented. */
 scant_status ssl_views_fit(ssl_setup *setup);
 
-/* A view of a sample: augmented, or a copy. */
+/* Make a weak or strong view of a sample; a copy if not setup->augmented. */
 void ssl_weak(const ssl_setup *setup, uint64_t draw, const float *in, float *out);
 void ssl_strong(const ssl_setup *setup, uint64_t draw, const float *in, float *out,
                 void *scratch);
 
-/* The weight of unlabelled samples at step t: option weight, times
- * exp(-5 (1 - t / ramp)^2) until step ramp (Laine and Aila 2017); ramp 0: 0.4 of all
+/* The weight of unlabelled samples at step t: the option unlabelled_weight, times
+ * exp(-5 (1 - t / ramp)^2) until step `ramp` (Laine and Aila 2017); ramp 0: 0.4 of all
  * steps. */
 double ssl_weight(const ssl_setup *setup, const nn_unlabelled *u);
 

@@ -68,8 +68,8 @@ static scant_status mark_labelled(ssl_setup *s) {
     return SCANT_OK;
 }
 
-/* Lists all samples that are neither in the validation set nor, unless the method uses
- * them, labelled. */
+/* Lists all samples outside the validation set; without labelled ones, unless the method
+ * uses them as unlabelled samples. */
 static scant_status list_unlabelled(ssl_setup *s, bool uses_labelled, size_t *rows) {
     scant_train_opts *o = &s->o;
     size_t all = scant_data_count(s->data);
@@ -83,7 +83,7 @@ static scant_status list_unlabelled(ssl_setup *s, bool uses_labelled, size_t *ro
     return SCANT_OK;
 }
 
-/* rows: room for all samples. */
+/* Resolves augmentation and unlabelled samples. rows: a buffer for all samples. */
 static scant_status resolve(ssl_setup *s, const ssl_kind *kind, size_t *rows) {
     if (!s->o.augment || strcmp(s->o.augment, "auto") == 0)
         s->o.augment = scant__data_is_image(s->data) ? "crop" : "noise";
@@ -123,7 +123,7 @@ static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
                        scant_data_name(s->data), kind->info.name);
 }
 
-/* Warns about classes without labels, which pseudo-labels rarely find. */
+/* Warns about classes that no labelled sample has: pseudo-labels rarely find them. */
 static scant_status warn_of_classes(ssl_setup *s) {
     const scant_train_opts *o = &s->o;
     const int32_t *own = scant_data_labels(s->data);

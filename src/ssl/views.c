@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A method's augmentation. Images: data/augment_views.h, with the data's black and white.
- * Feature rows: noise in units of each feature's deviation, and dropped features replaced
- * by their mean (an extension; the papers treat images only).
+ * A method's augmentation. Images are augmented as in data/augment_views.h; black and
+ * white are 0 and 1, or the data's extremes if these are outside. Feature rows get noise
+ * in units of each feature's deviation, and dropped features are replaced by their mean
+ * (an extension; the papers treat images only).
  *
  * The statistics come from at most 10,000 evenly spaced training samples: deterministic,
  * and independent of held-out data.

@@ -16,7 +16,7 @@ typedef struct putting {
     scant_project *project;
     store_batch *batch;
     size_t first, source; /* number of the first new item; of the source */
-    store_content other;  /* source of the earlier items last compared with */
+    store_content other;  /* another source, opened for the last comparison */
     bool new_classes;
 } putting;
 

@@ -72,14 +72,16 @@ static scant_status find_limit(scant_project *project, int64_t *limit) {
 
 /* ---- drawing the audit set --------------------------------------------------------- */
 
-/* Put items from ?1 on into the audit set, or take them out, by the largest key ?2. */
+/* Put items into the audit set, or take them out. ?1: the first item that may change; ?2:
+ * the largest audit key of the set. */
 static const char mark_sql[] =
     "UPDATE items SET withheld = " SQL_WITHHELD
     " WHERE item >= ?1 AND copy_of IS NULL AND audit <= ?2 AND withheld <> " SQL_WITHHELD;
 static const char unmark_sql[] = "UPDATE items SET withheld = " SQL_NOT_WITHHELD
                                  " WHERE item >= ?1 AND withheld <> " SQL_NOT_WITHHELD
                                  " AND (copy_of IS NOT NULL OR audit > ?2)";
-/* Marks the rest of the groups of items from ?1 on; a copy counts as its original. */
+/* Marks items that share a group with an item of the audit set, or with a copy of one. It
+ * changes only groups that have an item from ?1 on. */
 static const char beside_sql[] =
     "UPDATE items SET withheld = " SQL_AUDIT_GROUP " WHERE withheld = " SQL_NOT_WITHHELD
     " AND grp IN"
@@ -87,8 +89,8 @@ static const char beside_sql[] =
     "  WHERE o.withheld = " SQL_WITHHELD " AND i.grp IN"
     "   (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL))";
 
-/* Rebuilds the queue for items from first on and the rest of their groups. Leases of
- * items that are no longer in the queue end. */
+/* Rebuilds the queue for items from first on, and removes items of their groups that have
+ * become DB_AUDIT_GROUP. Ends the leases of items that are no longer in the queue. */
 static scant_status requeue(scant_project *project, size_t first) {
     store_value from = store_size(first);
     TRY(store_do(project, "DELETE FROM queue WHERE item >= ?1 AND kind <> " SQL_OPINION,
@@ -142,8 +144,8 @@ scant_status store_audit_apply(scant_project *project) {
     return limit == before ? SCANT_OK : apply_all(project, limit);
 }
 
-/* Adds (more = 1) the training items in the groups of items from first on to the
- * counters, or subtracts them (more = -1). */
+/* Updates the counters for training items that share a group with an item from first on:
+ * adds these items (more = 1) or subtracts them (more = -1). */
 #define IN_GROUPS                                                                        \
     " FROM items JOIN states USING (item) WHERE " DB_IN_TRAINING " AND grp IN"           \
     " (SELECT grp FROM items WHERE item >= ?1 AND grp IS NOT NULL)"

@@ -190,7 +190,8 @@ static scant_status wrong_line(const reading *r, const store_new *item,
                        item->line, what);
 }
 
-/* Numbers the items of a manifest without rows or paths in the order of the source. */
+/* Matches a manifest whose lines have no row (and, for a folder, no path): the i-th line
+ * is the i-th item of the source. */
 static scant_status by_order(const reading *r, size_t rows) {
     store_batch *batch = r->batch;
     bool files = batch->content.kind == STORE_FILES;
@@ -242,7 +243,8 @@ static scant_status match_rows(const reading *r) {
     return SCANT_OK;
 }
 
-/* Sets the paths of lines without one, by row or by order, from the folder's images. */
+/* Sets the path of each line without one. Its row is an index into the sorted list of the
+ * folder's images; if no line has a row, the lines are in the order of that list. */
 static scant_status match_listed(const reading *r) {
     AUTO(scant__names_end) scant__names names = {0};
     store_batch *batch = r->batch;

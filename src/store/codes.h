@@ -60,11 +60,11 @@ _Static_assert(DB_FILES == (int)STORE_FILES && DB_ARRAY == (int)STORE_ARRAY &&
 #define SQL_NOT_WITHHELD SQL(DB_NOT_WITHHELD)
 #define DB_WITHHELD 1 /* in the audit set: neither picked nor trained on */
 #define SQL_WITHHELD SQL(DB_WITHHELD)
-#define DB_AUDIT_GROUP 2 /* shares a group with the audit set: neither as well */
+#define DB_AUDIT_GROUP 2 /* shares a group with it: also not picked or trained on */
 #define SQL_AUDIT_GROUP SQL(DB_AUDIT_GROUP)
 
-/* queue.kind: why an item is in the queue. Copies, items with DB_AUDIT_GROUP and answered
- * items are not in it. */
+/* queue.kind: why an item is in the queue. Copies, unanswered items with DB_AUDIT_GROUP
+ * and items with enough answers are not in it. */
 #define DB_FRESH 0 /* without answers; ordered by store_fill_key() */
 #define SQL_FRESH SQL(DB_FRESH)
 #define DB_SKIPPED 1 /* only skips; ordered by store_fill_key() */

@@ -2,8 +2,9 @@
  *
  * Compares the content of items, byte for byte.
  *
- * An item's hash is that of its numbers, or of its file's size, first and last PIECE
- * bytes: large images are not read whole. Items with equal hashes are compared in full.
+ * An item's hash covers its text and its row of numbers, or its text and its file's size,
+ * first and last PIECE bytes: large images are not read whole. Items with equal hashes
+ * are compared in full.
  */
 #include "store/content.h"
 

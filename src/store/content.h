@@ -26,8 +26,8 @@ typedef struct store_content {
 scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *path,
                                 store_content *out);
 void store_content_close(store_content *content);
-/* A 63-bit hash of an item: its file's path (absolute or below the source) or its row of
- * the array, and its text, which may be NULL. */
+/* A 63-bit hash of an item's content: of its text, which may be NULL, and of the file at
+ * path (absolute or below the source) or the row of the array. */
 scant_status store_content_hash(store_content *content, size_t row, const char *path,
                                 const char *text, int64_t *out);
 /* Whether the images or rows of two items are equal, byte for byte. */
@@ -59,11 +59,11 @@ typedef struct store_batch {
     bool texts; /* some items have a text */
 } store_batch;
 
-/* Lists the items of source, without hashes. Items that project (may be NULL) already has
- * from the same folder or array are left out. */
+/* Lists the items of source, without hashes. Without a manifest, leaves out items that
+ * project (may be NULL) already has from the same folder or array. */
 scant_status store_batch_read(scant_ctx *ctx, scant_project *project,
                               const scant_source *source, store_batch *out);
-/* The images of a folder that are not in the project. */
+/* Lists the images of a folder that are not in the project, without hashes. */
 scant_status store_batch_folder(scant_project *project, const char *folder,
                                 store_batch *out);
 /* Hashes all items, which reads every file. */
@@ -73,7 +73,8 @@ void store_batch_end(store_batch *batch);
 
 /* ---- add.c: within a transaction ---- */
 
-/* Stores a batch. new_classes: unknown labels become new classes, else SCANT_EINPUT. */
+/* Stores a batch. Unknown labels become new classes if new_classes is set; if it is not,
+ * they are SCANT_EINPUT. */
 scant_status store_batch_put(scant_project *project, store_batch *batch,
                              bool new_classes);
 

@@ -188,7 +188,8 @@ static scant_status sync_path(creating *c, const char *path) {
     return status;
 }
 
-/* rename() that fails if `to` exists; checked first if the file system cannot do it. */
+/* Like rename(), but fails if `to` exists. If the file system does not support this, the
+ * function checks before renaming. */
 static int move(const char *from, const char *to) {
     struct stat st;
     int code = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);

@@ -97,8 +97,9 @@ static scant_status count_training(scant_project *project, const state *old,
     return learn_class(project, now->label, 1);
 }
 
-/* Labels of the audit set count below the front: the key of the first item in the audit
- * order that nobody has answered or skipped. It moves rarely, and by a few items. */
+/* A label of the audit set counts if its item's key is below the front: the key of the
+ * first item in the audit order that nobody has answered or skipped. The front moves
+ * rarely, and by a few items. */
 static const char front_sql[] = "SELECT n FROM tally WHERE name = 'front'";
 
 scant_status store_counters_audit(scant_project *project) {
@@ -238,7 +239,7 @@ static scant_status move_in_queue(scant_project *project, size_t item, const pla
     TRY(store_do(project,
                  "INSERT OR REPLACE INTO queue (item, kind, key) VALUES (?1, ?2, ?3)",
                  which, store_int(now->kind), key));
-    /* Moves back the positions of people who have not answered it. */
+    /* People who have not answered the item must find it: moves their positions back. */
     if (now->kind == DB_OPINION)
         TRY(store_do(project,
                      "UPDATE people SET opinions = ?2 WHERE opinions > ?2 AND person"
@@ -296,7 +297,7 @@ static scant_status replace_answer(scant_project *project, const store_entry *e,
         return store_do(project, "DELETE FROM answers WHERE item = ?1 AND person = ?2",
                         item, person);
     TRY(count_role(project, (int64_t)e->role, 1));
-    /* also for answers without a lease */
+    /* an answer that did not name the lease, such as an import, ends it too */
     TRY(store_do(
         project,
         "UPDATE leases SET live = 0 WHERE item = ?1 AND person = ?2 AND live = 1", item,

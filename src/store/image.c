@@ -2,7 +2,7 @@
  *
  * Encodes an item's image for browsers. Images from files are cached in cache/pictures by
  * item and size, because decoding photographs is slow; a file newer than its cached image
- * is decoded again. The folder can be deleted at any time; errors of it are ignored.
+ * is decoded again. The folder can be deleted at any time. Cache errors are ignored.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -18,7 +18,7 @@ typedef struct handing {
     size_t n;
     size_t asked, audits; /* answers and open leases; the audit items among them */
     size_t every;         /* setting audit_every; 0: no audit */
-    int64_t opinions;     /* queue key of the first second opinion to give; -1: none */
+    int64_t opinions;     /* queue key from which to search second opinions; -1: none */
     size_t round, model, batch, start;
 } handing;
 
@@ -171,8 +171,9 @@ static scant_status count_asked(scant_project *project, handing *h) {
     return SCANT_OK;
 }
 
-/* Finds the queue key of the first second opinion that this person has not given. It is
- * stored, so that earlier items, which may still need others, are not searched again. */
+/* Finds the first item in the queue that needs a second opinion and that this person has
+ * not answered. Stores its key, so that items before it, which may still need answers of
+ * other people, are not searched again. */
 static scant_status read_opinions(scant_project *project, handing *h) {
     store_value person = store_size(h->person), kind = store_int(DB_OPINION);
     int64_t start =

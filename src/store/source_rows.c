@@ -14,8 +14,7 @@
 #include "scant/project.h"
 #include "store/store_int.h"
 
-/* ---- sources ------------------------------------------------------------------------
- */
+/* ---- sources ----------------------------------------------------------------------- */
 
 scant_status store_sources(scant_project *project, scant__arena *arena,
                            store_source **out, size_t *n) {
@@ -84,7 +83,8 @@ static void detach(void *attached) {
     scant__free(o->ctx, o);
 }
 
-/* Whether the file was replaced or modified. A deleted one is still open: false. */
+/* Whether the file was replaced or modified. False for a deleted file: it is still open.
+ */
 static bool is_replaced(const opened *o, const struct stat *now) {
     return now->st_ino && (o->as.st_ino != now->st_ino || o->as.st_dev != now->st_dev ||
                            o->as.st_size != now->st_size ||

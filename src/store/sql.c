@@ -2,8 +2,9 @@
  *
  * Statements, errors and transactions.
  *
- * Disk errors (full, gone, read-only) are SCANT_EIO. All others are SCANT_EINPUT: our
- * statements are fixed and tested, so one that does not fit the schema means that the
+ * Disk errors (full, gone, read-only) and waiting too long for another writer are
+ * SCANT_EIO; running out of memory is SCANT_ENOMEM. All other errors are SCANT_EINPUT:
+ * our statements are fixed and tested, so one that does not fit the schema means that the
  * file is damaged. A failed transaction is rolled back; the handle stays usable.
  */
 #include <stdint.h>

@@ -24,7 +24,7 @@ DEFINE_AUTO(scant_hold, scant_hold)
 scant_ctx *store_ctx(const scant_project *project);
 const char *store_dir(const scant_project *project); /* borrowed */
 uint64_t store_seed(const scant_project *project);
-/* A setting as a number: "yes" is 1; "auto", "no" and words are 0. */
+/* A setting as a number: "yes" is 1; "auto", "no" and other words are 0. */
 double store_number(scant_project *project, const char *key);
 /* The number of items; cheap. */
 scant_status store_items(scant_project *project, size_t *n);
@@ -42,7 +42,7 @@ typedef enum store_mode {
                           * program does not */
 } store_mode;
 typedef struct store_tx {
-    scant_project *project; /* NULL: committed, or part of another */
+    scant_project *project; /* NULL: committed, or part of an outer transaction */
 } store_tx;
 #define TRY_BEGIN(project, mode)                                                         \
     __extension__({                                                                      \
@@ -69,7 +69,7 @@ void **store_attached(scant_project *project, store_slot slot,
 
 typedef enum store_kind {
     STORE_FILES = 1, /* images in files below a folder: each item has a path */
-    STORE_ARRAY,     /* images that scant_data_open() reads: items are its rows */
+    STORE_ARRAY,     /* images that scant_data_open() reads: each item has a row */
     STORE_FEATURES   /* feature rows */
 } store_kind;
 
@@ -77,7 +77,7 @@ typedef struct store_source {
     size_t number; /* from 1 */
     store_kind kind;
     const char *path;    /* absolute, or a name that scant_data_open() knows */
-    size_t first, count; /* items first .. first + count - 1, in the order of rows */
+    size_t first, count; /* its items: first .. first + count - 1 */
 } store_source;
 
 /* All sources in the order of their items; *out is in the arena. */
@@ -93,11 +93,12 @@ scant_status store_samples(scant_project *project, size_t side, scant_data **out
 scant_status store_features_width(scant_project *project, size_t *width);
 scant_status store_features_read(scant_project *project, size_t first, size_t count,
                                  float *out);
-/* The backbone's name, and the path of its weights (weights may be NULL); NULL: the
- * project has none. Borrowed until close. */
+/* Returns the backbone's name, or NULL if the project has none, and sets *weights
+ * (weights may be NULL) to the path of its weights. Borrowed until close. */
 const char *store_backbone(scant_project *project, const char **weights);
-/* Opens a backbone for images of STORE_BACKBONE_SIDE pixels a side, without warnings
- * about the image scaling of its file. *out is new: scant_net_free(). */
+/* Opens a backbone for images of STORE_BACKBONE_SIDE pixels a side. Logs nothing, to
+ * suppress warnings about the image scaling of its file. *out is new: scant_net_free().
+ */
 enum { STORE_BACKBONE_SIDE = 224 };
 scant_status store_backbone_open(scant_ctx *ctx, const char *name, const char *weights,
                                  scant_net **out);
@@ -113,23 +114,24 @@ scant_status store_training(scant_project *project, scant__arena *arena, size_t 
  * the order were answered or skipped, so that the labelled items are a random sample. */
 scant_status store_audit(scant_project *project, scant__arena *arena, size_t **items,
                          int32_t **labels, size_t *n);
-/* Items of the audit set without a label or an unsure, in the audit order: first those
- * without any answer, then skipped ones. *seen: number of answered or skipped items. */
+/* Items of the audit set that nobody has labelled or marked unsure: first those without
+ * any answer, then skipped ones, each in the audit order. *seen: number of items of the
+ * audit set that somebody has answered or skipped. */
 scant_status store_audit_open(scant_project *project, scant__arena *arena, size_t **items,
                               size_t *n, size_t *seen);
-/* *n: items of the audit set whose label does not count yet; *before: the first item they
- * wait for. */
+/* *n: items of the audit set whose label does not count yet; *before: the unanswered item
+ * that must be answered first. */
 scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *before);
-/* Items that may be picked, ascending: without answers, no copies, neither in the audit
- * set nor sharing a group with it. */
+/* Items that may be picked, in ascending order: without answers, no copies, neither in
+ * the audit set nor sharing a group with it. */
 scant_status store_candidates(scant_project *project, scant__arena *arena,
                               int64_t **items, size_t *n);
 
 /* How an item came to be labelled. */
 typedef enum store_origin {
     STORE_BY_OTHERS =
-        0, /* imported, answered in a grid of similar items, or ranked below the batch */
-    STORE_BY_CHANCE,  /* in a round of `random`, or before the first round */
+        0, /* imported, from a grid of similar items, or a spare pick of a strategy */
+    STORE_BY_CHANCE,  /* in a round of `random`, or handed out at random */
     STORE_BY_STRATEGY /* in the batch of a round of another strategy, even if its
                        * label was imported */
 } store_origin;
@@ -158,8 +160,9 @@ typedef struct store_model {
     int64_t at;    /* likewise */
     int64_t entry; /* the last entry of the history that it was trained on */
     uint64_t seed;
-    size_t labels, classes, items; /* labels trained on; classes; items predicted */
-    const char *file;              /* below the project's folder */
+    /* Number of labels trained on, of classes, and of items predicted. */
+    size_t labels, classes, items;
+    const char *file; /* below the project's folder */
     double seconds;
     double agreement; /* NaN: unknown, as for over_random */
     double over_random, over_random_low, over_random_high;
@@ -176,9 +179,9 @@ scant_status store_model_last(scant_project *project, scant__arena *arena,
 scant_status store_models(scant_project *project, scant__arena *arena, store_model **out,
                           size_t *n); /* all, in order; files in the arena */
 /* A model's predictions for labelled items of the audit set, in the audit order; in the
- * arena. Only items that existed when it was trained (and, if items is not 0, only the
- * first `items` of them), up to the first that nobody has answered: a random sample of
- * them. */
+ * arena. Only items that existed when it was trained, and if the argument `items` is not
+ * 0, only those with smaller numbers. The list ends at the first such item that nobody
+ * has answered, so that it is a random sample. */
 typedef struct store_predictions {
     size_t *items;
     int32_t *predicted, *labels;
@@ -196,7 +199,7 @@ typedef struct store_round {
     const char *strategy;
     uint64_t seed;
     size_t model;        /* 0: none */
-    size_t batch;        /* the first picks; the others are spare */
+    size_t batch;        /* number of picks in the batch; picks after it are spare */
     const char *options; /* JSON */
 } store_round;
 

@@ -231,7 +231,7 @@ scant_status store_person_check(scant_ctx *ctx, const char *name);
 /* Adds file and line to the message if the check of a name in a file failed. */
 scant_status store_name_line(scant_ctx *ctx, const char *file, size_t line,
                              const char *what, scant_status status);
-/* Trims blanks: returns the first other character and sets the length of the rest. */
+/* Trims blanks at both ends: returns the beginning and sets the length of the rest. */
 const char *store_trim(const char *text, size_t *length);
 /* Adds the person if the name is new. */
 scant_status store_person_put(scant_project *project, const char *name, size_t *person);
@@ -240,7 +240,7 @@ scant_status store_class_check(scant_ctx *ctx, const char *name);
 scant_status store_class_find(scant_project *project, const char *name, bool *there,
                               size_t *label);
 scant_status store_class_put(scant_project *project, const char *name, size_t *label);
-/* The class name most similar to an unknown one; NULL: none is similar. Borrowed. */
+/* The class name most similar to an unknown one; NULL: there are no classes. Borrowed. */
 const char *store_class_near(scant_project *project, const char *name);
 /* Finds the item with an id; *there false: none. */
 scant_status store_item_find(scant_project *project, const char *id, bool *there,
@@ -263,7 +263,7 @@ typedef struct store_entry {
 } store_entry;
 scant_status store_entry_add(scant_project *project, const store_entry *entry,
                              int64_t *number);
-/* Imports an answer; one to a copy is stored for its original. at negative: now. */
+/* Imports an answer. An answer to a copy is stored for its original. at negative: now. */
 typedef enum store_imported {
     STORE_IMPORTED,
     STORE_REPEATED, /* equal to the person's current answer: not stored */
@@ -277,10 +277,12 @@ scant_status store_import_put(scant_project *project, size_t item, size_t person
 scant_status store_refresh(scant_project *project, size_t item, int64_t entry);
 /* The item itself, or the item it is a copy of. */
 scant_status store_original(scant_project *project, size_t item, size_t *original);
-/* Counters are rows of the table tally: adds to one; recounts all. */
+/* Counters are rows of the table tally. The first function adds to one counter, the
+ * second recomputes all of them. */
 scant_status store_counter_add(scant_project *project, const char *name, int64_t more);
 scant_status store_counters_recount(scant_project *project);
-/* Update the counters after a training; after a change of the audit queue. */
+/* The first updates "untrained" after a training; the second updates "audited" after a
+ * change of the audit items in the queue. */
 scant_status store_counters_trained(scant_project *project);
 scant_status store_counters_audit(scant_project *project);
 
@@ -288,7 +290,8 @@ scant_status store_counters_audit(scant_project *project);
 
 uint64_t store_audit_key(uint64_t seed, size_t item);
 uint64_t store_fill_key(uint64_t seed, size_t item);
-/* Returns queue.kind and sets *key for an item without a label or an unsure. */
+/* Returns queue.kind and sets *key for an item that nobody has labelled or marked unsure.
+ */
 int64_t store_queue_place(const scant_project *project, size_t item, bool audit,
                           bool skipped, int64_t *key);
 /* Draws the audit set according to the settings and the number of items. */
@@ -296,7 +299,7 @@ scant_status store_audit_apply(scant_project *project);
 /* Extends the audit set to items from first on, in time proportional to their number. */
 scant_status store_audit_extend(scant_project *project, size_t first);
 /* The smallest audit key of items below `items` that nobody has answered or skipped;
- * INT64_MAX: none. Only labels below it are a random sample. */
+ * INT64_MAX: none. Labelled items with smaller keys are a random sample. */
 scant_status store_audit_front(scant_project *project, int64_t items, int64_t *key);
 
 /* ---- leases.c: within a transaction ---- */
@@ -307,7 +310,7 @@ enum { STORE_LEASES_KEPT = 7 * 24 * 3600 * 1000 }; /* milliseconds after expiry 
 scant_status store_lease_give(scant_project *project, size_t person, size_t item,
                               scant_role role, size_t round, size_t model,
                               scant_lease *out);
-/* The person's live lease of an item, even if its time is over; key 0: none. */
+/* The person's live lease of an item, even if it has expired; key 0: none. */
 scant_status store_lease_find(scant_project *project, size_t person, size_t item,
                               scant_lease *out);
 /* The person to whom the item is leased now; 0: nobody. */

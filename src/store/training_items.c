@@ -126,8 +126,8 @@ scant_status store_audit_waiting(scant_project *project, size_t *n, size_t *befo
     return store_commit(&tx);
 }
 
-/* ?1: model; ?2: first audit key without an answer; ?3: first item left out, as
- * the model has no predictions for items that were added after its training. */
+/* ?1: the model; ?2: the smallest audit key without an answer; ?3: items from this number
+ * on are left out. The model has no predictions for items added after its training. */
 #define DRAWN " WHERE i.withheld = " SQL_WITHHELD " AND i.audit < ?2 AND i.item < ?3"
 #define AUDIT_PREDICTIONS                                                                \
     " FROM items i JOIN verdicts v ON v.model = ?1 AND v.item = i.item"                  \

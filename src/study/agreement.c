@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures whether alignment predicts the speed of training (dynamicAL, section 5.2):
- * Kendall's tau between G(S u Q) and A(S u Q) over random sets Q. Sets are independent
- * and run on all threads; each costs (|S| + |Q|)^2 classes multiply-adds.
+ * Kendall's tau between G and A of the unions of S with random sets Q. All threads work
+ * on the sets; each set costs (|S| + |Q|)^2 classes multiply-adds.
  *
- * p uses the normal approximation of tau for independent orders without ties.
+ * The p-value uses the normal approximation of tau for independent orders without ties.
  */
 #include <math.h>
 #include <string.h>

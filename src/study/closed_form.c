@@ -4,9 +4,9 @@
  * with any kernel: the predictions of an infinitely wide network trained to convergence
  * (Arora et al. 2019).
  *
- * Cost: n m values; n^3 / 6 multiply-adds to fit, n c for each row to predict. Memory:
- * n^2 doubles for a fit. The same bits at any thread count: the factorization runs on one
- * thread.
+ * Cost: n m values of the kernel; n^3 / 6 multiply-adds to fit, n c to predict a row.
+ * Memory: n^2 doubles for a fit. The same bits at any thread count: the factorization
+ * runs on one thread.
  */
 #include <float.h>
 #include <math.h>
@@ -78,8 +78,9 @@ static size_t room_of(const la_ntk *a, const la_ntk *b) {
     return size_mul(size_add(la_ntk_room(a, b), 63) / 64, 64);
 }
 
-/* Fetching rows needs the most memory. Checking them first needs a quarter of a megabyte
- * for each thread, and the extremes of at most 65,536 blocks. */
+/* Each thread has a buffer: first of CHECK bytes, to check the features, then that of
+ * la_ntk_between(). The check also keeps the extremes of at most 65,536 blocks of rows
+ * (SPARE). */
 size_t scant_ntk_memory(const scant_ctx *ctx, size_t width) {
     enum { CHECK = (1 << 18) + 64, SPARE = (1 << 20) + 4096 };
     const la_rows rows = {.d = width, .type = LA_F64};
@@ -169,8 +170,9 @@ static scant_status check_fit(scant_ctx *ctx, const fit *f, const double *target
     return la_fits(ctx, f->c);
 }
 
-/* Tries no jitter, then sqrt(DBL_EPSILON) times the largest diagonal entry (where the
- * errors by jitter and by rounding are about equal), then ten times more each time. */
+/* Tries a jitter of 0, then one of sqrt(DBL_EPSILON) times the largest diagonal entry,
+ * for which the errors by jitter and by rounding are about equal, then ten times more
+ * each time. */
 static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
                           double *jitter) {
     double size = top + ridge > 0 ? top + ridge : 1;

@@ -2,19 +2,20 @@
  *
  * Gradient descent as in the theorems: on the whole loss 1/2 |f - Y|^2, with a constant
  * rate, without momentum, in evaluation mode. (Training, nn/train.c, uses mini-batches,
- * means over samples and running statistics.) Gradients come from the same tracer as
- * kernels, so both belong to the same function; they are added up in double.
+ * the mean loss over samples, and normalises with each mini-batch's statistics.) The
+ * tracer that computes kernels also computes the gradients, so both belong to the same
+ * function. Gradients are added up in double.
  *
  * The largest rate that is stable for any Y depends on the largest eigenvalue of the full
- * kernel J J^T (samples times outputs). The kernel's mean over classes bounds it only up
- * to a factor, so it is found by power iteration: J^T v is a backward pass, and J u the
- * difference of outputs of two networks with slightly different weights. |J^T v|^2 for a
- * unit v is at most the largest eigenvalue, so the result is never too large, up to
- * rounding; errors of the difference only slow down convergence.
+ * kernel J J^T (samples times outputs). The kernel's mean over classes bounds this
+ * eigenvalue only up to a factor, so power iteration computes it: J^T v is a backward
+ * pass, and J u the difference of outputs of two networks with slightly different
+ * weights. |J^T v|^2 for a unit v is at most the largest eigenvalue, so the result is
+ * never too large, up to rounding; errors of the difference only slow down convergence.
  *
- * Cost: a forward and a backward pass for each step; two forward passes and one backward
- * pass for each power iteration, at most 30. Memory: two vectors of the parameters in
- * double, the outputs, and the tracer's plan.
+ * Cost: a forward and a backward pass for each step; three forward passes and one
+ * backward pass for each power iteration, at most 30. Memory: two vectors of the
+ * parameters, one of them in double, the outputs, and the tracer's plan.
  */
 #include <math.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static bool moves(const work *w, size_t param) {
     return (int)param == head->weight || (head->bias && (int)param == head->bias_at);
 }
 
-/* Adds by * total to the weights that descent changes. */
+/* Adds `by` times total to the weights that descent changes. */
 static void move(work *w, double by) {
     nn_weights *weights = w->t.net->weights;
     for (size_t p = 0; p < w->t.net->net->n_params; p++) {
@@ -140,8 +141,8 @@ static double make_unit(float *v, size_t n) {
     return length;
 }
 
-/* v = J u for u = total, by a central difference with a step of a thousandth of the
- * weights' length. */
+/* v = J u for u = total, up to a factor: by a central difference with a step whose length
+ * is a thousandth of the weights' length. `length`: that of u. */
 static scant_status forth(work *w, double length) {
     nn_weights *weights = w->t.net->weights;
     double size = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernel laboratory: the kernel of some samples, its study, and measurements with it.
- * A full kernel has a row for each sample and output; otherwise it is the mean over
- * outputs.
+ * A full kernel has a row for each sample and output. A kernel that is not full has a row
+ * for each sample: the mean over outputs.
  *
  * Regression: if a network is trained to convergence by small steps and its kernel does
  * not change, its outputs become f(x) + K(x, X) K^-1 (Y - f(X)), where f are the outputs
@@ -35,7 +35,8 @@ typedef struct lab {
 
 static size_t outputs_of(const scant_lab_opts *o) { return o->full ? o->classes : 1; }
 
-/* Returns the features of a sample for the closed form; 0: the network's own kernel. */
+/* Returns the number of features of a sample for the closed form, or 0 if the kernel is
+ * the network's own. */
 static size_t width_of(const scant_lab_opts *o) {
     return o->depth ? scant_net_features(o->reader) + (o->bias != 0) : 0;
 }
@@ -46,7 +47,7 @@ static scant_status read_features(lab *l, const scant_data *data, const size_t *
     TRY(scant_net_predict(l->o->reader, data, rows, count,
                           &(scant_outputs){.features = out}));
     if (own == width) return SCANT_OK;
-    for (size_t i = count; i-- > 0;) { /* from the end, as rows become longer */
+    for (size_t i = count; i-- > 0;) { /* backwards, because rows become longer */
         memmove(out + i * width, out + i * own, own * sizeof *out);
         out[i * width + own] = 1;
     }
@@ -167,8 +168,9 @@ static scant_status compare_kernels(lab *l) {
     return SCANT_OK;
 }
 
-/* The largest eigenvalue gives the stable rate only if the kernel describes all outputs:
- * if it is full, of the last layer (whose outputs are independent), or of one output. */
+/* If no rate is given, it is 1 / largest eigenvalue, provided that the kernel describes
+ * all outputs: it is full, or that of the last layer (whose outputs are independent), or
+ * there is only one output. For other kernels study_net_descend() computes the rate. */
 static scant_status descend(lab *l) {
     const scant_lab_opts *o = l->o;
     const scant_study *s = l->study;
@@ -204,7 +206,8 @@ static double target(const scant_data *data, size_t row, size_t c) {
     return numbers ? (double)numbers[row] : scant_data_labels(data)[row] == (int32_t)c;
 }
 
-/* Adds errors to t. The first of equal outputs is the predicted class. */
+/* Adds the errors to t. If several outputs are largest, the first one is the predicted
+ * class. */
 static void count_errors(const scant_data *data, const size_t *rows, size_t count,
                          const double *outputs, size_t classes, tally *t) {
     for (size_t i = 0; i < count; i++, outputs += classes) {
@@ -236,8 +239,8 @@ static scant_status predict(lab *l, const double *k, size_t count, const double 
     return SCANT_OK;
 }
 
-/* Returns the least number to add to the diagonal. A network's kernel has float
- * precision; a fit would amplify eigenvalues that are rounding error. */
+/* Returns the minimum number to add to the diagonal. A network's kernel has float
+ * precision, and without this number a fit would amplify rounding errors. */
 static double noise_of(const lab *l) {
     const scant_study *s = l->study;
     return !l->o->depth && s->rank < s->n_values ? s->tolerance * s->largest : 0;
@@ -257,8 +260,8 @@ static scant_status solve(lab *l, double *alpha, double *jitter) {
     return SCANT_OK;
 }
 
-/* Returns the test samples in a block: n, so that its kernel is no larger than that of
- * the n samples, or 64 if n is less. */
+/* Returns the maximum number of test samples in a block: n, so that the block's kernel is
+ * no larger than that of the n samples, but at least 64. */
 static size_t block_of(const scant_lab_opts *o, size_t n) {
     return size_min(size_max(n, 64), o->n_test);
 }
@@ -361,7 +364,8 @@ void scant_lab_free(scant_ctx *ctx, scant_lab *result) {
 /* ---- memory ------------------------------------------------------------------------ */
 
 /* Memory of a regression: solution, predictions, the study's lists, and a block of test
- * samples with the network's outputs. scant_kernel_fit() has freed its factor by then. */
+ * samples with the network's outputs. The factor of scant_kernel_fit() is not included:
+ * it is freed before. */
 static double bytes_to_fit(const scant_lab_opts *o, size_t n, double rooms) {
     double block = (double)block_of(o, n), outputs = (double)outputs_of(o);
     double side = (double)n * outputs, classes = (double)o->classes;
@@ -372,7 +376,7 @@ static double bytes_to_fit(const scant_lab_opts *o, size_t n, double rooms) {
 
 double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n) {
     enum { READER = 128 << 10 }; /* buffers that a network keeps after reading samples */
-    /* for another n, all of --against may be additional samples */
+    /* if n is not o->n, all samples of `against` may be additional ones */
     size_t beside = n == o->n ? o->all - o->n : o->n_against, outputs = outputs_of(o);
     double side = (double)n * (double)outputs, all = (double)(n + beside);
     double matrices = side * side, start = (double)n * (double)o->classes * 4;
@@ -383,7 +387,7 @@ double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n)
     double study = (double)scant_study_memory(n, o->labels ? o->classes : 0, outputs);
     double rooms = o->depth ? (double)scant_ntk_memory(ctx, width_of(o)) : 0;
     double features = 4 * all * (double)width_of(o);
-    /* not allocated at the same time; the factor of a fit is no larger than a study */
+    /* study and fit are never in memory together; a fit's factor is below a study */
     double most = fmax(study, o->fit ? bytes_to_fit(o, n, rooms) : 0);
     return (double)ctx->used + READER + 8 * matrices + start + features +
            fmax(most, rooms);

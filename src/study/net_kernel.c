@@ -3,9 +3,9 @@
  * The empirical neural tangent kernel: inner products of the outputs' gradients between
  * samples, with respect to all trained parameters or those of the last layer.
  *
- * Both sides are cut into blocks of samples whose traces fit in memory. A trace is the
- * input of every layer, and the gradient by its output for every class (one backward pass
- * for each class). For each pair of blocks the layers' parts are added up:
+ * Both sides are cut into blocks of samples whose traces fit in memory. A trace has, for
+ * every layer, its input, and for each class the gradient with respect to its output (one
+ * backward pass for each class). For each pair of blocks the layers' parts are added up:
  *
  *   dense          sum over outputs (d.d') times (x.x' + 1): no gradient is formed;
  *   convolution,   products of gradient rows, one row for each sample and class, for as
@@ -28,11 +28,11 @@
 #include "scant/study.h"
 
 enum {
-    PIECE = 4096,      /* most numbers of a product in float */
-    TILE_ROWS = 256,   /* most samples (times classes if full) in a tile */
-    TILE_LEAST = 8,    /* least samples in a tile if the block has them: fewer are slow */
+    PIECE = 4096,      /* maximum length of an inner product in float */
+    TILE_ROWS = 256,   /* maximum samples (times classes if full) in a tile */
+    TILE_LEAST = 8,    /* minimum samples in a tile, or all of a block; fewer are slow */
     TILES_ACROSS = 8,  /* tiles along a side of a block, to keep threads busy */
-    SHARE_MOST = 2048, /* most megabytes for blocks */
+    SHARE_MOST = 2048, /* maximum megabytes for blocks */
     BLOCKS_FEW = 8     /* with more blocks, repeated traces take most of the time */
 };
 
@@ -52,10 +52,10 @@ typedef struct work {
     size_t classes;
     bool full;
     bool half;         /* both sides are the same samples */
-    size_t block;      /* most samples in a block */
+    size_t block;      /* maximum samples in a block */
     size_t tile;       /* samples in a tile */
     size_t x, d;       /* floats for each sample: x and d of all layers */
-    size_t row_floats; /* most floats of a row of g */
+    size_t row_floats; /* maximum floats of a row of g */
     float *room;       /* buffers of the workers */
     size_t room_each;
     double *out;
@@ -120,7 +120,7 @@ static scant_status side_fill(work *w, side *s, size_t first) {
 
 /* ---- products of a pair of blocks ---- */
 
-/* A tile: n samples from a on in one block, m samples from b on in the other. */
+/* A tile: n samples of one block, from position a on, and m of the other, from b on. */
 typedef struct tile {
     size_t a, n, b, m;
 } tile;
@@ -138,8 +138,8 @@ static size_t tiles(const work *w) {
            ((w->b->count + w->tile - 1) / w->tile);
 }
 
-/* Adds products (rows of a by rows of b) to the result, multiplied by `by` (n, m) if it
- * is not NULL. A row is a sample and class if full, else a sample. */
+/* Adds products (rows of a by rows of b) to the result, multiplied by `by` (n, m) if that
+ * is not NULL. There is a row for each sample, and if full for each class of it. */
 static void add_tile(const work *w, const tile *t, const float *products,
                      const float *by) {
     size_t each = w->full ? w->classes : 1, columns = t->m * each;
@@ -318,7 +318,8 @@ static bool same_samples(const side *a, const side *b) {
     return true;
 }
 
-/* Warns of many blocks: traces of a block are computed again for every other block. */
+/* Warns if there are many blocks, because the traces of a block are computed again for
+ * every other block. */
 static void warn_of_blocks(const work *w, size_t samples) {
     size_t blocks = (samples + w->block - 1) / w->block;
     scant_ctx *ctx = w->t.net->ctx;

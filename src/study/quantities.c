@@ -50,13 +50,13 @@ double study_alignment(const double *k, size_t n, const int32_t *labels) {
 
 /* ---- the bound B ----------------------------------------------------------------- */
 
-enum { POWERS = 24 }; /* powers of ten tried as jitter before K is refused */
+enum { POWERS = 24 }; /* powers of ten tried as jitter before K is rejected */
 
 typedef struct bound_call {
     const double *k;
     size_t n, classes;
     const int32_t *labels;
-    double unit;             /* the least jitter above 0; 0: K = 0 */
+    double unit;             /* the smallest jitter above 0; 0: K = 0 */
     double zero;             /* lower limit of the jitter; 0: try without jitter first */
     double *factor, *solved; /* (n, n), (n, classes) */
     double jitter, bound;
@@ -248,7 +248,7 @@ double study_steps(const double *values, const double *energy, size_t n, double 
         low = high;
         high *= 2;
     }
-    while (high - low > 1) { /* monotonic in t, since the goal was reached */
+    while (high - low > 1) { /* E_t^2 is convex in t: it passes the goal only once here */
         double middle = floor((low + high) / 2);
         if (study_residual(values, energy, n, rate, middle) <= goal)
             high = middle;

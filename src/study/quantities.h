@@ -10,8 +10,8 @@
  * sums are in double and in a fixed order: the same bits at any thread count.
  *
  * Deviations: a singular K (duplicates, more samples than parameters) has no inverse, and
- * its smallest eigenvalues are rounding error. Then B is of K + jitter I, and the
- * smallest eigenvalue is the least above STUDY_RANK_TOLERANCE times the largest.
+ * its smallest eigenvalues are rounding error. Then B is that of K + jitter I, and the
+ * smallest eigenvalue is the smallest one above STUDY_RANK_TOLERANCE times the largest.
  */
 #ifndef SCANT_STUDY_QUANTITIES_H
 #define SCANT_STUDY_QUANTITIES_H
@@ -29,19 +29,19 @@ scant_status study_check_labels(scant_ctx *ctx, const int32_t *labels, size_t n,
 /* A(X, Y) = Tr(Y^T K Y): the sum of K_ij over pairs of the same class. Label -1: none
  * (the row of Y is 0). n^2 additions. */
 double study_alignment(const double *k, size_t n, const int32_t *labels);
-/* B = sqrt(2 Tr(Y^T (K + *jitter I)^-1 Y) / n) by Cholesky. *jitter is 0 if zero is 0 and
- * K is positive definite; otherwise the smallest of 1e-8, 1e-7, 1e-6, ... times Tr(K)/n
- * that is at least `zero` and makes K + *jitter I positive definite. zero: for a K known
- * to be singular, the value up to which eigenvalues count as 0; otherwise 0. Allocates n
- * (n + classes) doubles. A pivot below 1e-12 times the largest diagonal entry is rounding
- * error, so K is not definite. The bound of K = 0 is infinite. SCANT_EINPUT if K has
- * negative eigenvalues. */
+/* B = sqrt(2 Tr(Y^T (K + *jitter I)^-1 Y) / n) by Cholesky. *jitter is 0 if `zero` is 0
+ * and K is positive definite. Otherwise it is the smallest of 1e-8, 1e-7, 1e-6, ... times
+ * Tr(K)/n that is at least `zero` and makes K + *jitter I positive definite. zero: if K
+ * is known to be singular, the value up to which eigenvalues count as 0; else 0.
+ * Allocates n (n + classes) doubles. If a squared pivot is below 1e-12 times the largest
+ * diagonal entry, it is rounding error, and the matrix is not definite. The bound of K =
+ * 0 is infinite. SCANT_EINPUT if K has negative eigenvalues. */
 scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_t *labels,
                          size_t classes, double zero, double *jitter, double *bound);
 /* sqrt(max(0, MMD^2)) between S0 (m rows) and S (count rows), by the unbiased statistic.
- * Pairs (i, i) of the cross term are left out, so rows that both sets begin with are not
- * compared with themselves; S = S0 gives exactly 0. Rows of k are `apart` numbers apart.
- * 0 if a set has fewer than 2 rows. The shorter set is taken as S0. */
+ * The cross term leaves out the pairs (i, i), so that rows that both sets begin with are
+ * not compared with themselves; if S = S0, the result is exactly 0. Rows of k are `apart`
+ * numbers apart. 0 if a set has fewer than 2 rows. The shorter set is used as S0. */
 double study_mmd(const double *k, size_t apart, const size_t *s0, size_t m,
                  const size_t *s, size_t count);
 /* MMD^2 itself, which may be negative: its mean over sets from one distribution is 0. */
@@ -81,7 +81,7 @@ void study_energies(const double *vectors, size_t n, const int32_t *labels,
  * rounding error and count as 0. */
 double study_residual(const double *values, const double *energy, size_t n, double rate,
                       double t);
-/* The least whole t with E_t^2 <= part E_0^2; infinite if it is above 2^50. */
+/* The smallest whole t with E_t^2 <= part E_0^2; infinite if t would exceed 2^50. */
 double study_steps(const double *values, const double *energy, size_t n, double rate,
                    double part);
 
@@ -92,11 +92,11 @@ typedef struct study_interval {
 /* Theorem 1: E_t^2 is between Tr(Y^T Y) - 2 t rate A and Tr(Y^T Y) - rate A, for t >= 1
  * and 0 <= rate value_i <= 1. labelled = Tr(Y^T Y): the number of labels. */
 study_interval study_theorem1(double labelled, double alignment, double rate, double t);
-/* Theorem 2: (n/2) B^2 = Tr(Y^T K^-1 Y) is between labelled^2 / A and that times a
- * factor: largest / smallest in the paper; (largest + smallest)^2 / (4 largest smallest)
- * by Kantorovich's inequality, which is never larger and gives `high`. factors may be
- * NULL. For K + jitter I, pass its own numbers: A grows by jitter labelled, eigenvalues
- * by jitter. */
+/* Theorem 2: (n/2) B^2 = Tr(Y^T K^-1 Y) is between labelled^2 / A and this number times a
+ * factor. In the paper the factor is largest / smallest. By Kantorovich's inequality it
+ * is (largest + smallest)^2 / (4 largest smallest), which is never larger and gives
+ * `high`. factors may be NULL. For K + jitter I, pass the numbers of that matrix: A +
+ * jitter labelled, and eigenvalues + jitter. */
 typedef struct study_factors {
     double paper, kantorovich;
 } study_factors;

@@ -6,9 +6,9 @@
  * Samples are read in blocks; nothing of size n^2 or n K is kept.
  *
  * A full kernel has a row for each sample and output. The mean over outputs is the kernel
- * of the concatenated gradients of all outputs, divided by sqrt(C). The sketch of such a
- * long row is the sum of the outputs' sketches, each permuted and with other signs, so
- * that products between different outputs cancel on average.
+ * of long rows: the gradients of all outputs, concatenated and divided by sqrt(C). The
+ * sketch of a long row is the sum of the outputs' sketches, each with its own permutation
+ * and signs, so that products between different outputs cancel on average.
  *
  * Error: the variance of a product is at most 2 |x|^2 |y|^2 / K, so the mean squared
  * (Frobenius) error of S S^T is at most 2 / K times the squared trace of the kernel. The
@@ -30,7 +30,7 @@
 #include "study/study.h"
 
 enum {
-    BLOCK_MOST = 512, /* most samples in a block */
+    BLOCK_MOST = 512, /* maximum samples in a block */
     BLOCK_BYTES = 64 << 20,
     COMPARED = 200 /* rows of the exact kernel that the error is measured on */
 };
@@ -43,7 +43,7 @@ typedef struct work {
     scant__arena *arena;
     size_t block;
     float *sketches;     /* (block, classes, k) */
-    float *s;            /* rows of S: (block, k); for a full kernel, equal to sketches */
+    float *s;            /* rows of S: (block, k); full kernel: the same as sketches */
     size_t *which;       /* rows of the block in data */
     float *f;            /* outputs of the block */
     uint32_t *moved;     /* (classes, k): 2 * new position + (1 if the sign is -1) */
@@ -57,7 +57,7 @@ static size_t row_of(const work *w, size_t i) { return w->o->rows ? w->o->rows[i
 /* Draws a random permutation and random signs for each output. */
 static scant_status make_moves(work *w, uint64_t seed) {
     scant__rng rng = {seed, SCANT__RNG_SKETCH};
-    const uint64_t beyond = (uint64_t)1 << 62; /* apart from the counters of parameters */
+    const uint64_t beyond = (uint64_t)1 << 62; /* counters that no parameter's draw has */
     size_t *order = TRY_NEW(w->arena, size_t, w->k);
     for (size_t c = 0; c < w->classes; c++) {
         scant__rng_shuffle(&rng, beyond + 2 * c * w->k, w->k, order);
@@ -196,8 +196,8 @@ static double energy_of(const work *w, const double *vector, const double *to,
     return sum;
 }
 
-/* Fills the study's lists, largest eigenvalue first, at most as many as the kernel has
- * rows. values: ascending. */
+/* Fills the study's lists, largest eigenvalue first. values: the k eigenvalues,
+ * ascending; the largest s->n_values are used. */
 static void fill(const work *w, const double *values, scant_study *s,
                  study_lists *lists) {
     double energy = 0, start = 0;

@@ -55,8 +55,8 @@ void study_end(scant_study **study) {
 
 /* ---- numbers from spectrum and energies ------------------------------------------ */
 
-/* Returns the energy that descent does not reduce: rest, and that of eigenvalues that
- * count as 0. */
+/* Returns the energy that descent does not reduce: rest, and the energy along
+ * eigenvectors whose eigenvalue counts as 0. */
 static double unreachable(const scant_study *s, const double *energy, double rest) {
     for (size_t i = s->rank; i < s->n_values; i++) rest += energy[i];
     return rest;
@@ -104,7 +104,7 @@ static void complete_spectrum(scant_study *s, double noise) {
     if (!(s->tolerance > 0)) s->tolerance = STUDY_RANK_TOLERANCE;
     study_spectrum_of(s->values, s->n_values, s->tolerance, &spectrum);
     if (spectrum.largest >
-        0) { /* the norm of n^2 independent errors is sqrt(n) times one */
+        0) { /* a matrix of n^2 independent errors has sqrt(n) times the norm of one */
         double rows = (double)(s->samples * s->outputs);
         double explained = noise * spectrum.trace / sqrt(rows) / spectrum.largest;
         s->tolerance = fmin(0.5, fmax(s->tolerance, explained));
@@ -145,7 +145,7 @@ void study_complete(scant_study *s, size_t classes, double noise) {
     s->alignment_part = s->largest > 0 && labelled > 0
                             ? s->alignment / (labelled * s->largest)
                             : (double)NAN;
-    if (isnan(s->bound)) { /* a sketch has none */
+    if (isnan(s->bound)) { /* a sketch has no bound */
         s->half_square = s->low = s->factor = s->sharp_factor = NAN;
         return;
     }
@@ -324,8 +324,9 @@ static scant_status check_rows(scant_ctx *ctx, const size_t *rows, size_t count,
     return SCANT_OK;
 }
 
-/* Copies rows to order: first those in both sets, ascending, each as often as both have
- * it. own, other: counts of each of the n rows in the two sets. spare: n, overwritten. */
+/* Copies rows to order: first those that are in both sets, ascending; a row that occurs
+ * several times, as often as it occurs in both. own, other: how often each of the n rows
+ * occurs in the two sets. spare: n, overwritten. */
 static void shared_first(const size_t *rows, size_t count, const size_t *own,
                          const size_t *other, size_t n, size_t *spare, size_t *order) {
     size_t at = 0;

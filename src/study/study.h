@@ -37,13 +37,15 @@ scant_status study_kernel_mmd(scant_ctx *ctx, const double *k, size_t n, const s
 scant_status study_kernel_agreement(scant__arena *arena, const double *k, const float *f,
                                     const scant_lab_opts *opts, scant_agreement *out);
 
-/* A study without the kernel matrix, from the K x K matrix of sketched gradients, K being
- * opts->sketch, which has the same eigenvalues above 0 up to the sketch's error. For tens
- * of thousands of samples. rows NULL: all of data. The bound B and theorem 2 are NaN. The
- * start is the network's outputs. Costs K^2 operations for each row of the kernel. */
+/* A study without the kernel matrix, for tens of thousands of samples. It uses the K x K
+ * matrix of sketched gradients, where K is opts->sketch; up to the sketch's error this
+ * has the same eigenvalues above 0. rows NULL: all of data. The bound B and theorem 2 are
+ * NaN. The start is the network's outputs. Costs K^2 operations for each row of the
+ * kernel. */
 scant_status study_sketch(const scant_lab_opts *opts, scant_study **out,
                           scant_sketch_error *error);
-/* Returns the bytes it needs for n samples, without those of the network's passes. */
+/* Returns the bytes that study_sketch() needs for n samples, without those of the
+ * network's passes. */
 size_t study_sketch_memory(const scant_lab_opts *opts, size_t n);
 
 /* Gradient descent on L = 1/2 |f - Y|^2 over all samples at once, in evaluation mode

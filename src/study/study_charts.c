@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The charts of a page about a kernel. The vertical axis may be logarithmic. Lines of
- * more than POINTS points, and dots of more than 4 POINTS sets, are thinned.
+ * The charts of a page about a kernel. The vertical axis may be logarithmic. Large data
+ * is thinned to about POINTS points of a line, or 4 POINTS dots.
  */
 #include "study/study_charts.h"
 
@@ -212,8 +212,8 @@ static double cosine(const scant_lab *v, size_t i, size_t j) {
     return scale > 0 ? v->k[i * n + j] / sqrt(scale) : 0;
 }
 
-/* Returns the mean cosine of a block, without pairs of a sample with itself unless the
- * block is one pair. */
+/* Returns the mean cosine of a block. Leaves out pairs of a sample with itself, unless
+ * the block is such a pair. */
 static double block_mean(const scant_lab *v, const size_t *order, size_t a, size_t a_end,
                          size_t b, size_t b_end) {
     double sum = 0, count = 0;

@@ -14,9 +14,9 @@ void study_chart_labels(scant__text *out, const scant_lab *v, chart_form form);
 void study_chart_agreement(scant__text *out, const scant_lab *v, chart_form form);
 void study_chart_descent(scant__text *out, const scant_lab *v, chart_form form);
 
-/* The kernel as cosines between samples, sorted by class. For many samples, means over
- * blocks. */
-enum { STUDY_HEAT_CELLS = 64 }; /* most cells in a row */
+/* The kernel as cosines between samples, sorted by class. If there are many samples, a
+ * cell is the mean over a block of them. */
+enum { STUDY_HEAT_CELLS = 64 }; /* maximum cells in a row */
 typedef struct study_heat {
     size_t cells; /* cells in a row */
     double value[STUDY_HEAT_CELLS * STUDY_HEAT_CELLS];

@@ -17,7 +17,8 @@
 
 enum { ROWS = 4, WIDE = 6, PIECE = 2048 };
 
-/* Numbers k..k+count-1 of r rows and c centres; all but k are compile-time constants. */
+/* Adds numbers k..k+count-1 of r rows and c centres to acc. r, c and differences are
+ * compile-time constants; so is count, except at the end of a row. */
 INLINE void step(V acc[ROWS][WIDE], const T *const *x, const T *const *y, size_t k,
                  size_t count, const int r, const int c, const int differences) {
     V yv[WIDE];

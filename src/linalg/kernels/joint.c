@@ -16,7 +16,7 @@
 enum {
     TALL = 4,              /* rows of a tile: with 12 columns it fills 12 registers */
     WIDE = LA_PANEL / 4,   /* vectors per row */
-    BEFORE_ROUND = 32 / 4, /* tiles per sum: 32 terms of at most 0.54 stay on the grid */
+    BEFORE_ROUND = 32 / 4, /* tiles per sum: 32 terms of at most 0.54 stay below 32 */
 };
 
 typedef struct tile {

@@ -17,7 +17,7 @@
 
 enum {
     ROWS = 4,
-    WIDE = 3,    /* classes at a time: 12 chains keep the pipelines full */
+    WIDE = 3,    /* classes at a time: ROWS * WIDE chains keep the pipelines full */
     NEAR = 2048, /* doubles of the small matrix processed together */
     TALL = 6,    /* classes of a sum that stay in registers, 8 columns wide */
     CLASSES = 3 * TALL,
@@ -42,7 +42,7 @@ INLINE D4 keep(D4 v) {
 
 /* ---- inner products --------------------------------------------------------------- */
 
-/* Numbers j..j+3 (or the last ones) of r rows and c classes. */
+/* Adds numbers j..j+count-1 of r rows and c classes to acc; count is at most 4. */
 INLINE void dot_step(D4 acc[ROWS][WIDE], const T *const *x, size_t j, size_t count,
                      const double *v, size_t pitch, const int r, const int c) {
     D4 vv[WIDE];
@@ -107,8 +107,8 @@ void KERNEL(kron_dot)(const void *const *rows, size_t n, size_t d, const double 
 
 /* ---- sums ------------------------------------------------------------------------- */
 
-/* Columns j..j+4*wide-1, or the last `count` < 4, of c classes: their sums stay in
- * registers over all rows. q: the rows' coefficients, `pitch` apart. */
+/* Adds n rows to columns j..j+4*wide-1, or to the last `count` < 4 columns, of c classes.
+ * The sums stay in registers over all rows. q: the rows' coefficients, `pitch` apart. */
 INLINE void add_tile(const T *const *x, size_t n, const double *q, size_t pitch, size_t j,
                      size_t count, double *sum, size_t stride, const int c,
                      const int wide) {
@@ -162,8 +162,8 @@ INLINE void add_some(const T *const *x, size_t n, const double *q, size_t pitch,
     }
 }
 
-/* All columns of c <= CLASSES classes; rows are in cache and read again for every tile.
- */
+/* Adds n rows to all columns of c <= CLASSES classes. The rows are in cache and are read
+ * again for every tile. */
 static void add_rows(const T *const *x, size_t n, size_t d, const double *q, size_t c,
                      double *sum, size_t stride) {
     size_t tiles = (c + TALL - 1) / TALL;
@@ -182,7 +182,7 @@ static void add_rows(const T *const *x, size_t n, size_t d, const double *q, siz
     }
 }
 
-/* total_k += sum of s_i a_ik over n rows; 4 * wide classes. */
+/* total_k = sum of s_i a_ik over n rows, for 4 * wide classes. */
 INLINE void add_weights(const double *a, size_t lda, const double *s, size_t n,
                         double *total, const int wide) {
     D4 t[CLASSES / 4] = {{0}};
@@ -193,7 +193,7 @@ INLINE void add_weights(const double *a, size_t lda, const double *s, size_t n,
     memcpy(total, t, sizeof(D4) * (size_t)wide);
 }
 
-/* The column of a constant: sum_k += constant * sum of s_i a_ik, for c <= CLASSES. */
+/* Adds the column of a constant: sum_k += constant * sum of s_i a_ik, c <= CLASSES. */
 static void add_constant(const double *a, size_t lda, size_t c, const double *s, size_t n,
                          double constant, double *sum, size_t stride) {
     double total[CLASSES] = {0};
@@ -223,8 +223,7 @@ void KERNEL(kron_add)(const void *const *rows, size_t n, size_t d, const double 
             some = c - k < CLASSES ? c - k : CLASSES;
             for (size_t i = 0; i < batch; i++) {
                 if (k == 0)
-                    fetch(x + first + i, 1, d); /* tiles proceed down the columns
-                                                 */
+                    fetch(x + first + i, 1, d); /* tiles read few columns at a time */
                 for (size_t m = 0; m < some; m++)
                     q[i * some + m] = s[first + i] * a[(first + i) * c + k + m];
             }

@@ -34,8 +34,8 @@ INLINE D4 choose(L4 mask, D4 yes, D4 no) {
     return (D4)((mask & (L4)yes) | (~mask & (L4)no));
 }
 
-/* One layer. Before the first layer sum is the cosine, and part is 1 + cosine for obtuse
- * angles; afterwards part is 1 - cosine for all. */
+/* Applies one layer. Before the first one, sum is r_0, and part is 1 - r_0, or 1 + r_0
+ * for obtuse angles. After layer h, sum is T_h and part is 1 - r_h. */
 INLINE void layer(pairs *p, bool first) {
     const D4 zero = {0}, one = spread(1);
     D4 ratio[WIDE];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One pass over rows of class probabilities: sum, smallest, two largest, entropy,
- * softmax; and squared norms in double.
+ * Functions of rows of class probabilities: sum, smallest and two largest numbers,
+ * entropies, cross entropies, residual lengths; and softmax and arg max.
  *
- * Sums of entropies and of exponentials do not depend on the order of their terms, so
- * that rows that are permutations of each other tie: each term is rounded to a grid so
- * coarse that no sum of them rounds again.
+ * Sums of p log p and of exponentials do not depend on the order of their terms, so rows
+ * that are permutations of each other have equal values: each term is rounded to a grid
+ * that is coarse enough for sums of such terms to be exact.
  */
 #include "linalg/kernels/log.h"
 
@@ -22,7 +22,7 @@ static double row_entropy(const T *p, size_t c, double base) {
     return above(surprise(sum, load_rest(p + k, c - k), base), base);
 }
 
-/* Returns whether all numbers are 0 or 1: x(1-x) of any other is not 0. */
+/* Returns whether all numbers are 0 or 1: x(1-x) is not 0 for any other number. */
 static int is_certain(const T *p, size_t c) {
     V rest = {0};
     size_t k = 0;
@@ -35,15 +35,15 @@ static int is_certain(const T *p, size_t c) {
     return sum == 0;
 }
 
-/* A small entropy, recomputed on a finer grid: one pass for its size, one on a grid that
- * fits it. */
+/* Recomputes a small entropy on a finer grid: one pass finds its magnitude, the next one
+ * uses a grid for that magnitude. */
 static __attribute__((noinline)) double faint_entropy(const T *p, size_t c) {
     if (is_certain(p, c)) return 0;
     double plain = row_entropy(p, c, 0);
     return plain > 0 ? row_entropy(p, c, 1.5 * ldexp(1, ilogb(plain) + 4)) : plain;
 }
 
-/* Number k of four rows, side by side: short rows are processed by columns, which needs
+/* Loads a column of four adjacent rows. Short rows are processed by columns, which needs
  * no sum across lanes. */
 INLINE D4 load_column(const T *p, size_t c) {
     return (D4){(double)p[0], (double)p[c], (double)p[2 * c], (double)p[3 * c]};
@@ -103,9 +103,9 @@ void KERNEL(entropy)(const void *rows, size_t n, size_t c, la_rowstat *out) {
     for (; i < n; i++) one_entropy(p + i * c, c, out + i);
 }
 
-/* Entropies for differences have full precision: terms are rounded to a grid of 2^-45, on
- * which sums below 64 bits are exact (cross entropies are at most 40 because of the
- * floor), and the remainders are summed separately. */
+/* Entropies for differences have full precision. Terms are rounded to a grid of 2^-45, on
+ * which sums below 64 bits are exact; the remainders are summed separately. Cross
+ * entropies are at most 40 bits, because probabilities are raised to FLOOR. */
 #define EXACT_BASE 192.0
 #define FLOOR 1e-12
 
@@ -179,7 +179,7 @@ static double exact_bits(const T *p, size_t c, double base) {
 }
 
 /* Converts bits to nats; uses a finer grid if the entropy is small, so that permutations
- * still tie. */
+ * still have equal values. */
 INLINE double exact_nats(const T *p, size_t c, double bits) {
     if (bits > 0 && bits < FAINT)
         bits = exact_bits(p, c, 1.5 * ldexp(1, ilogb(bits) + 4));
@@ -311,9 +311,9 @@ static double sum_of_lengths(const T *p, size_t count, double squares) {
     return sum4(sum);
 }
 
-/* |p - e_k|^2 = (1 - p_k)^2 + the other squares. For the largest p the other squares are
- * summed separately: subtracting its square from the total would cancel for a confident
- * row. */
+/* |p - e_k|^2 = (1 - p_k)^2 + the other squares. For the largest p_k the other squares
+ * are summed separately: if p_k is near 1, subtracting its square from the sum of all
+ * squares would lose digits. */
 void KERNEL(residual_length)(const void *rows, size_t n, size_t c, const la_rowstat *stat,
                              double *out) {
     for (size_t i = 0; i < n; i++) {
@@ -336,9 +336,8 @@ INLINE D4 exp_d(D4 x) {
     D4 kept = max_d(x, spread(-708.0));
     D4 shifted = fma_d(kept, spread(1.4426950408889634074), spread(0x1.8p52));
     D4 k = shifted - 0x1.8p52;
-    D4 r =
-        fma_d(k, spread(-0x1.62e42fefa3800p-1), kept); /* ln 2 in two parts: the high */
-    r = fma_d(k, spread(-0x1.ef35793c76730p-45), r);   /* one has zeros to spare */
+    D4 r = fma_d(k, spread(-0x1.62e42fefa3800p-1), kept); /* ln 2 in two parts; the */
+    r = fma_d(k, spread(-0x1.ef35793c76730p-45), r);      /* first times k is exact */
     D4 p = spread(1.0 / 6227020800);
     static const double over_factorial[] = {1.0 / 479001600,
                                             1.0 / 39916800,
@@ -360,7 +359,8 @@ INLINE D4 exp_d(D4 x) {
 }
 
 /* Works in place. Terms are rounded to a grid on which c terms of at most 1 add up
- * exactly; the remainders are summed separately, with an error below its precision. */
+ * exactly; the remainders are summed separately, with an error below the precision of the
+ * sum. */
 void KERNEL(softmax)(double *rows, size_t n, size_t c) {
     double grid = 1.5 * ldexp(1.0, ilogb((double)c) + 2);
     for (size_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A 32-byte vector of the type a kernel file is compiled for: 8 floats or 4 doubles, on
- * any machine (the compiler splits it if registers are narrower). The number of lanes is
- * part of the arithmetic: sums run along the lanes, so it must not change with the
- * machine's width within one build.
+ * any machine (the compiler splits it if registers are narrower). The number of lanes
+ * affects results, because each lane has its own partial sum. So it must not depend on
+ * the width of the machine's registers.
  */
 #ifndef SCANT_LINALG_VEC_H
 #define SCANT_LINALG_VEC_H
@@ -46,8 +46,8 @@ typedef uint64_t U4 __attribute__((vector_size(32)));
 
 INLINE V load(const T *p) { return *(const VU *)p; }
 
-/* Loads into a register once: otherwise gcc loads again in each multiply-add that uses
- * the value, and the load ports limit the speed to a third. */
+/* Loads into a register once. By default gcc loads the value again in each multiply-add
+ * that uses it, and the load ports limit the speed to a third. */
 INLINE V load_once(const T *p) {
     V v = load(p);
 #ifdef __AVX2__
@@ -129,7 +129,7 @@ INLINE V min_v(V a, V b) {
 #endif
 }
 
-/* Converts lanes to 4 doubles: floats as the sum of both halves. */
+/* Converts a vector to 4 doubles; the two halves of 8 floats are added. */
 #ifdef KERNEL_f32
 typedef float F4 __attribute__((vector_size(16)));
 INLINE D4 low(V v) {
@@ -164,8 +164,8 @@ INLINE D4 load_rest(const T *p, size_t count) {
     return v;
 }
 
-/* Prefetches the beginnings of the next rows: the hardware detects no stream in short
- * rows, and continues long ones by itself. */
+/* Prefetches the beginnings of the next rows. The hardware prefetcher detects no stream
+ * in short rows; of long rows it prefetches the rest by itself. */
 INLINE void fetch(const T *const *x, size_t n, size_t d) {
     enum { LINE = 64 / sizeof(T), MOST = 16 * LINE };
     for (size_t i = 0; i < n; i++)
