@@ -82,11 +82,13 @@ typedef struct scant_model_info {
     const char *summary; /* one line */
     size_t shape[3];     /* default shape of a sample */
     size_t classes;      /* default number of classes */
+    const char *init;    /* default of scant_net_opts.init; NULL: it has none */
     unsigned options;    /* scant_model_option bits */
 } scant_model_info;
 
 /* All models, in listing order. Static. */
 SCANT_API const scant_model_info *const *scant_models(size_t *count);
+SCANT_API const scant_model_info *scant_model_find(const char *name); /* or NULL */
 
 typedef struct scant_net_opts {
     size_t shape[3];        /* channels, height, width; all 0: the model's default */
@@ -110,7 +112,10 @@ typedef struct scant_net_opts {
      * variational if the features come from convolutions. */
     size_t hidden;
     bool no_hidden; /* no such layer, also for variational */
-    SCANT_RESERVED;
+    /* Law of the initial weights: torch, he, he-out or glorot (docs/networks.md). NULL:
+     * the model's own (scant_model_info). */
+    const char *init;
+    uint64_t reserved[7]; /* SCANT_RESERVED less the members since added */
 } scant_net_opts;
 
 /* The number of trained parameters of such a network, without making it. */
@@ -120,8 +125,8 @@ SCANT_API scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
 /* A network and its weights. */
 typedef struct scant_net scant_net;
 
-/* On SCANT_OK *out is a new network with weights drawn from the seed (He et al., 2015):
- * scant_net_free() ends it; else NULL. */
+/* On SCANT_OK *out is a new network with weights drawn from the seed by the law
+ * opts->init: scant_net_free() ends it; else NULL. */
 SCANT_API scant_status scant_net_create(scant_ctx *ctx, const char *model,
                                         const scant_net_opts *opts, scant_net **out);
 SCANT_API void scant_net_free(scant_net *net); /* NULL is fine */

@@ -42,6 +42,7 @@ static void add_json(scant__json *json, const scant_model_info *info, size_t par
     for (size_t i = 0; i < 3; i++) scant__json_size(json, NULL, info->shape[i]);
     scant__json_close(json, ']');
     scant__json_size(json, "classes", info->classes);
+    if (info->init) scant__json_string(json, "init", info->init);
     scant__json_size(json, "parameters", parameters);
     scant__json_open(json, "options", '[');
     add_options(info, json, NULL);
@@ -98,7 +99,8 @@ const cli_command cli_cmd_models = {
     .summary = "list the networks that can be trained",
     .about = "A table of all networks: the number of trained parameters, the default "
              "input (channels, height, width), and the options of 'scant train' that "
-             "apply; --activation and --dropout apply to all. Parameters are counted for "
+             "apply; --activation and --dropout apply to all, --init to all but "
+             "onehidden. Parameters are counted for "
              "that input and 10 classes (mobilenetv2: 1000).",
     .operand = CLI_MODEL_NAME,
     .tables = {CLI_FLAGS(flags)},

@@ -57,9 +57,9 @@ static const char *model_name(const void *names, size_t i) {
 
 const scant_model_info *cli_model(const cli_command *command, const char *name) {
     size_t count;
-    const scant_model_info *const *list = scant_models(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i]->name, name) == 0) return list[i];
+    const scant_model_info *model = scant_model_find(name);
+    if (model) return model;
+    scant_models(&count);
     unknown(command, "model", name, count, model_name);
 }
 

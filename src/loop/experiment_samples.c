@@ -26,12 +26,8 @@ static const char *or_null(const char *text) { return *text ? text : NULL; }
 
 /* The default image size of a model; 0: none. */
 static size_t model_side(const char *name) {
-    size_t count;
-    const scant_model_info *const *list = scant_models(&count);
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i]->name, name) == 0)
-            return list[i]->shape[1] > 1 ? list[i]->shape[1] : 0;
-    return 0;
+    const scant_model_info *model = scant_model_find(name);
+    return model && model->shape[1] > 1 ? model->shape[1] : 0;
 }
 
 static scant_status open_part(const scant_experiment *e, const char *spec,

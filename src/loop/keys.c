@@ -283,6 +283,8 @@ static void fill_rest(scant_experiment *e) {
     if (s->lr_auto) s->training.lr = s->usual_lr;
     if (!s->training.loss)
         s->training.loss = strcmp(s->task, "regression") == 0 ? "mse" : "ce";
+    if (!s->net.init && !*s->weights && scant_model_find(s->model))
+        s->net.init = scant_model_find(s->model)->init;
     if (s->warm && !given(e, "reinit")) s->reinit = false;
     if (s->training.momentum == 0 && !given(e, "nesterov")) s->training.nesterov = false;
     loop_bayes_fill(e);

@@ -47,6 +47,11 @@ static const scant_option options[] = {
             .choices = "small|original", .otherwise = "small up to 64 pixels"),
     OPT_ROW("head", CHOICE, NULL, NULL, AT(head), network, "last layers of vgg",
             .choices = "small|full", .otherwise = "small"),
+    OPT_ROW("init", CHOICE, NULL, NULL, AT(init), network,
+            "initial weights: torch, uniform within 1/sqrt(fan-in), biases too; he, "
+            "normal with variance 2/fan-in; he-out, the same with fan-out; glorot, "
+            "uniform with variance 2/(fan-in + fan-out)",
+            .choices = "torch|he|he-out|glorot", .otherwise = "the model's own"),
     OPT_ROW("bayes", CHOICE, NULL, NULL, AT(bayes), network,
             "posterior of the last layer's weights: none; dropout masks (rate 0.5 "
             "unless dropout says otherwise); a normal distribution that is trained",
@@ -103,6 +108,7 @@ typedef struct model {
     void (*build)(model_builder *s, size_t variant);
     size_t variant; /* argument of build: depth, width, ... */
     nn_act act;
+    nn_dense_init dense; /* dense layers of init = he-out */
 } model;
 
 static scant_ctx *ctx_of(const model_builder *s) { return s->b.net->ctx; }
@@ -178,6 +184,12 @@ static void build_mlp(model_builder *s, size_t usual) {
  * normal: the network of the importance sampling theory. */
 static void build_onehidden(model_builder *s, size_t usual) {
     size_t width = s->opts->width ? s->opts->width : usual;
+    if (s->opts->init) {
+        s->b.status = scant__fail(ctx_of(s), SCANT_EUSAGE,
+                                  "onehidden: its initial weights are those of the "
+                                  "theory, so it has no option init");
+        return;
+    }
     if (s->b.net->bayes == NN_BAYES_VARIATIONAL || s->opts->hidden) {
         s->b.status =
             scant__fail(ctx_of(s), SCANT_EUSAGE,
@@ -385,8 +397,11 @@ static void build_mobilenetv2(model_builder *s, size_t variant) {
 
 /* ---- table of models ---- */
 
-#define MODEL(name, summary, c, side, classes, has, build, variant, act)                 \
-    { {name, summary, {c, side, side}, classes, has}, build, variant, NN_ACT_##act }
+#define MODEL(name, summary, c, side, classes, init, has, build, variant, act, dense)    \
+    {                                                                                    \
+        {name, summary, {c, side, side}, classes, init, has}, build, variant,            \
+            NN_ACT_##act, NN_DENSE_##dense                                               \
+    }
 enum {
     WIDE = SCANT_MODEL_WIDTH,
     DEEP = SCANT_MODEL_DEPTH,
@@ -396,32 +411,33 @@ enum {
 };
 
 static const model models[] = {
-    MODEL("linear", "one dense layer", 1, 28, 10, 0, build_linear, 0, NONE),
-    MODEL("mlp", "dense layers: depth hidden ones (1) of width (256)", 1, 28, 10,
-          WIDE | DEEP, build_mlp, 256, RELU),
+    MODEL("linear", "one dense layer", 1, 28, 10, "torch", 0, build_linear, 0, NONE,
+          TORCH),
+    MODEL("mlp", "dense layers: depth hidden ones (1) of width (256)", 1, 28, 10, "torch",
+          WIDE | DEEP, build_mlp, 256, RELU, TORCH),
     MODEL("onehidden",
           "one hidden layer of width (1024), fixed signs behind it, 1/sqrt(m)", 1, 28, 10,
-          WIDE, build_onehidden, 1024, RELU),
-    MODEL("lenet5", "two convolutions, three dense layers; for digits", 1, 28, 10, 0,
-          build_lenet, 2, RELU),
+          NULL, WIDE, build_onehidden, 1024, RELU, TORCH),
+    MODEL("lenet5", "two convolutions, three dense layers; for digits", 1, 28, 10,
+          "torch", 0, build_lenet, 2, RELU, TORCH),
     MODEL("cnn", "the PyTorch tutorial's: two convolutions, three dense layers", 3, 32,
-          10, 0, build_lenet, 0, RELU),
+          10, "torch", 0, build_lenet, 0, RELU, TORCH),
     MODEL("gapcnn", "three convolutions of width (64) and doubled, planes averaged", 3,
-          32, 10, WIDE, build_gapcnn, 64, RELU),
-    MODEL("vgg11", "eight convolutions with normalisation", 3, 32, 10, NORM | HEAD,
-          build_vgg, 11, RELU),
-    MODEL("vgg16", "thirteen convolutions with normalisation", 3, 32, 10, NORM | HEAD,
-          build_vgg, 16, RELU),
-    MODEL("resnet18", "residual network of 18 layers", 3, 32, 10, NORM | STEM,
-          build_resnet18, 18, RELU),
-    MODEL("wrn-28-2", "wide residual network, twice as wide", 3, 32, 10, 0, build_wrn, 2,
-          LEAKY),
-    MODEL("wrn-28-8", "wide residual network, eight times as wide", 3, 32, 10, 0,
-          build_wrn, 8, LEAKY),
-    MODEL("wrn-28-10", "wide residual network, ten times as wide", 3, 32, 10, 0,
-          build_wrn, 10, LEAKY),
+          32, 10, "torch", WIDE, build_gapcnn, 64, RELU, TORCH),
+    MODEL("vgg11", "eight convolutions with normalisation", 3, 32, 10, "he-out",
+          NORM | HEAD, build_vgg, 11, RELU, SMALL),
+    MODEL("vgg16", "thirteen convolutions with normalisation", 3, 32, 10, "he-out",
+          NORM | HEAD, build_vgg, 16, RELU, SMALL),
+    MODEL("resnet18", "residual network of 18 layers", 3, 32, 10, "he-out", NORM | STEM,
+          build_resnet18, 18, RELU, TORCH),
+    MODEL("wrn-28-2", "wide residual network, twice as wide", 3, 32, 10, "he-out", 0,
+          build_wrn, 2, LEAKY, GLOROT),
+    MODEL("wrn-28-8", "wide residual network, eight times as wide", 3, 32, 10, "he-out",
+          0, build_wrn, 8, LEAKY, GLOROT),
+    MODEL("wrn-28-10", "wide residual network, ten times as wide", 3, 32, 10, "he-out", 0,
+          build_wrn, 10, LEAKY, GLOROT),
     MODEL("mobilenetv2", "for photographs: depthwise convolutions, pretrained files fit",
-          3, 224, 1000, NORM, build_mobilenetv2, 2, RELU6),
+          3, 224, 1000, "he-out", NORM, build_mobilenetv2, 2, RELU6, SMALL),
 };
 
 enum { MODELS = sizeof models / sizeof *models };
@@ -435,6 +451,17 @@ const scant_model_info *const *scant_models(size_t *count) {
         &models[12].info};
     *count = MODELS;
     return list;
+}
+
+static const model *find_model(const char *name) {
+    for (size_t i = 0; i < MODELS; i++)
+        if (strcmp(models[i].info.name, name) == 0) return &models[i];
+    return NULL;
+}
+
+const scant_model_info *scant_model_find(const char *name) {
+    const model *m = find_model(name);
+    return m ? &m->info : NULL;
 }
 
 /* Refuses options that the model does not have, and values out of range. */
@@ -504,6 +531,9 @@ static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *
                        .plain = choice(o, "norm") == 2};
     AUTO(nn_net_auto) nn_net *net = NULL;
     TRY(nn_net_create(ctx, m->info.name, s.input, &net));
+    int init = choice(o->init ? o : &(scant_net_opts){.init = m->info.init}, "init");
+    net->init = init < 0 ? NN_INIT_TORCH : (nn_init)init; /* onehidden has no init */
+    net->dense_init = m->dense;
     net->bayes = bayes;
     net->draws = bayes == NN_BAYES_NONE ? 1 : o->draws ? o->draws : 100;
     net->prior = o->prior > 0 ? o->prior : 1;
@@ -543,10 +573,9 @@ static scant_status refuse_size(scant_ctx *ctx, const model *m, const scant_net_
 scant_status nn_model_build(scant_ctx *ctx, const char *name, const scant_net_opts *opts,
                             nn_net **out) {
     *out = NULL;
-    const model *m = models;
+    const model *m = find_model(name);
     char shown[41]; /* the name may come from a file */
-    while (m < models + MODELS && strcmp(m->info.name, name) != 0) m++;
-    if (m == models + MODELS)
+    if (!m)
         return scant__fail(ctx, SCANT_EUSAGE,
                            "there is no model '%s'; `scant models` lists them",
                            scant__printable((const unsigned char *)name, strlen(name),

@@ -144,6 +144,7 @@ static int param(nn_net *net, size_t at, nn_role role, const char *what, size_t 
         p.count = size_mul(p.count, dims[i]);
     }
     p.fan_in = ndim > 1 && dims[0] ? p.count / dims[0] : 1;
+    p.fan_out = ndim > 1 && dims[1] ? p.count / dims[1] : 1;
     p.trained = role != NN_MEAN && role != NN_VAR && !net->nodes[at].frozen;
     assert(net->n_params < NN_PARAMS);
     net->params[net->n_params] = p;
@@ -172,6 +173,7 @@ static void params_of(nn_net *net, size_t at) {
     if (node->bias) {
         node->bias_at = param(net, at, NN_BIAS, "bias", 1, &c);
         net->params[node->bias_at].fan_in = net->params[node->weight].fan_in;
+        net->params[node->bias_at].fan_out = net->params[node->weight].fan_out;
     }
     if (node->kind == NN_NORM) {
         node->weight = param(net, at, NN_GAMMA, "weight", 1, &c);

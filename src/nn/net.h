@@ -50,7 +50,7 @@ typedef struct nn_node {
     bool bias;                                   /* convolution and dense */
     bool frozen;                                 /* random weights that are not trained */
     float scale;                                 /* factor of a dense layer's output */
-    float deviation; /* standard deviation of initial weights; 0 if given by fan-in */
+    float deviation; /* standard deviation of initial weights; 0 if given by init */
     nn_act act;
     float slope;         /* leaky relu */
     float rate;          /* dropout */
@@ -73,13 +73,28 @@ typedef enum nn_role {
 /* The posterior of the last layer's weights. */
 typedef enum nn_bayes { NN_BAYES_NONE, NN_BAYES_DROPOUT, NN_BAYES_VARIATIONAL } nn_bayes;
 
+/* How initial weights are drawn (init.c); in the order of the choices of option init. */
+typedef enum nn_init {
+    NN_INIT_TORCH,
+    NN_INIT_HE,
+    NN_INIT_HE_OUT,
+    NN_INIT_GLOROT
+} nn_init;
+
+/* Dense layers of NN_INIT_HE_OUT. */
+typedef enum nn_dense_init {
+    NN_DENSE_TORCH,
+    NN_DENSE_SMALL,
+    NN_DENSE_GLOROT
+} nn_dense_init;
+
 typedef struct nn_param {
     char name[NN_NAME + 16]; /* "layer1.0.conv1.weight" */
     int node;
     nn_role role;
     size_t ndim, dims[4], count;
     size_t offset; /* position in the plain vector of all parameters; trained first */
-    size_t fan_in;
+    size_t fan_in, fan_out; /* a bias has those of its layer's weights */
     bool trained;
 } nn_param;
 
@@ -95,6 +110,8 @@ typedef struct nn_net {
     int features;     /* node whose output is the features */
     int head;         /* the last dense layer: the last node, or the one before noise */
     size_t classes;
+    nn_init init;
+    nn_dense_init dense_init;
     nn_bayes bayes;
     size_t hidden; /* width of the layer that opts.hidden adds before the last, or 0 */
     size_t draws;  /* posterior draws that inference averages over */

@@ -77,6 +77,7 @@ static scant_status describe(const scant_net *n, meta *m) {
     if (rate == 0 && n->net->bayes == NN_BAYES_DROPOUT)
         rate = (double)n->net->nodes[n->net->features].rate;
     TRY(add_meta_number(m, "scant.dropout", rate));
+    if (n->opts.init) TRY(add_meta(m, "scant.init", n->opts.init));
     if (n->opts.activation) TRY(add_meta(m, "scant.activation", n->opts.activation));
     TRY(describe_posterior(n->net, m));
     const char *names;
@@ -368,7 +369,7 @@ static scant_status complete_posterior(scant_ctx *ctx, const char *path,
 static scant_status complete_opts(scant_ctx *ctx, const char *path,
                                   const scant__tensors *file, const char *model,
                                   scant_net_opts *o) {
-    static const char *const keys[] = {"width", "depth", "activation", "dropout"};
+    static const char *const keys[] = {"width", "depth", "activation", "init", "dropout"};
     const char *written = scant__tensors_meta(file, "scant.model");
     if (model && written && strcmp(model, written) != 0) return SCANT_OK;
     const char *shape = scant__tensors_meta(file, "scant.shape");
@@ -507,6 +508,9 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
     TRY(check_call(ctx, path, model, written, opts));
     if (!model) model = written;
     TRY(prefix_path(ctx, path, open_fitting(ctx, path, model, file, any_head, &o, &net)));
+    if (opts && opts->init)
+        scant__warn(ctx, "%s: init=%s applies only to layers that the file does not have",
+                    path, opts->init);
     if (!any_head) warn_dropout(net, path, file, &o);
     if (!written && !scant__tensors_meta(file, "scant.mean"))
         warn_scaling(net, path, any_head);

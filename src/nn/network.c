@@ -11,16 +11,18 @@
 #include "nn/draws.h"
 #include "scant/train.h"
 
-/* Stores the options and copies their strings. */
+/* Stores the options, with the model's init if none is given, and copies their strings.
+ */
 static void keep_options(scant_net *n, const scant_net_opts *opts) {
     if (opts) n->opts = *opts;
-    const char **words[] = {&n->opts.activation, &n->opts.norm, &n->opts.stem,
-                            &n->opts.head, &n->opts.bayes};
-    for (int i = 0; i < 5; i++)
+    const char **words[] = {&n->opts.activation, &n->opts.norm,  &n->opts.stem,
+                            &n->opts.head,       &n->opts.bayes, &n->opts.init};
+    for (int i = 0; i < 6; i++)
         if (*words[i]) {
             snprintf(n->words[i], sizeof n->words[i], "%s", *words[i]);
             *words[i] = n->words[i];
         }
+    if (!n->opts.init) n->opts.init = scant_model_find(n->net->model)->init;
 }
 
 scant_status scant_net_create(scant_ctx *ctx, const char *model,

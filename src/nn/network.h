@@ -30,7 +30,7 @@ struct scant_net {
     scant_net **members;      /* further members of its ensemble */
     size_t n_members, room_members;
     scant_net_opts opts; /* options of its creation; strings point into words[] */
-    char words[5][16];
+    char words[6][16];
 };
 
 DEFINE_AUTO(scant_net, scant_net)

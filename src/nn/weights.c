@@ -4,36 +4,11 @@
  */
 #include "nn/weights.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/parfor.h"
-#include "core/rng.h"
 
 enum { ALIGN_FLOATS = 16 };
-
-void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain) {
-    scant__rng rng = {seed, SCANT__RNG_WEIGHTS};
-    for (size_t i = 0; i < net->n_params; i++) {
-        const nn_param *p = &net->params[i];
-        float *w = plain + p->offset;
-        bool output = p->node == net->head;
-        double deviation = sqrt((output ? 1.0 : 2.0) / (double)p->fan_in);
-        bool signs = net->nodes[p->node].frozen;
-        if (net->nodes[p->node].deviation > 0)
-            deviation = (double)net->nodes[p->node].deviation;
-        for (size_t k = 0; k < p->count; k++) {
-            if (p->role == NN_WEIGHT && signs)
-                w[k] = scant__rng_unit(&rng, 2 * (p->offset + k)) < 0.5 ? -1 : 1;
-            else if (p->role == NN_WEIGHT)
-                w[k] = (float)(deviation * scant__rng_normal(&rng, p->offset + k));
-            else if (p->role == NN_RHO)
-                w[k] = (float)(-4 + 0.05 * scant__rng_normal(&rng, p->offset + k));
-            else
-                w[k] = p->role == NN_GAMMA || p->role == NN_VAR ? 1 : 0;
-        }
-    }
-}
 
 scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
                                nn_weights **out) {

@@ -31,14 +31,12 @@ typedef struct nn_weights {
     float *plain; /* until packed: the values */
 } nn_weights;
 
-/* Creates random weights: normal with variance 2/fan-in (He et al., 2015), 1/fan-in in
- * the last layer; biases 0, normalisation the identity. A variational last layer: means
- * N(0, 0.05^2), rho N(-4, 0.05^2). */
+/* Creates random weights by the law net->init. */
 scant_status nn_weights_create(const nn_net *net, nn_backend *backend, uint64_t seed,
                                nn_weights **out);
 void nn_weights_destroy(nn_weights *weights); /* NULL is fine */
 
-/* Writes the initial weights in plain order. */
+/* Writes the initial weights in plain order (init.c). */
 void nn_weights_draw(const nn_net *net, uint64_t seed, float *plain);
 
 /* Before packing: requests a layout for a parameter. The first request wins. */

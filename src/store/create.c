@@ -67,7 +67,7 @@ static scant_status check_backbone(creating *c) {
     const scant_project_opts *o = c->opts;
     char real[PATH_MAX], why[SCANT__ERRNO_TEXT];
     scant_net *net;
-    size_t count, i = 0;
+    size_t count;
     if (!o->backbone && !o->weights) return SCANT_OK;
     if (!o->backbone || !o->weights)
         return scant__fail(c->ctx, SCANT_EUSAGE,
@@ -78,8 +78,7 @@ static scant_status check_backbone(creating *c) {
         return scant__fail(c->ctx, SCANT_EUSAGE,
                            "a backbone reads images, but features are given");
     const scant_model_info *const *models = scant_models(&count);
-    while (i < count && strcmp(models[i]->name, o->backbone) != 0) i++;
-    if (i == count)
+    if (!scant_model_find(o->backbone))
         return scant__fail(c->ctx, SCANT_EUSAGE,
                            "there is no model '%s'; the nearest is '%s'", o->backbone,
                            scant__nearest(o->backbone, models, count, model_name));

@@ -35,7 +35,7 @@ class Trained(Case):
         super().setUp()
         self.run_dir = self.path("run")
         self.ok("train", "--data", "blobs", "--count", 300, "--model", "mlp", "--width", 16,
-                "--epochs", 2, "--quiet", "--out", self.run_dir)
+                "--epochs", 6, "--quiet", "--out", self.run_dir)
         self.call = ["embed", "--data", "blobs", "--count", 300, "--from", self.run_dir,
                      "--threads", 1]
 

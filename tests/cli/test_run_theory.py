@@ -24,7 +24,7 @@ class TheoryCase(RunCase):
 
 class Theory(TheoryCase):
     def test_every_round_has_a_row_with_the_known_figures(self):
-        out = self.run_experiment("out", train__until=0.99, train__epochs=40)
+        out = self.run_experiment("out", train__until=0.99, train__epochs=40, train__lr=0.1)
         rows, curve = self.rows(out, "theory.csv"), self.rows(out, "curve.csv")
         self.assertEqual(list(rows[0]), HEADER)
         self.assertEqual([[row[key] for key in HEADER[:4]] for row in rows],

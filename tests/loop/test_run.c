@@ -106,7 +106,7 @@ static void a_failed_allocation_is_reported_and_can_be_resumed(void **state) {
     (void)state;
     assert_int_equal(run_experiment(ctx, path_of("plenty"), 1, false, &h), SCANT_OK);
     size_t calls = m.calls - first, failures = 0;
-    for (size_t fail = 0; fail < calls; fail += calls / 36 + 1) {
+    for (size_t fail = 0; fail < calls; fail += calls / 48 + 1) {
         char folder[32];
         heard torn = {0}, again = {0};
         snprintf(folder, sizeof folder, "torn%zu", fail);
@@ -121,7 +121,7 @@ static void a_failed_allocation_is_reported_and_can_be_resumed(void **state) {
         assert_int_equal(run_experiment(ctx, path_of(folder), 1, true, &again), SCANT_OK);
         assert_memory_equal(h.accuracy, again.accuracy, sizeof h.accuracy);
     }
-    assert_true(failures > 18);
+    assert_true(failures > 20); /* else nearly all failures were done without */
     ctx_end(ctx, &m);
 }
 

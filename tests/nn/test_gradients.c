@@ -255,7 +255,10 @@ static void gradients_match_finite_differences_of_the_loss(void **state) {
     static const model_case cases[] = {
         {"mlp", {.shape = {1, 5, 5}, .classes = 3, .width = 8, .activation = "tanh"}, 1},
         {"onehidden", {.shape = {1, 4, 4}, .classes = 3, .activation = "tanh"}, 1},
-        {"lenet5", {.shape = {1, 28, 28}, .classes = 3, .activation = "tanh"}, 1},
+        /* he: with smaller weights more maxima of the pooling change within the step */
+        {"lenet5",
+         {.shape = {1, 28, 28}, .classes = 3, .activation = "tanh", .init = "he"},
+         1},
         {"gapcnn",
          {.shape = {2, 8, 8}, .classes = 3, .width = 4, .activation = "swish"},
          1},

@@ -153,7 +153,7 @@ static void the_reference_matches_central_differences(void **state) {
         memcpy(grads, o->grads, o->net->n_trained * sizeof *grads);
         for (int t = 0; t < SLOPES; t++) {
             size_t k = (size_t)(unit_at(4, (uint64_t)t) * (double)o->net->n_trained);
-            double keep = o->params[k], h = 1e-5, loss[2] = {0, 0};
+            double keep = o->params[k], h = 1e-6, loss[2] = {0, 0};
             for (int side = 0; side < 2; side++) {
                 o->params[k] = keep + (side ? h : -h);
                 reference_forward(o);

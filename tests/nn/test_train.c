@@ -638,10 +638,11 @@ static void the_last_smaller_batch_is_predicted_too(void **state) {
         SCANT_OK);
     float *w = weights_of(&b);
     const float *v = w + nn_net_find(b.net->net, "fc2.weight")->offset;
+    const float *bias = w + nn_net_find(b.net->net, "fc2.bias")->offset;
     for (size_t i = 0; i < 300; i++) {
         double sum = 0;
         for (size_t c = 0; c < 3; c++) {
-            double z = 0; /* the bias starts at 0 */
+            double z = (double)bias[c];
             for (size_t k = 0; k < d; k++)
                 z += (double)v[c * d + k] * (double)features[i * d + k];
             assert_true(fabs(z - (double)logits[3 * i + c]) < 1e-5 * (1 + fabs(z)));
