@@ -169,8 +169,9 @@ static void draw_share(const grid *g, const report_view *view, size_t row, size_
         times = balance[label] > 0 ? share / balance[label] : share > 0 ? 4 : 1;
         strength = fmin(1, fabs(log2(fmax(times, 0.01))) / 2);
     }
-    begin_cell(g, row, label, compare && balance && times > 1 ? 2 : 1,
-               compare || !balance ? strength : 0);
+    if (!compare && balance)
+        strength = 0; /* the pool's row is what others compare with */
+    begin_cell(g, row, label, compare && balance && times > 1 ? 2 : 1, strength);
     report_addf(g->c.out, "<title>%s, %s: %.1f %%", who,
                 report_class_name(view->r, label, number), 100 * share);
     if (compare && balance && balance[label] > 0)

@@ -132,6 +132,32 @@ static void charts_have_a_point_for_every_number(void **state) {
     scant_ctx_free(ctx);
 }
 
+/* The number in a cell is light only on a dark cell, also in the pool's row, whose cells
+ * have no colour. */
+static void numbers_are_light_on_dark_cells_only(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual_results("onto");
+    put_text("onto/classes.csv", "label,name,count\n0,a,900\n1,b,50\n2,c,50\n");
+    assert_reports(ctx, path);
+    char *svg = text_of("onto/charts/balance.svg");
+    size_t cells = 0, light = 0;
+    for (char *at = strstr(svg, "class=\"cell "), *next; at; at = next) {
+        next = strstr(at + 1, "class=\"cell "); /* this cell ends there */
+        if (next) *next++ = 0;
+        const char *shade = strstr(at, "fill-opacity=\"");
+        double strength = shade ? strtod(shade + 14, NULL) : 0;
+        bool onto = strstr(at, " onto\"") != NULL;
+        assert_int_equal(onto, strength > 0.6);
+        light += onto;
+        cells++;
+    }
+    assert_int_equal(cells, 4 * 3);
+    assert_true(light > 0);
+    free(svg);
+    scant_ctx_free(ctx);
+}
+
 #define BINS "strategy,seed,round,when,temperature,bin,count,confidence,accuracy\n"
 
 /* One diagram per strategy that has bins, with one point per bin and the errors. */
@@ -650,6 +676,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_files_are_written_and_reproducible),
         cmocka_unit_test(charts_have_a_point_for_every_number),
+        cmocka_unit_test(numbers_are_light_on_dark_cells_only),
         cmocka_unit_test(calibration_is_shown_before_and_after),
         cmocka_unit_test(theory_is_shown_as_means),
         cmocka_unit_test(points_match_the_axes),
