@@ -305,7 +305,7 @@ def bss(V, chosen, batch):
     if len(chosen.indices) > batch:
         wrong.append("more rows than asked for")
     if (chosen.weights <= 0).any() or (np.diff(chosen.weights) > 0).any():
-        wrong.append("weights are not positive and falling")
+        wrong.append("weights are not positive, or increase")
     A = V[chosen.indices] * np.sqrt(chosen.weights)[:, None]
     values = np.linalg.eigvalsh(A.T @ A)
     claimed = chosen.info["lambda_min"], chosen.info["lambda_max"]

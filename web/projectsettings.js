@@ -22,7 +22,7 @@ const FIELDS = [
   {
     key: 'audit_every',
     words: 'Audit: one in',
-    help: 'One item in this many belongs to the audit set; 0 only before the first label.',
+    help: 'One item in this many is from the audit set. 0 can be set only before the first label.',
     type: 'number',
     min: 0,
     step: 1,

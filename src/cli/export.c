@@ -17,7 +17,7 @@ static const scant_option flags[] = {
     OPT_CHOICE("format", "csv|jsonl|label-studio|npy", NULL, AT(format), NET_OUTPUT,
                "default: what --out ends in (.csv, .jsonl, .json, .npy), else CSV"),
     OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
-             "default - (standard output); whole or not at all"),
+             "default - (standard output); written completely or not at all"),
     OPT_FILE(
         "model", "FILE", AT(model), NET_OUTPUT,
         "the last model's weights as safetensors; alone, or beside the labels of --out"),

@@ -128,7 +128,7 @@ static void print_result(project_job *job, const scant_import *import) {
         scant__text_addf(&text, ", and %zu answer%s skip or unsure", import->others,
                          import->others == 1 ? " that is" : "s that are");
     if (import->repeated)
-        scant__text_addf(&text, ", %zu there already", import->repeated);
+        scant__text_addf(&text, ", %zu already stored", import->repeated);
     if (import->older)
         scant__text_addf(&text, ", %zu older than %s annotator's current answer or undo",
                          import->older, import->older == 1 ? "its" : "their");

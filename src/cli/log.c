@@ -207,7 +207,7 @@ const cli_command cli_cmd_log = {
             {"The last twenty answers:", "scant log birds --count 20"},
             {"What anna said, for a program:",
              "scant log birds --person anna --format json"},
-            {"When was what trained and picked?", "scant log birds --events"},
+            {"What was trained and picked, and when:", "scant log birds --events"},
         },
     .run = run,
 };

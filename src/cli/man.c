@@ -186,7 +186,7 @@ static void run(const cli_call *call) {
     man_strategies(&text);
     scant__text_add(&text,
                     ".Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\n"
-                    "Set and not empty: messages have no colour, even on a terminal.\n"
+                    "If set and not empty, messages have no colour, even on a terminal.\n"
                     ".El\n");
     man_exits(&text);
     man_examples(&text);

@@ -127,7 +127,7 @@ static void print_result(project_job *job) {
     project_add_items(&text, &info, info.items);
     if (info.copies)
         scant__text_addf(&text, ", %zu of them copies of others", info.copies);
-    scant__text_addf(&text, "; %zu class%s; %zu withheld for the audit\n", info.classes,
+    scant__text_addf(&text, "; %zu class%s; %zu in the audit set\n", info.classes,
                      info.classes == 1 ? "" : "es", info.withheld);
     if (info.labelled)
         scant__text_addf(&text, "%zu have a label already\n", info.labelled);

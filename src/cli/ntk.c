@@ -27,7 +27,7 @@ static const scant_option flags[] = {
         "in closed form, over the features of the named network, else over the samples"),
     OPT_SWITCH(
         "bias", NULL, AT(bias), NTK_KERNEL,
-        "with --kernel: append a 1 to each row of features, which gives the first layer "
+        "with --kernel: append a 1 to each feature row, which gives the first layer "
         "biases"),
     OPT_CHOICE("layers", "all|last", NULL, AT(layers), NTK_KERNEL,
                "the parameters of the gradients (default all)"),

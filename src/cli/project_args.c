@@ -76,7 +76,7 @@ void project_check_key(const cli_command *command, const char *key) {
 void project_add_items(scant__text *text, const scant_project_info *info, size_t count) {
     static const char *const words[][3] = {
         {"pictures", "image", "images"},
-        {"features", "row of features", "rows of features"},
+        {"features", "feature row", "feature rows"},
         {"texts", "text", "texts"},
     };
     const char *one = "item", *many = "items";

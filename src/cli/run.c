@@ -21,9 +21,10 @@ static const scant_option flags[] = {
                "DIR/experiment.ini is read"),
     OPT_COUNT("jobs", "J", NULL, AT(jobs), 1, 256, NET_COMMON,
               "runs at the same time (default 1)"),
-    OPT_COUNT("threads", "T", NULL, AT(run_threads), 0, 1024, NET_COMMON,
-              "of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by "
-              "--jobs; with --resume: as before)"),
+    OPT_COUNT(
+        "threads", "T", NULL, AT(run_threads), 0, 1024, NET_COMMON,
+        "threads of each run (default and 0: all cores, or OMP_NUM_THREADS, divided by "
+        "--jobs; with --resume: as before)"),
     OPT_BYTES("memory", "SIZE", AT(common.memory), NET_COMMON,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
               "machine's)"),

@@ -156,7 +156,7 @@ static void write_after(select_job *job, const char *path, const void *bytes,
                         size_t size) {
     scant_status status = scant_file_write(job->net.ctx, path, bytes, size);
     if (status != SCANT_OK)
-        cli_die(cli_exit_of(status), "%s; the picks were written before",
+        cli_die(cli_exit_of(status), "%s; the picks are already written",
                 scant_ctx_errmsg(job->net.ctx));
 }
 

@@ -120,14 +120,14 @@ static void text_counts(status_job *job) {
     if (i->copies) scant__text_addf(text, " (%zu copies of others)", i->copies);
     scant__text_addf(text, ", %zu class%s\n\n", i->classes, i->classes == 1 ? "" : "es");
     entry(text, "labelled");
-    scant__text_addf(text, "%zu: %zu to learn from, %zu audited", i->labelled,
-                     i->training, i->audited);
+    scant__text_addf(text, "%zu: %zu for training, %zu audited", i->labelled, i->training,
+                     i->audited);
     if (i->disputed) scant__text_addf(text, "; %zu disputed", i->disputed);
     if (i->skipped) scant__text_addf(text, "; %zu skipped", i->skipped);
     if (i->unsure) scant__text_addf(text, "; %zu unsure", i->unsure);
     scant__text_add(text, "\n");
     entry(text, "withheld");
-    scant__text_addf(text, "%zu for the audit\n", i->withheld);
+    scant__text_addf(text, "%zu in the audit set\n", i->withheld);
     entry(text, "rounds");
     scant__text_addf(text, "%zu", i->rounds);
     if (i->rounds)

@@ -36,7 +36,8 @@ static const scant_option flags[] = {
     OPT_NAME("model", "NAME", cli_model_name, NULL, AT(net.model), NET_NETWORK,
              "(required)"),
     OPT_FILE("weights", "FILE", AT(net.weights), NET_NETWORK,
-             "safetensors to start from; a last layer with other classes is drawn anew"),
+             "safetensors to start from; a last layer with other classes gets new random "
+             "weights"),
     OPT_FILE(
         "warm", "STATE", AT(train.warm), training_group,
         "start from the state.safetensors of a training of the same network, perhaps "
@@ -149,7 +150,7 @@ static void report(void *user, const scant_train_state *state) {
 }
 
 static const char ending[] =
-    "\nscant: finishing this step, then saving; Ctrl-C again quits without\n";
+    "\nscant: finishing this step, then saving; Ctrl-C again quits without saving\n";
 
 static scant_status train(train_job *job) {
     scant_train_opts *o = &job->args.train;

@@ -53,9 +53,8 @@ static bool charge(scant_ctx *ctx, size_t cost, char *err) {
     if (fits) ctx->used += cost;
     unlock(ctx);
     if (!fits)
-        snprintf(err, SCANT__ERR_SIZE,
-                 "needs %zu bytes more than the %zu of %zu allowed that are in use", cost,
-                 used, ctx->cap);
+        snprintf(err, SCANT__ERR_SIZE, "needs %zu bytes; %zu of %zu allowed are in use",
+                 cost, used, ctx->cap);
     return fits;
 }
 

@@ -227,8 +227,8 @@ static const scant_option options[] = {
     OPT_SWITCH("regression", NULL, AT(regression), samples,
                "labels are numbers to predict, not classes"),
     OPT_COUNT("size", "PIXELS", "0", AT(side), 0, 8192, samples,
-              "side that images of a folder are scaled to; 0: 224, or what the model "
-              "usually takes"),
+              "side that images of a folder are scaled to; 0: the model's usual "
+              "size, else 224"),
     OPT_COUNT("count", "N", "0", AT(count), 0, 1e12, samples,
               "how many samples of moons, blobs, waves or heavy to draw; 0: 1000"),
 };

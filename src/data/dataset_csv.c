@@ -83,7 +83,7 @@ static scant_status no_number(const table *t, const cell *c, size_t column,
 static scant_status read_number(const table *t, const cell *c, size_t column,
                                 float *out) {
     double value;
-    if (!scant__cell_number(*c, &value)) return no_number(t, c, column, "no number");
+    if (!scant__cell_number(*c, &value)) return no_number(t, c, column, "not a number");
     *out = (float)value;
     if (!isfinite(*out)) return no_number(t, c, column, "too large a number");
     return SCANT_OK;

@@ -148,7 +148,7 @@ scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names
     TRY(walk_folder(&w, "", -1, 0));
     if (!names->count)
         return scant__refuse(
-            ctx, folder, "has no images (.png, .jpg, .jpeg), also not in its folders");
+            ctx, folder, "has no images (.png, .jpg, .jpeg), directly or in subfolders");
     if (w.ignored)
         scant__warn(ctx, "%s: %zu file%s not used: not an image (.png, .jpg, .jpeg)",
                     folder, w.ignored, w.ignored == 1 ? " is" : "s are");

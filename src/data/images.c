@@ -25,7 +25,7 @@ scant_status scant__decode_check(const scant__decode *job, size_t width, size_t 
         return scant__fault_set(job->fault, SCANT_EINPUT, "%s: has no pixels", job->name);
     if (width > SCANT__MAX_PIXELS / height)
         return scant__fault_set(job->fault, SCANT_EINPUT,
-                                "%s: claims %zu x %zu pixels, at most %d are allowed",
+                                "%s: has %zu x %zu pixels, at most %d are allowed",
                                 job->name, width, height, SCANT__MAX_PIXELS);
     return SCANT_OK;
 }

@@ -218,7 +218,7 @@ static scant_status check_method(const archive *a, const entry *e) {
                              "(np.savez, np.savez_compressed)",
                              e->method);
     if (e->method == 0 && e->packed != e->size)
-        return damaged(a, "a stored member has two sizes");
+        return damaged(a, "a stored member's packed and unpacked sizes differ");
     return SCANT_OK;
 }
 

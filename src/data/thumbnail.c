@@ -101,10 +101,14 @@ scant_status scant__data_image_file(const scant_data *data, size_t row, size_t m
     AUTO(end) canvas c = {.ctx = data->ctx, .most = most, .resize.ctx = data->ctx};
     bool png = true;
     *bytes = NULL;
-    if (row >= data->count || !most)
+    if (row >= data->count)
+        return scant__fail(data->ctx, SCANT_EUSAGE, "%s: has no sample %zu, only %zu",
+                           data->name, row, data->count);
+    if (!most)
         return scant__fail(data->ctx, SCANT_EUSAGE,
-                           "%s: has no sample %zu of at most %zu pixels a side",
-                           data->name, row, most);
+                           "%s: the longest side allowed for an image is 0 pixels, "
+                           "expected at least 1",
+                           data->name);
     while (data->part) data = data->part(data, &row);
     if (!data->images)
         return scant__refuse(data->ctx, data->name, "has feature rows, not images");

@@ -197,8 +197,8 @@ scant_status scant__unpack_source(scant_ctx *ctx, const char *name,
         if (!block)
             return scant__fail(
                 ctx, SCANT_ENOMEM,
-                "%s: unpacked, it does not fit in memory (%zu of %zu bytes in use)", name,
-                ctx->used, ctx->cap);
+                "%s: does not fit in memory when unpacked (%zu of %zu bytes in use)",
+                name, ctx->used, ctx->cap);
         whole.owned = block;
         whole.bytes = block;
         room = need;

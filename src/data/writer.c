@@ -66,10 +66,10 @@ scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes
 scant_status scant_writer_put(scant_writer *w, size_t at, const void *data,
                               size_t bytes) {
     if (at > w->promised || bytes > w->promised - at || bytes > w->promised - w->written)
-        w->failed = scant__fail(w->file.ctx, SCANT_EUSAGE,
-                                "%s: has room for %zu bytes of elements, not for %zu "
-                                "from %zu on after %zu",
-                                w->path, w->promised, bytes, at, w->written);
+        w->failed =
+            scant__fail(w->file.ctx, SCANT_EUSAGE,
+                        "%s: cannot write %zu bytes at %zu: %zu of %zu are written",
+                        w->path, bytes, at, w->written, w->promised);
     return write_piece(w, at, data, bytes);
 }
 

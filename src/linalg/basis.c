@@ -52,7 +52,7 @@ static scant_status measure_rows(la_basis *basis, scant__arena *temporary) {
     unsigned threads = temporary->ctx->threads;
     la_work work;
     TRY(la_work_init(&work, temporary, measure_memory(&basis->f, basis->dim, threads)));
-    work.phase = "measuring rows";
+    work.phase = "measuring row lengths";
     TRY(la_walk(&basis->f, measure_job(&basis->f, basis->dim, &m), NULL, &work));
     double sum = 0;
     basis->largest = 0;

@@ -251,9 +251,10 @@ static scant_status run_block(void *arg, size_t block, unsigned worker,
     (void)block, (void)worker;
     do {
         if (!la_bss_draw(b, &row))
-            return scant__fault_set(fault, SCANT_EINTERNAL,
-                                    "draw %zu of %zu dimensions left its barriers",
-                                    b->draws, b->basis->dim);
+            return scant__fault_set(
+                fault, SCANT_EINTERNAL,
+                "draw %zu in %zu dimensions: rounding moved the matrix past its barriers",
+                b->draws, b->basis->dim);
     } while (b->draws < end && b->recent && !la_bss_done(b));
     return SCANT_OK;
 }
@@ -325,7 +326,8 @@ static scant_status band_block(void *arg, size_t block, unsigned worker,
                                scant__fault *fault) {
     (void)block, (void)worker;
     if (diagonalize(arg)) return SCANT_OK;
-    return scant__fault_set(fault, SCANT_EINTERNAL, "the eigenvalues were not found");
+    return scant__fault_set(fault, SCANT_EINTERNAL,
+                            "the eigenvalues of the sampled matrix did not converge");
 }
 
 scant_status la_bss_band(la_bss *b, double *least, double *most) {

@@ -50,7 +50,7 @@ static scant_status eigh_block(void *arg, size_t block, unsigned worker,
     (void)block, (void)worker;
     if (la_eigh(c->n, c->a, c->vectors, c->values, c->room)) return SCANT_OK;
     return scant__fault_set(fault, SCANT_EINTERNAL,
-                            "the eigenvalues of a matrix of %zu rows were not found",
+                            "the eigenvalues of a matrix of %zu rows did not converge",
                             c->n);
 }
 

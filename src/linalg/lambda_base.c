@@ -186,7 +186,7 @@ static void transpose(const double *rows, size_t size, size_t raw, double *turn)
 
 static scant_status no_eigenvectors(scant__fault *fault, size_t size) {
     return scant__fault_set(fault, SCANT_EINTERNAL,
-                            "the eigenvectors of a matrix of %zu rows were not found",
+                            "the eigenvectors of a matrix of %zu rows did not converge",
                             size);
 }
 

@@ -41,8 +41,9 @@ static size_t doubles(size_t rows, size_t width) { /* bytes, in whole lines */
 
 scant_status la_fits(scant_ctx *ctx, size_t size) {
     if (size <= INT_MAX) return SCANT_OK;
-    return scant__fail(ctx, SCANT_EINPUT, "%zu columns are more than BLAS can take (%d)",
-                       size, INT_MAX);
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "size %zu is too large for BLAS, expected at most %d", size,
+                       INT_MAX);
 }
 
 /* ---- rows as doubles -------------------------------------------------------------- */
@@ -169,7 +170,7 @@ scant_status la_work_init(la_work *work, scant__arena *arena, size_t memory) {
 scant_status la_work_after(const la_work *work, size_t bytes, la_work *rest) {
     if (bytes > work->memory)
         return scant__fail(work->ctx, SCANT_EINTERNAL,
-                           "a product needs %zu bytes and was planned with %zu", bytes,
+                           "a product needs %zu bytes of work space, got %zu", bytes,
                            work->memory);
     *rest = *work;
     rest->room += bytes, rest->memory -= bytes;

@@ -73,8 +73,10 @@ static scant_status rank_block(void *arg, size_t block, unsigned worker,
     copy_live(f, 0);
     double *values = f->room + n * n;
     if (!la_eigh(n, f->room, false, values, values + n))
-        return scant__fault_set(fault, SCANT_EINTERNAL,
-                                "the rank of %zu columns was not found", f->width);
+        return scant__fault_set(
+            fault, SCANT_EINTERNAL,
+            "the eigenvalues that give the rank of %zu columns did not converge",
+            f->width);
     while (f->rank && values[n - f->rank] <= LA_SPAN_CUT * values[n - 1]) f->rank--;
     return SCANT_OK;
 }

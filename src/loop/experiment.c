@@ -163,8 +163,8 @@ static scant_status check_whole(scant_experiment *e) {
         {regression && strcmp(s->initial_how, "balanced") == 0, "loop.initial_how",
          "= balanced needs classes"},
         {strcmp(s->initial_how, "none") != 0 && !s->initial, "loop.initial",
-         "is 0: nothing to train the first network on; loop.initial_how = none picks by "
-         "an untrained one"},
+         "is 0, expected at least 1, or loop.initial_how = none to pick by an untrained "
+         "network"},
         {t->nesterov && !sgd, "train.nesterov", "needs the sgd optimizer with momentum"},
         {!*s->train && *s->train_labels, "data.train_labels", "needs data.train"},
         {!*s->test && *s->test_labels, "data.test_labels", "needs data.test"},
@@ -174,9 +174,7 @@ static scant_status check_whole(scant_experiment *e) {
     };
     if (regression && strcmp(t->loss, "mse") != 0)
         return loop_refuse(e, "train.loss",
-                           "is %s, but numbers to predict (data.task = regression) need "
-                           "mse",
-                           t->loss);
+                           "is %s, expected mse, as data.task = regression", t->loss);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong) return loop_refuse(e, rules[i].key, "%s", rules[i].why);
     TRY(loop_bayes_check(e));

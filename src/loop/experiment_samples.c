@@ -183,8 +183,8 @@ static scant_status cut_test(const scant_experiment *e, scant__arena *arena,
     size_t n = s->n_test, keep = e->set.test_size, kept = 0;
     if (s->test == s->train && keep >= n)
         return scant__fail(e->ctx, SCANT_EINPUT,
-                           "data.test_size is %zu, which leaves nothing of %zu samples "
-                           "of %s to learn from",
+                           "data.test_size is %zu, expected less than %zu, so that "
+                           "samples of %s are left for training",
                            keep, n, scant_data_name(s->train));
     if (keep > n)
         return scant__fail(e->ctx, SCANT_EINPUT,

@@ -171,8 +171,8 @@ static scant_status compare_experiment(loop_job *job, const char *path,
     if (strcmp(theirs.data, mine) == 0) return SCANT_OK;
     first_difference(theirs.data, mine, left, right);
     return scant__fail(job->ctx, SCANT_EUSAGE,
-                       "%s holds the results of another experiment: it has '%s', this "
-                       "one '%s'",
+                       "%s holds the results of another experiment: its experiment.ini "
+                       "has '%s', this experiment '%s'",
                        job->opts.out, left, right);
 }
 

@@ -73,7 +73,7 @@ static const scant_option train_rows[] = {
     OPT_SWITCH("reinit", "yes", AT(reinit), NULL,
                "new weights each round; no: continue from the last round's"),
     OPT_SWITCH("warm", "no", AT(warm), NULL,
-               "continue from all that the last round's training had: weights, their "
+               "continue from the last round's final state: weights, their "
                "average, optimizer state, stored pseudo-labels (implies reinit = no)"),
     OPT_CHOICE("use_weights", "yes|no|draw", "no", AT(use_weights), NULL,
                "use the weights that a strategy gives its picks: yes, as factors of the "

@@ -94,9 +94,7 @@ static scant_status list_rest(loop_run *run, const loop_labelled *labelled,
  * which the training reports. */
 static bool used_up(loop_run *run, const scant_train_opts *o) {
     if (o->n_unlabelled || !run->round.number) return false;
-    scant__warn(run->ctx,
-                "no sample is left without a label in round %zu: it trains by labels "
-                "alone",
+    scant__warn(run->ctx, "round %zu: all samples are labelled; training is supervised",
                 run->round.number);
     return true;
 }

@@ -209,8 +209,7 @@ scant_status scant_project_map(scant_project *project, size_t most, size_t *item
     TRY(scant_project_features(project, &features));
     if (!features)
         return scant__fail(arena.ctx, SCANT_ENOTREADY,
-                           "there are no features yet to draw a map by: train a model "
-                           "first");
+                           "the map needs features: train a model first");
     choice c = {.n = scant_array_shape(features)[0], .most = most, .items = items};
     if (!c.n || !most) return SCANT_OK;
     TRY(find_axes(project, features, &a));

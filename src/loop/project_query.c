@@ -86,7 +86,7 @@ static scant_status fail_missing(const query *a, unsigned missing) {
     if (!a->model.number)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,
                            "%s needs a model, and there is none yet: label some items of "
-                           "two classes at least, and train",
+                           "at least two classes, and train",
                            a->strategy);
     if (missing & SCANT_DRAWS)
         return scant__fail(ctx_of(a), SCANT_ENOTREADY,

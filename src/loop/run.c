@@ -198,11 +198,12 @@ static void choose_threads(loop_job *job, unsigned workers) {
         job->threads = before;
         return;
     }
-    scant__warn(job->ctx,
-                "runs have had %u threads each and now have %u: results may differ from "
-                "those of an unbroken experiment in their last bits, and so may picks; "
-                "--threads %u keeps them",
-                before, job->threads, before);
+    scant__warn(
+        job->ctx,
+        "runs have had %u threads each and now have %u: results may differ from "
+        "those of an uninterrupted experiment in their last bits, and so may picks; "
+        "--threads %u keeps them",
+        before, job->threads, before);
 }
 
 /* Runs all runs side by side and writes the report. */

@@ -32,7 +32,7 @@ scant_status loop_split_check(scant_ctx *ctx, const loop_settings *set,
     if (set->validation >= pool)
         return scant__fail(
             ctx, SCANT_EINPUT,
-            "data.validation is %zu, which leaves nothing of a pool of %zu",
+            "data.validation is %zu, expected less than %zu, the size of the pool",
             set->validation, pool);
     *n_pool = pool - set->validation;
     if (!none && set->initial > *n_pool)

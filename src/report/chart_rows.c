@@ -229,16 +229,18 @@ void report_chart_efficiency(scant__text *out, const report_view *view, chart_fo
         most = fmax(most, report_needed(view, s));
     draw_rows(
         out, view, form,
-        &(rows_opts){.values = 150,
-                     .high = most,
-                     .line = whole,
-                     .labels = CHART_COUNTS,
-                     .words = "labelled samples",
-                     .name = "efficiency",
-                     .heading = "Labels needed to reach random's final result",
-                     .about = "Where the mean curve of a strategy first reaches the last "
-                              "value of random's, each as far as all its runs go.",
-                     .draw = draw_needed});
+        &(rows_opts){
+            .values = 150,
+            .high = most,
+            .line = whole,
+            .labels = CHART_COUNTS,
+            .words = "labelled samples",
+            .name = "efficiency",
+            .heading = "Labels needed to reach random's final result",
+            .about =
+                "Where the mean curve of a strategy first reaches the last "
+                "value of random's, over the labels that all runs of a strategy have.",
+            .draw = draw_needed});
 }
 
 /* ---- time -------------------------------------------------------------------------- */

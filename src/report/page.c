@@ -228,8 +228,8 @@ const page_section page_sections[PAGE_SECTIONS] = {
     {"theory", "Theory",
      "Means over seeds, for the network that picks. \xce\xbb is the smallest eigenvalue "
      "of the labelled samples' kernel that is not 0 by structure (a geometric mean): the "
-     "larger, the faster training converges. R compares the speed-up of training by the "
-     "samples of a batch one by one with their joint one: at 1 they do not interfere.",
+     "larger, the faster training converges. R is the sum of the single samples' gains "
+     "in training speed divided by the gain of their batch: near 1 they add up.",
      report_has_theory,
      "There is no theory.csv with eigenvalues of these runs (loop.theory).",
      report_chart_theory, page_table_theory, false},

@@ -279,7 +279,8 @@ static void efficiency_cells(scant__text *out, const report_view *view, size_t s
 
 void page_table_efficiency(scant__text *out, const report_view *view) {
     begin(out,
-          "From mean curves as far as all runs of a strategy go, interpolated linearly.",
+          "From mean curves over the labels that all runs of a strategy have, "
+          "interpolated linearly.",
           "strategy|labels needed|relative to random");
     add_rows(out, view, efficiency_cells);
 }

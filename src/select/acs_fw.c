@@ -362,8 +362,8 @@ static const scant_option options[] = {
     SELECT_OPTION(
         "inner", CHOICE, "projections",
         "compare rows by their expected log-likelihoods under the posterior draws "
-        "(projections), or by the gradients of these in the last layer's weights "
-        "(fisher), which needs features too",
+        "(projections), or by the gradients of these with respect to the last layer's "
+        "weights (fisher), which needs features too",
         .choices = "projections|fisher"),
     SELECT_OPTION_BIAS("1"),
 };

@@ -87,7 +87,8 @@ static scant_status nearest_to_mean(scant_selection *sel, const la_rows *h, size
     for (size_t p = 0; p < parts; p++)
         for (size_t k = 0; k < h->d; k++) job.mean[k] += job.sums[p * h->d + k];
     for (size_t k = 0; k < h->d; k++) job.mean[k] /= (double)h->n;
-    TRY(scant__parfor(sel->ctx, "finding the middle", parts, nearest_in_part, &job));
+    TRY(scant__parfor(sel->ctx, "finding the row nearest the mean", parts,
+                      nearest_in_part, &job));
     *d2 = INFINITY;
     for (size_t p = 0; p < parts; p++)
         if (job.best[p] < *d2) *d2 = job.best[p], *row = job.row[p];

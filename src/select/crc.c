@@ -137,7 +137,7 @@ static scant_status crc_select(scant_selection *sel) {
     TRY(make_groups(sel, rows, &g));
     TRY(select_lambda_start(sel, g.order, rows, g.count, &s));
     la_sets sets = {.count = g.count, .get = get_group, .self = &g};
-    TRY(la_lambda_best(s.engine, &sets, want, -1, "weighing groups", found, &count));
+    TRY(la_lambda_best(s.engine, &sets, want, -1, "evaluating groups", found, &count));
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < rows; k++)
             select_pick(sel, g.order[group_start(&g, found[i].set) + k], 1,

@@ -46,7 +46,8 @@ static const scant_option options[] = {
 
 const scant_strategy select_strategy_egl = {
     .info = {.name = "egl",
-             .summary = "rows with the largest expected gradient of the last layer",
+             .summary =
+                 "rows with the largest expected gradient length in the last layer",
              .use = "Uncertainty weighted by the length of the features. In 'scant run', "
                     "egl.layers = all uses gradients of the whole network.",
              .paper = "Settles, Craven & Ray 2008",

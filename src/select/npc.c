@@ -33,7 +33,7 @@ enum {
     IN_TRIES = 1 << 14 /* candidate replacements; sampled if there are more */
 };
 
-static const char WEIGHING[] = "weighing batches", REFINING[] = "refining";
+static const char WEIGHING[] = "evaluating batches", REFINING[] = "refining";
 
 /* ---- random batches ---------------------------------------------------------------- */
 

@@ -42,7 +42,9 @@ static inline double select_lambda_value(const select_lambda *s, double lambda) 
 #define SELECT_LAMBDA_FIGURES(sets)                                                      \
     {"rank",                                                                             \
      "rank of the features of all rows; absent with a kernel, whose rank is unlimited"}, \
-        {"evaluated", sets " whose lambda was computed; the others could not win"}, {    \
+        {"evaluated",                                                                    \
+         "number of " sets " whose lambda was computed; the others could not win"},      \
+    {                                                                                    \
         "cap", "smallest eigenvalue of the labelled rows alone, an upper bound on "      \
                "lambda; absent if there is no such bound"                                \
     }

@@ -37,7 +37,7 @@ static scant_status unknown(scant_ctx *ctx, const scant_strategy_info *info,
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  info->options[i].key);
     if (!info->n_options)
-        return scant__fail(ctx, SCANT_EUSAGE, "%s has no option '%s'; it has none",
+        return scant__fail(ctx, SCANT_EUSAGE, "%s has no option '%s'; it has no options",
                            info->name, key);
     return scant__fail(ctx, SCANT_EUSAGE, "%s has no option '%s'; it has: %s", info->name,
                        key, known);

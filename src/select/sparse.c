@@ -259,10 +259,11 @@ static void warn_if_blind(const sparse *s) {
                                           : scant_array_name(pool->calibrated),
                     s->apart, then);
     } else if (s->longest == 0) {
-        scant__warn(ctx,
-                    "%s: 0 in every row whose probabilities differ, so the expected "
-                    "gradients vanish: %s",
-                    scant_array_name(pool->features), then);
+        scant__warn(
+            ctx,
+            "%s: features are 0 in every row whose probabilities differ, so the expected "
+            "gradients vanish: %s",
+            scant_array_name(pool->features), then);
     }
 }
 

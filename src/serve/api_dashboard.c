@@ -196,7 +196,8 @@ scant_status api_train(project_handle *h, request *r, scant__json *o) {
             "to train on%s",
             info.training == 1 ? "is" : "are", info.training,
             info.training == 1 ? "" : "s", info.training > 1 ? ", all of one class" : "");
-    if (!worker_request(s)) return reply_error(r, 409, "a model is being trained");
+    if (!worker_request(s))
+        return reply_error(r, 409, "the worker is already training or picking");
     r->reply.status = 202;
     worker_write(s, o, "worker");
     return SCANT_OK;

@@ -49,7 +49,8 @@ static int integer(const json_t *object, const char *name, bool needed, size_t l
     const json_t *value = field(object, name);
     json_int_t number = json_integer_value(value);
     if (!value && !needed) return 0;
-    if (!value) return refuse(why, WRONG, "'%s' is missing: a whole number", name);
+    if (!value)
+        return refuse(why, WRONG, "'%s' is missing: expected a whole number", name);
     if (!json_is_integer(value) || number < 0 || (size_t)number < low ||
         (size_t)number > high)
         return refuse(why, WRONG, "'%s' must be a whole number from %zu to %zu", name,
@@ -64,7 +65,7 @@ static int string(const json_t *object, const char *name, bool needed, size_t mo
     const json_t *value = field(object, name);
     *out = NULL;
     if (!value && !needed) return 0;
-    if (!value) return refuse(why, WRONG, "'%s' is missing: a string", name);
+    if (!value) return refuse(why, WRONG, "'%s' is missing: expected a string", name);
     if (!json_is_string(value) || json_string_length(value) < 1 ||
         json_string_length(value) > most)
         return refuse(why, WRONG, "'%s' must be a string of 1 to %zu bytes", name, most);
@@ -76,7 +77,7 @@ static int string(const json_t *object, const char *name, bool needed, size_t mo
 static int array(const json_t *object, const char *name, size_t most, const json_t **out,
                  request_why *why) {
     const json_t *value = field(object, name);
-    if (!value) return refuse(why, WRONG, "'%s' is missing: an array", name);
+    if (!value) return refuse(why, WRONG, "'%s' is missing: expected an array", name);
     if (!json_is_array(value) || json_array_size(value) < 1 ||
         json_array_size(value) > most)
         return refuse(why, WRONG, "'%s' must be an array of 1 to %zu members", name,

@@ -94,9 +94,11 @@ static scant_status check_others(scant_project *project, size_t person, size_t i
                              store_size(item), store_size(person));
     TRY(store_setting(project, "overlap", &overlap));
     if ((double)others >= overlap)
-        return scant__fail(project->ctx, SCANT_ECONFLICT,
-                           "item %zu: somebody else has answered it in the meantime",
-                           item);
+        return scant__fail(
+            project->ctx, SCANT_ECONFLICT,
+            overlap > 1 ? "item %zu: enough others have answered it in the meantime"
+                        : "item %zu: somebody else has answered it in the meantime",
+            item);
     return SCANT_OK;
 }
 
@@ -117,7 +119,7 @@ static scant_status find_reason(scant_project *project, size_t person, size_t it
     if (!out->role) *out = before;
     if (out->role) return SCANT_OK;
     return scant__fail(project->ctx, SCANT_ECONFLICT,
-                       lease ? "item %zu: this lease belongs to somebody else"
+                       lease ? "item %zu: this person has no such lease"
                              : "item %zu: was not handed out to this person",
                        item);
 }

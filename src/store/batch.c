@@ -204,8 +204,8 @@ static scant_status by_order(const reading *r, size_t rows) {
     }
     if (batch->n != rows)
         return scant__fail(batch->ctx, SCANT_EINPUT,
-                           "%s: has %zu lines; %s has %zu items: say which they are in a "
-                           "column '%s'",
+                           "%s: has %zu lines; %s has %zu items: add a column '%s' that "
+                           "says which item each line is",
                            r->name, batch->n, batch->content.path, rows,
                            files ? "path" : "row");
     for (size_t i = 0; i < batch->n; i++) batch->items[i].row = i;

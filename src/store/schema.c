@@ -120,10 +120,10 @@ scant_status store_schema_check(scant_project *project) {
     return scant__fail(project->ctx, SCANT_EINPUT,
                        version > STORE_VERSION
                            ? "%s: was written by a later version of scant (the database "
-                             "has version %lld, this program reads %d): use that one"
+                             "has version %lld, this program reads %d): use that version"
                            : "%s: was written by a version of scant before 0.2 (the "
                              "database has version %lld, this program reads %d): export "
-                             "its labels with that one, and import them into a new "
-                             "project",
+                             "its labels with that version, and import them into a "
+                             "new project",
                        project->file, (long long)version, STORE_VERSION);
 }

@@ -41,7 +41,7 @@ static const scant_option options[] = {
         .names = strategy_name),
     ROW("batch", COUNT, "20", "items per round", .min = 1, .max = 100000),
     ROW("audit_every", COUNT, "10",
-        "one item in so many comes from the audit set; 0: no audit (fixed by the first "
+        "one item in this many comes from the audit set; 0: no audit (fixed by the first "
         "answer)",
         .max = 1000),
     ROW("audit_most", COUNT, "auto",

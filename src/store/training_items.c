@@ -32,7 +32,7 @@ static scant_status make_room(scant_project *project, scant__arena *arena, int64
 static scant_status class_of(store_cursor row, int column, size_t classes, int32_t *out) {
     int64_t label = store_integer_or(row, column, -1);
     if (label < -1 || label >= (int64_t)classes)
-        return store_damaged(row.project, "a label is no class");
+        return store_damaged(row.project, "a label is not a class");
     *out = (int32_t)label;
     return SCANT_OK;
 }

@@ -191,11 +191,11 @@ static void add_descent(scant__text *out, const scant_lab *v) {
 /* Accuracies are NaN for regression targets, and have no row then. */
 static void add_regression(scant__text *out, const scant_regression *r) {
     const row rows[] = {
-        {"accuracy on its own samples", r->train_accuracy, "those it was fitted to"},
-        {"mean squared error there", r->train_error, "over samples and outputs"},
-        {"other samples", (double)r->tests, "not used in the fit"},
-        {"accuracy on them", r->test_accuracy, "of the fit's predictions"},
-        {"mean squared error there", r->test_error, "over samples and outputs"},
+        {"training accuracy", r->train_accuracy, "on the fitted samples"},
+        {"training error", r->train_error, "mean squared error over samples and outputs"},
+        {"test samples", (double)r->tests, "not used in the fit"},
+        {"test accuracy", r->test_accuracy, "of the fit's predictions"},
+        {"test error", r->test_error, "mean squared error over samples and outputs"},
         {"ridge", r->ridge, "added to the kernel's diagonal; 0 fits every label"},
         {"jitter", r->jitter, "added as well if the kernel has no inverse"},
     };

@@ -312,7 +312,7 @@ class State(EvidenceCase):
         self.assertEqual(done.returncode, 4)
         self.assertIn("/proc/self/none.json", done.stderr)
         if done.stdout:  # the path was not refused early
-            self.assertIn("the picks were written before", done.stderr)
+            self.assertIn("the picks are already written", done.stderr)
 
     def test_it_must_not_be_another_file_of_the_call(self):
         for path in (self.given["probs"], self.given["features"]):

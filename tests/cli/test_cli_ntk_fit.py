@@ -299,7 +299,7 @@ class Fit(Closed):
         self.study(*self.call, *self.test, "--fit", "--page", page)
         with open(page, encoding="utf-8") as file:
             text = file.read()
-        for what in ("The kernel ntk:depth=3 on x.npy", ">Regression</h2>", "accuracy on them"):
+        for what in ("The kernel ntk:depth=3 on x.npy", ">Regression</h2>", "test accuracy"):
             self.assertIn(what, text)
         self.assertNotRegex(text, r"<script|\bnan\b|\binf\b")
         self.study(*self.call, "--model", "mlp", "--page", page)

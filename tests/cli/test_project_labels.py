@@ -56,7 +56,7 @@ class Label(ProjectCase):
         self.fails(3, "label", project, "--import", path, says=("grene", "'green'"))
         self.assertEqual(self.status(project)["entries"], 0)
         self.assertIn("1 label stored", self.ok("label", project, "--import", path, "--partial"))
-        self.assertIn("2 labels stored, 1 there already",
+        self.assertIn("2 labels stored, 1 already stored",
                       self.ok("label", project, "--import", path, "--add-classes"))
         self.assertEqual([one["name"] for one in self.status(project)["classes"]],
                          [*CLASSES, "grene", "mauve"])
@@ -68,7 +68,7 @@ class Label(ProjectCase):
         self.ok("label", project, "--import", old)
         new = self.write("new.csv", head + "3,green,ann,2026-01-12\n4,green,ann,2026-01-12\n")
         self.ok("label", project, "--import", new)
-        self.assertIn("0 labels stored, 1 there already, 2 older than their annotator's current answer or undo\n",
+        self.assertIn("0 labels stored, 1 already stored, 2 older than their annotator's current answer or undo\n",
                       self.ok("label", project, "--import", old))
         self.assertEqual(self.status(project)["entries"], 5)
 
@@ -166,7 +166,7 @@ class Export(ProjectCase):
                 log = json.loads(self.ok("log", other, "--format", "json"))
                 self.assertEqual({one["id"]: one["label"] for one in log}, wanted)
                 self.assertEqual({one["person"] for one in log}, {"anna, \"a\""})
-                self.assertIn("0 labels stored, 40 there already",
+                self.assertIn("0 labels stored, 40 already stored",
                               self.ok("label", other, "--import", out))
 
     def test_csv_and_jsonl_have_all_items(self):

@@ -68,7 +68,7 @@ class Loop(ProjectCase):
         self.assertEqual(state["people"], [{"name": "import", "answers": 40, "labels": 40,
                                             "median_seconds": None}])
         text = run("status", project).stdout
-        for word in ("300 rows of features", "40: 36 to learn from, 4 audited", "MODEL", "import",
+        for word in ("300 feature rows", "40: 36 for training, 4 audited", "MODEL", "import",
                      *CLASSES):
             self.assertIn(word, text)
         # most predictions are right

@@ -19,13 +19,13 @@ class New(ProjectCase):
         rows = self.save("rows", blobs(200)[0])
         done = run("new", self.path("p"), "--features", rows, "--classes", " red, green ,blue")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"200 rows of features; 3 classes; \d+ withheld")
+        self.assertRegex(done.stdout, r"200 feature rows; 3 classes; \d+ in the audit set")
         self.assertIn("scant serve", done.stderr)
         state = self.status(self.path("p"))
         self.assertEqual([one["name"] for one in state["classes"]], list(CLASSES))
         self.assertEqual((state["items"], state["kind"], state["labelled"]), (200, "features", 0))
         self.assertGreater(state["withheld"], 0)
-        self.assertIn(f"{state['withheld']} withheld", done.stdout)
+        self.assertIn(f"{state['withheld']} in the audit set", done.stdout)
 
     def test_quiet_prints_nothing(self):
         rows = self.save("rows", blobs(50)[0])

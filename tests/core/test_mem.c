@@ -260,7 +260,7 @@ static void a_worker_gets_the_message_in_its_fault(void **state) {
     scant__fault fault = {{0}};
     scant_ctx *ctx = capped(1 << 20);
     assert_null(scant__worker_alloc(ctx, 1 << 20, 1, &fault));
-    assert_non_null(strstr(fault.text, "allowed that are in use"));
+    assert_non_null(strstr(fault.text, "allowed are in use"));
     assert_null(scant__worker_alloc(ctx, SIZE_MAX, 2, &fault));
     assert_non_null(strstr(fault.text, "more than can be addressed"));
     assert_false(scant__charge(ctx, (1 << 20) + 1, &fault));

@@ -91,7 +91,7 @@ static void without_labels_all_columns_are_numbers(void **state) {
     scant_data *d = opened(csv("1\n2\n"), (scant_data_opts){.unlabelled = 1});
     has_shape(d, 2, 1, 1, 1);
     scant_data_free(d);
-    refuses(csv("1,2\n3,x\n"), (scant_data_opts){.unlabelled = 1}, "'x' is no number");
+    refuses(csv("1,2\n3,x\n"), (scant_data_opts){.unlabelled = 1}, "'x' is not a number");
 }
 
 static void a_header_names_the_label(void **state) {
@@ -133,7 +133,7 @@ static void targets_are_any_numbers(void **state) {
     reads(d, 1, (float[]){3, 4});
     scant_data_free(d);
     refuses(csv("1,cat\n"), (scant_data_opts){.regression = 1},
-            "line 1, column 2: 'cat' is no number");
+            "line 1, column 2: 'cat' is not a number");
     refuses(csv("1,0.5\n2,1\n"), none,
             "the label of sample 0 is 0.5, which is not a class");
 }
@@ -143,10 +143,10 @@ static void errors_name_line_and_column(void **state) {
     refuses(csv("1,2,0\n1,,0\n"), none, "line 2, column 2: a number is missing");
     refuses(csv("1,,0\n1,2,0\n"), none, "line 1, column 2: a number is missing");
     refuses(csv("NaN,2,0\n"), none, "line 1, column 1: a number is missing: NaN");
-    refuses(csv("a,b,c\n1,two,0\n"), none, "line 2, column 2: 'two' is no number");
+    refuses(csv("a,b,c\n1,two,0\n"), none, "line 2, column 2: 'two' is not a number");
     refuses(csv("1,0x10,0\n1,2,0\n"), none, "'0x10'");
     refuses(csv("1,2,0\n1,1e39,0\n"), none, "'1e39' is too large a number");
-    refuses(csv("1,2,0\n1,2.3.4,0\n"), none, "'2.3.4' is no number");
+    refuses(csv("1,2,0\n1,2.3.4,0\n"), none, "'2.3.4' is not a number");
     refuses(csv("1,2,0\n1,2,\n"), none, "line 2, column 3: the label is missing");
     refuses(csv("1,2,0\n\n1,2\n"), none,
             "line 3 has 2 cells, expected 3 as in the first");

@@ -171,7 +171,7 @@ static void wrong_offsets_and_sizes_are_refused(void **state) {
         refuses("a", words);                                                             \
     } while (0)
     DAMAGE(0, 0, 4, "an invalid record");
-    DAMAGE(20, 1, 4, "two sizes");
+    DAMAGE(20, 1, 4, "sizes differ");
     DAMAGE(28, 60000, 2, "ends within a record");
     DAMAGE(42, z.out.size, 4, "outside of the file");
     DAMAGE(42, 1, 4, "not where it should be");

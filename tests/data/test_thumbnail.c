@@ -300,8 +300,8 @@ static void samples_that_cannot_be_shown_are_refused(void **state) {
     scant_data_free(d);
     d = array("n.npy", NPY("<f4", "(1, 2, 2)"), values, sizeof values);
     refuses_to_show(d, 0, 28, SCANT_EINPUT, "n.npy: sample 0 has a number that is not");
-    refuses_to_show(d, 1, 28, SCANT_EUSAGE, "n.npy: has no sample 1");
-    refuses_to_show(d, 0, 0, SCANT_EUSAGE, "n.npy: has no sample 0 of at most 0");
+    refuses_to_show(d, 1, 28, SCANT_EUSAGE, "n.npy: has no sample 1, only 1");
+    refuses_to_show(d, 0, 0, SCANT_EUSAGE, "n.npy: the longest side allowed");
     scant_data_free(d);
 }
 

@@ -599,7 +599,7 @@ static void a_fully_labelled_pool_is_trained_on_its_labels_alone(void **state) {
         outcome a = run_experiment("random", folder, s.all);
         assert_ran(&a);
         assert_int_equal(a.points[1].labels, 20);
-        assert_true((strstr(said, "labels alone") != NULL) == (i > 0));
+        assert_true((strstr(said, "training is supervised") != NULL) == (i > 0));
     }
     more[3].value = "20"; /* all labelled from the start */
     spec s = spec_of("y.npy", "pi", more);

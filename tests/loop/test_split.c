@@ -138,7 +138,7 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
         scant_setting setting;
         const char *says;
     } cases[] = {{{"data.pool", "311"}, "has 310 samples"},
-                 {{"data.validation", "310"}, "leaves nothing"},
+                 {{"data.validation", "310"}, "expected less than 310"},
                  {{"loop.initial", "311"}, "the pool has 310"}};
     (void)state;
     for (size_t i = 0; i < 3; i++) {

@@ -88,7 +88,7 @@ static void an_invalid_answer_is_refused_with_all_others_of_its_call(void **stat
     two[1].item = l[1].item;
     two[1].lease = l[1].key + 1;
     REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ECONFLICT,
-            "this lease belongs to somebody else");
+            "this person has no such lease");
     two[1].lease = l[1].key;
     two[1].label = 3;
     REFUSED(scant_project_answer(project, ann, two, 2, NULL), SCANT_ENOTFOUND,

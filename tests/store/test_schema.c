@@ -56,7 +56,7 @@ static void other_versions_are_refused_with_what_to_do(void **state) {
     OK(store_script(project, "PRAGMA user_version = 1"));
     assert_refused("version",
                    "before 0.2 (the database has version 1, this program reads 2): "
-                   "export its labels with that one");
+                   "export its labels with that version");
     OK(store_script(project, "PRAGMA user_version = 9"));
     assert_refused("version",
                    "a later version of scant (the database has version 9, this");
