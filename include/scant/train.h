@@ -15,8 +15,8 @@ extern "C" {
 /* ---- samples ----------------------------------------------------------------------- */
 
 /* The samples that a network reads: n images or feature rows, with their labels if known.
- * Read-only. Pixels stay bytes until they are used; images of a folder stay in their
- * files. */
+ * Read-only. Pixels are stored as bytes and converted when a sample is read; images of a
+ * folder are read from their files each time. */
 typedef struct scant_data scant_data;
 
 typedef struct scant_data_opts {
@@ -53,10 +53,10 @@ SCANT_API const int32_t *scant_data_labels(const scant_data *data);
 SCANT_API const float *scant_data_targets(const scant_data *data);
 /* One more than the largest label, or the number that the data states; 0: no labels. */
 SCANT_API size_t scant_data_classes(const scant_data *data);
-/* Whether it has a test part, which scant_data_opts.test opens. */
+/* Whether the data have a test part; scant_data_opts.test opens it. */
 SCANT_API bool scant_data_has_test(const scant_data *data);
-/* The name of a class (its folder) or a sample (its file, below spec); NULL: none.
- * Borrowed. */
+/* The name of a class (its folder) or of a sample (its file, relative to spec); NULL:
+ * none. Borrowed. */
 SCANT_API const char *scant_data_class_name(const scant_data *data, size_t label);
 SCANT_API const char *scant_data_sample_name(const scant_data *data, size_t sample);
 /* Renumbers the classes to match names (n of them; NULL: a class without a name). Folders
@@ -101,9 +101,9 @@ typedef struct scant_net_opts {
     const char *head;       /* small (the default) or full */
     uint64_t seed;          /* seed of the initial weights */
     /* The posterior of the last layer's weights (docs/bayesian.md). none (the default);
-     * dropout: each dropout mask before that layer is a draw of its weights (rate 0.5 if
-     * dropout is 0); variational: a normal distribution, whose standard deviations are
-     * trained as well. */
+     * dropout: a draw of the weights is a dropout mask on the layer's input (rate 0.5 if
+     * `dropout` is 0); variational: a normal distribution, whose standard
+     * deviations are trained as well. */
     const char *bayes;
     size_t draws;       /* posterior draws that predictions are averaged over (100) */
     uint64_t draw_seed; /* seed of the draws */
@@ -118,7 +118,7 @@ typedef struct scant_net_opts {
     uint64_t reserved[7]; /* SCANT_RESERVED less the members since added */
 } scant_net_opts;
 
-/* The number of trained parameters of such a network, without making it. */
+/* Counts the trained parameters of the network that scant_net_create() would make. */
 SCANT_API scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
                                               const scant_net_opts *opts, size_t *count);
 
@@ -143,9 +143,10 @@ SCANT_API scant_status scant_net_save(scant_net *net, const char *path);
  * float type). If they differ nothing is loaded, and the message lists the first
  * differences; with any_head the last layer may differ and stays unchanged. */
 SCANT_API scant_status scant_net_load(scant_net *net, const char *path, bool any_head);
-/* Makes the network of a weights file. model may be NULL if scant wrote the file; else
- * opts has what is not in the file (the size of images). Classes, norm, stem and head
- * are those of the file. On SCANT_OK *out is new: scant_net_free() ends it; else NULL. */
+/* Makes the network of a weights file. model may be NULL if scant wrote the file. For
+ * files of other programs, opts gives what the file lacks (the size of images). Classes,
+ * norm, stem and head are those of the file. On SCANT_OK *out is new: scant_net_free()
+ * ends it; else NULL. */
 SCANT_API scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                                       const scant_net_opts *opts, scant_net **out);
 /* Makes a network to train, with opts->classes, that starts from a file's weights: width,
@@ -161,20 +162,20 @@ SCANT_API scant_status scant_net_reset(scant_net *net, uint64_t seed);
 /* Adds a member, which makes net an ensemble: predictions, evaluations and draws then use
  * all members; training, saving and gradients use net itself, the first member, only.
  * Members have the same input shape and classes; each is trained separately, before or
- * after. On SCANT_OK net owns member; else the caller still does. */
+ * after joining. On SCANT_OK net owns member; else the caller still does. */
 SCANT_API scant_status scant_net_join(scant_net *net, scant_net *member);
-SCANT_API size_t scant_net_members(const scant_net *net); /* 1 if it is no ensemble */
+SCANT_API size_t scant_net_members(const scant_net *net); /* 1: no ensemble */
 /* Member i; member 0 is net itself. Borrowed; NULL: no such member. */
 SCANT_API scant_net *scant_net_member(scant_net *net, size_t i);
 
 /* Sets the scaling of images (values 0 to 1): the network sees (value - mean) /
- * deviation, one number per channel. Saved with the weights. A new network has none;
- * training then sets the data's own mean and deviation. */
+ * deviation, one number per channel. Saved with the weights. A new network has no
+ * scaling; training then sets the data's own mean and deviation. */
 SCANT_API scant_status scant_net_set_scaling(scant_net *net, const float *mean,
                                              const float *deviation);
 
-/* Sets the scaling to the data's own (from at most 10,000 samples) if samples are images
- * and none is set, as training does. For networks that are used without training. */
+/* Sets the scaling to the mean and deviation of at most 10,000 samples, as training does,
+ * if samples are images and net has no scaling. For networks used without training. */
 SCANT_API scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data);
 
 /* The name of a class, borrowed until names are set again; NULL: none. */
@@ -192,7 +193,7 @@ typedef enum scant_stop {
     SCANT_STOP_CANCELLED
 } scant_stop;
 
-/* The state of a training: passed to the callback after every step, and the result. */
+/* The state of a training, for the callback after every step and as the result. */
 typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
     size_t step, steps;    /* finished steps; the maximum */
@@ -219,7 +220,8 @@ typedef struct scant_ssl_opts {
     size_t ramp;      /* steps over which the weight rises; 0: 0.4 of all steps */
     bool darp;        /* FixMatch: refine pseudo-labels to a class distribution */
     const double *darp_target; /* the distribution, a share per class; NULL: uniform */
-    double darp_alpha;  /* a class keeps floor(alpha * count) largest entries; 0: all */
+    /* a class keeps its floor(darp_alpha * count) largest entries; 0: all */
+    double darp_alpha;
     size_t darp_every;  /* steps between refinements */
     double darp_warmup; /* share of all steps before the first refinement */
     size_t cut;         /* side in pixels of the square a strong view hides; 0: half */
@@ -256,7 +258,7 @@ typedef struct scant_train_opts {
     double ema; /* decay of the moving average of weights, which the network gets at
                  * the end; 0: no average */
     size_t batch, epochs;
-    size_t steps; /* instead of epochs; 0: epochs */
+    size_t steps; /* number of steps, which replaces epochs; 0: use epochs */
     double until; /* stop when the training accuracy of an epoch reaches this; 0: off */
     size_t patience;     /* stop after so many epochs without gain on valid; 0: off */
     const char *loss;    /* ce, mse; NULL: by the data */
@@ -265,14 +267,14 @@ typedef struct scant_train_opts {
     /* File written at the end, when cancelled, and after an epoch's report if the last
      * write is at least a second ago; NULL: none. */
     const char *checkpoint;
-    bool only_cancelled;     /* write that file only when cancelled */
-    bool resume;             /* continue from that file, if it exists */
+    bool only_cancelled;     /* write the checkpoint only when cancelled */
+    bool resume;             /* continue from the checkpoint, if it exists */
     const char *resume_from; /* with resume: read this file instead; it is not modified */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
     const char *method; /* supervised (also NULL) or another: scant_methods() */
-    /* Samples to learn from without their labels. NULL: all but valid_rows of the same
-     * data and, unless the method uses_labelled, those that train with a label. */
+    /* Samples to learn from without their labels. NULL: all samples, except valid_rows if
+     * valid is the same data, and except rows unless the method uses_labelled. */
     const size_t *unlabelled;
     size_t n_unlabelled;
     scant_ssl_opts ssl;
@@ -280,7 +282,7 @@ typedef struct scant_train_opts {
      * start from; or NULL. Weights, their average, the optimizer's moments and stored
      * pseudo-labels are read from it. */
     const char *warm;
-    const char *warm_out; /* file to write for `warm` of another training; or NULL */
+    const char *warm_out; /* file to write at the end, for a later `warm`; or NULL */
     SCANT_RESERVED;
 } scant_train_opts;
 
@@ -314,9 +316,9 @@ SCANT_API void scant_train_defaults(const char *method, const char *optimizer,
 
 /* Sets the options that training would derive from data, so that they can be shown
  * before: augment, if it is auto or NULL, and unlabelled, if it is NULL. unlabelled then
- * is rows, the caller's array of scant_data_count() entries, and n_unlabelled may be 0,
- * which training refuses. rows may be NULL if unlabelled is set. For supervised training
- * opts is unchanged. */
+ * points to rows, the caller's array of scant_data_count() entries, and n_unlabelled may
+ * be 0, which training refuses. rows may be NULL if unlabelled is set. For supervised
+ * training opts is unchanged. */
 SCANT_API scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
                                            scant_train_opts *opts, size_t *rows);
 
@@ -372,7 +374,7 @@ typedef struct scant_outputs {
 } scant_outputs;
 
 /* Computes outputs in evaluation mode: running statistics, no dropout. rows: n samples of
- * data in any order; NULL: all (n is then their number).
+ * data in any order; NULL: all samples (n is ignored).
  *
  * For a Bayesian network (scant_net_opts.bayes) or an ensemble, probs are the mean over
  * draws and members, and logits their logarithms, so that probs = softmax(logits) and
@@ -386,8 +388,8 @@ SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
  * members. */
 SCANT_API size_t scant_net_draws(const scant_net *net);
 /* Writes the probabilities of each draw, m x n x classes as float32, to a .npy file,
- * atomically and block by block: it need not fit in memory. Draws are the same for all
- * samples: equal features give equal rows. Fails if there is only one draw, and for
+ * atomically and block by block: the array need not fit in memory. Draws are the same for
+ * all samples: equal features give equal rows. Fails if there is only one draw, and for
  * regression. */
 SCANT_API scant_status scant_net_write_draws(scant_net *net, const scant_data *data,
                                              const size_t *rows, size_t n,
@@ -461,7 +463,7 @@ typedef struct scant_gradients {
     SCANT_RESERVED;
 } scant_gradients;
 
-/* Computes the requested results. rows NULL: all of data (n is then their number).
+/* Computes the requested results. rows: n samples of data; NULL: all (n is ignored).
  * Norms and products together cost little more than either. opts may be NULL. Results
  * depend on the thread count in the last bits only. On failure the arrays are
  * unspecified. Fails if last_layer is set and the last layer is not trained, and if an
@@ -506,7 +508,7 @@ SCANT_API scant_status scant_experiment_print(scant_experiment *experiment, void
 
 typedef enum scant_run_event_kind {
     SCANT_RUN_BEGIN = 1, /* a run starts or continues */
-    SCANT_RUN_PROGRESS,  /* from time to time in between */
+    SCANT_RUN_PROGRESS,  /* from time to time during a run */
     SCANT_RUN_ROUND,     /* a round is finished and on disk, now or in an earlier call */
     SCANT_RUN_END,       /* a run has all its rounds, or nothing is left to pick */
     SCANT_RUN_FAILED     /* a run failed; the others continue */
@@ -542,7 +544,7 @@ typedef struct scant_run_opts {
 } scant_run_opts;
 
 /* Runs the experiment. Its state is on disk after every round: resume continues a
- * cancelled or killed call and ends with the same curve.csv (times aside), picks.csv,
+ * cancelled or killed call and ends with the same curve.csv (except times), picks.csv,
  * calibration.csv and theory.csv. The same experiment gives the same picks on the same
  * machine with the same number of threads per run, for any jobs.
  *
@@ -569,8 +571,8 @@ SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, siz
 typedef struct scant_difference {
     double mean_a, mean_b;
     /* Mean of a - b, and its 95 % interval by Student's t. If the difference is the same
-     * for all seeds, its spread is unknown: interval and test are NaN (if it is 0: t is
-     * 0, p is 1). */
+     * for all seeds, its spread is unknown: interval and test are NaN. If it is 0 for all
+     * seeds, t is 0 and p is 1. */
     double mean, low, high;
     double t, p;   /* paired t-test, two-sided */
     double p_holm; /* p, corrected for all pairs with at least two seeds (Holm, 1979) */
@@ -593,18 +595,19 @@ typedef struct scant_pair {
      * to_least and to_most. */
     uint64_t from, to_least, to_most;
     size_t cut; /* seeds whose two runs end at different numbers of labels */
-    /* Differences of the area under the curve over those labels, and of the value at the
-     * last of them. */
+    /* Differences of the area under the curve over the compared range, and of the value
+     * at its end. */
     scant_difference auc, final;
-    /* The number of label counts at which both have at least two seeds in common; at how
-     * many of them a, and b, is better by an uncorrected t-test at 0.05. */
+    /* levels: number of label counts at which both have at least two seeds in common.
+     * wins_a, wins_b: number of these at which a, or b, is better by an uncorrected
+     * t-test at 0.05. */
     size_t levels, wins_a, wins_b;
 } scant_pair;
 
 typedef struct scant_comparison {
     const char *const *strategies; /* in the order of curve.csv */
     size_t n_strategies;
-    bool regression; /* less is better */
+    bool regression; /* lower values are better */
     const scant_pair *pairs;
     size_t n_pairs;
 } scant_comparison;

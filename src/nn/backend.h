@@ -54,7 +54,8 @@ bool nn_backend_fuses(nn_kind kind, nn_act act);
 
 /* On SCANT_OK *out is new; free it with nn_op_free(). */
 scant_status nn_op_create(nn_backend *backend, const nn_op_spec *spec, nn_op **out);
-/* Creates a copy between layouts: pass NN_FORWARD with slots NN_SRC and NN_DST. */
+/* Creates an operation that copies between layouts: pass NN_FORWARD, slots NN_SRC and
+ * NN_DST. */
 scant_status nn_op_reorder(nn_backend *backend, const nn_layout *from,
                            const nn_layout *to, nn_op **out);
 /* The same with slots bound to src and dst; arena owns its scratch memory. */

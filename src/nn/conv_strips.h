@@ -2,8 +2,8 @@
  *
  * Weight gradients of convolutions on medium-sized planes, in the backend's layout with
  * channels in blocks of eight. The backend's kernels stall on loads and compute with the
- * padding; these do neither. Measured on an AMD EPYC: 0.6 to 0.8 of the time for 3x3
- * kernels of 16 to 128 channels on 8x8 to 32x32 pixels; little gain at stride 2.
+ * padding; these do neither. Measured on an AMD EPYC: 0.6 to 0.8 of the backend's time
+ * for 3x3 kernels of 16 to 128 channels on 8x8 to 32x32 pixels; little gain at stride 2.
  *
  * Results do not depend on the thread count.
  */

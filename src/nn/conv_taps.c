@@ -40,7 +40,7 @@ typedef struct taps {
     const nn_node *node;
     nn_shape in, out;
     size_t n;       /* batch size */
-    size_t samples; /* weight gradient: gathered at a time; otherwise: per slice */
+    size_t samples; /* weight gradient: gathered at a time; other passes: per slice */
     float *scratch;
     size_t room; /* floats per worker */
     /* weight gradient: */
@@ -155,7 +155,8 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_node *node, size_t n,
 
 /* ---- forward pass and data gradient ---- */
 
-/* Lists the input and output pixels of a sample that a tap connects; returns how many. */
+/* Lists the input and output pixels of a sample that a tap connects; returns the
+ * number of pairs. */
 static size_t overlap(const taps *t, size_t tap, size_t *in, size_t *out) {
     const nn_node *v = t->node;
     size_t ky = tap / v->kernel[1], kx = tap % v->kernel[1], rows = 0;

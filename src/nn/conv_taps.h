@@ -2,8 +2,9 @@
  *
  * Convolutions on small planes with many channels, tap by tap: for each kernel position
  * one matrix product over the pairs of input and output pixels that it connects. Skipping
- * padding saves a third of the work on 4x4 planes and more than half on 2x2. Library
- * kernels compute with the padding; their weight gradients run at half speed there.
+ * padding saves a third of a 3x3 kernel's work on 4x4 planes and more than half on
+ * 2x2. Library kernels compute with the padding, and on such planes their weight
+ * gradients run at half speed.
  *
  * Results do not depend on the thread count.
  */

@@ -3,9 +3,10 @@
  * Posterior draws of a network's last layer: m weight matrices W_s, the same for every
  * sample. Draw s predicts softmax(W_s h + c); the network predicts the mean over draws.
  *
- * Variational: W_s = M + s o e_s, with e_s normal. Dropout: M with the columns of dropped
- * features set to 0 and the others divided by 1 - rate, as in training. Draw s is a
- * function of (draw_seed, s) only, not of samples, blocks, threads or other draws.
+ * Variational: W_s = M + sigma o e_s (elementwise), with deviations sigma and e_s
+ * standard normal. Dropout: M with the columns of dropped features set to 0 and the
+ * others divided by 1 - rate, as in training. Draw s is a function of (draw_seed, s)
+ * only, not of samples, blocks, threads or other draws.
  *
  * A group of draws is multiplied with a block of samples. The products are ordered by
  * class, then by draw: draws are the lanes of the softmax that follows. Cost per sample:

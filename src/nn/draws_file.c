@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes every draw's probabilities for every sample to a file of m planes of n x
- * classes. A batch of samples is a piece of every plane; batches are collected until the
- * buffer is full, so that pieces are large.
+ * classes. A batch of samples is a part of every plane. Batches are collected until the
+ * buffer is full, so that each write is large.
  */
 #include "data/file.h"
 #include "nn/inference.h"

@@ -12,8 +12,8 @@
  *             the gradient is computed anyway.
  *   lengths   norms of the loss gradient at every class, weighted by the probabilities.
  *   sum       the backward pass's result, summed over batches in double.
- *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as a kernel's
- *             features Weinberger et al., 2009): entry j of the gradient is added, with
+ *   sketches  a count-sketch (Charikar, Chen and Farach-Colton, 2002; as features of a
+ *             kernel: Weinberger et al., 2009): entry j of the gradient is added, with
  *             sign s_j, to entry h_j of k. E<Sx, Sy> = <x, y>, and the variance is at
  *             most 2 |x|^2 |y|^2 / k. A dense Johnson-Lindenstrauss matrix has the same
  *             variance up to a constant, but costs k multiply-adds per entry instead of
@@ -22,7 +22,7 @@
  *             part of the full sketch.
  *
  * The front of a small network (plan_front.c) computes its own per-sample gradients,
- * eight at a time; they are added to those of the other layers.
+ * eight at a time; the results are added to those of the other layers.
  *
  * Samples are independent and distributed over threads: apart from oneDNN's passes,
  * results do not depend on the thread count.

@@ -91,8 +91,8 @@ static void add_plain(const float *logits, size_t n, size_t classes, double *sum
     if (samples) memcpy(samples, probs, n * classes * sizeof *samples);
 }
 
-/* Averages all draws and sets logits whose softmax is the mean. A mean that is 0 in float
- * becomes the smallest float, so no logit is infinite. */
+/* Averages all draws and sets logits whose softmax is the mean. A mean below FLT_MIN
+ * counts as FLT_MIN, so no logit is infinite. */
 static void finish_average(const average *c, size_t n, size_t classes) {
     const double least = (double)FLT_MIN;
     for (size_t i = 0; i < n * classes; i++) {
@@ -321,7 +321,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
         .phase = "evaluating", .fn = evaluate_batch, .arg = &e, .first_only = first_only};
     scant_status s = nn_infer(net, data, rows, n, &r);
     if (s != SCANT_OK && isnan(e.loss))
-        out->loss = e.loss; /* tells the caller the cause */
+        out->loss = e.loss; /* NaN: outputs are not finite */
     TRY(s);
     if (!e.samples) return SCANT_OK;
     out->samples = e.samples;

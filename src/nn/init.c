@@ -9,12 +9,12 @@
  *   glorot   U(-a, a), a = sqrt(6/(fan-in + fan-out))       0
  *
  * torch is what PyTorch's Linear and Conv2d do; he is He et al. (2015); glorot is Glorot
- * and Bengio (2010). he-out is what public programs of deep networks do: they agree on
- * convolutions but not on dense layers, so a model says which of the three it has
- * (nn_dense_init): torch's law (torchvision's resnet), N(0, 0.01^2) (torchvision's vgg
- * and mobilenetv2), or N(0, 2/(fan-in + fan-out)) (wide residual networks in FixMatch's
- * code). Fans are torch's: a layer of `groups` has fan-in c/groups k^2 and fan-out c'
- * k^2.
+ * and Bengio (2010). he-out is what public code of deep networks does. That code agrees
+ * on convolutions but not on dense layers, so each model has one of three laws for dense
+ * layers (nn_dense_init): torch's law (torchvision's resnet), N(0, 0.01^2) (torchvision's
+ * vgg and mobilenetv2), or N(0, 2/(fan-in + fan-out)) (wide residual networks in
+ * FixMatch's code). Fans are torch's: a layer of `groups` has fan-in c/groups k^2 and
+ * fan-out c' k^2.
  *
  * Normalisation starts as the identity. A variational last layer has means N(0, 0.05^2)
  * and rho N(-4, 0.05^2). onehidden has a law of its own (models.c).
@@ -24,7 +24,7 @@
 #include "core/rng.h"
 #include "nn/weights.h"
 
-/* The law of a parameter: uniform in (-width, width), or normal with that deviation. */
+/* The law of a parameter: uniform in (-width, width), or normal with deviation width. */
 typedef struct law {
     bool uniform;
     double width; /* 0: all numbers are 0 */

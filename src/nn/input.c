@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading is cheap from memory and expensive from image files, so samples are distributed
- * over threads one by one.
+ * Reading is cheap from memory and expensive from image files, so threads get small
+ * blocks of samples.
  */
 #include "nn/input.h"
 #include "scant/train.h"

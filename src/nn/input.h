@@ -9,9 +9,11 @@
 #include "nn/network.h"
 #include "scant/train.h"
 
-/* Checks the sample shape; feature rows also fit a network for planes of that size. */
+/* Checks the sample shape. Feature rows also fit a network whose input has as many
+ * numbers per sample. */
 scant_status nn_input_check(scant_net *net, const scant_data *data);
-/* Checks that rows are samples of data. If rows is NULL, sets *n to all samples. */
+/* Checks that rows are samples of data. If rows is NULL, sets *n to the number
+ * of all samples. */
 scant_status nn_input_rows_check(scant_ctx *ctx, const scant_data *data,
                                  const size_t *rows, size_t *n);
 
@@ -24,8 +26,8 @@ void nn_input_scale(const scant_net *net, float *row);
 scant_status nn_input_rows(scant_net *net, const scant_data *data, const size_t *rows,
                            size_t n, float *out);
 
-/* Returns the threads for prefetching: image files must be decoded, other data is in
- * memory. */
+/* Returns the number of threads for prefetching: all threads to decode image files, one
+ * for data in memory. */
 unsigned nn_input_threads(const scant_net *net, const scant_data *data);
 
 /* Sets the scaling to the mean and deviation of each channel over at most 10,000 evenly

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chooses the kernels for this machine. The probe only reads the CPU, so it is stateless
- * and the same in every thread.
+ * Chooses the kernels for this machine. The choice depends only on the CPU, so it needs
+ * no state and is the same in every thread.
  */
 #include "nn/kernels.h"
 

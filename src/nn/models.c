@@ -7,12 +7,13 @@
  * Choices where the sources differ:
  *  - lenet5 has rectifiers and max pooling, as in today's benchmarks; the original of
  *    1998 had tanh and trained averages.
- *  - vgg on small images ends in one dense layer (head = small); torchvision's three
- *    (head = full) need the 7x7 planes of 224 pixels.
+ *  - vgg ends in one dense layer (head = small); torchvision's three (head = full) need
+ *    7x7 planes, that is images of 224x224 pixels.
  *  - resnet18 keeps the resolution in its first layer for images of up to 64 pixels on
  *    the larger side (stem = small); for larger ones it is torchvision's (stem =
  *    original).
- *  - a network with bayes = dropout has dropout before its last layer, wrn only there.
+ *  - with bayes = dropout, every network has dropout before its last layer; wrn then has
+ *    none within blocks.
  *  - wrn-* has leaky rectifiers (0.1), as in the semi-supervised literature.
  *  - norm = folded replaces batch normalisation by a bias in each convolution, for files
  *    whose normalisation was folded into the weights.
@@ -128,7 +129,7 @@ static float last_rate(const model_builder *s) {
 }
 
 /* The width of the hidden layer before the last; 0: none. A variational layer is linear
- * in its features, so by default it gets one if the features come from planes. */
+ * in its features. By default it gets a hidden layer if the features come from planes. */
 static size_t hidden_width(const model_builder *s, int in) {
     const nn_net *net = s->b.net;
     if (s->opts->hidden || s->opts->no_hidden) return s->opts->hidden;
@@ -546,7 +547,8 @@ static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *
     return SCANT_OK;
 }
 
-/* Reports that the sample size does not fit; names one that does, if it is larger. */
+/* Reports that the sample size does not fit. If samples are too small, names the smallest
+ * square size that fits. */
 static scant_status refuse_size(scant_ctx *ctx, const model *m, const scant_net_opts *o) {
     enum { LARGEST = 512 };
     char why[SCANT__ERR_SIZE / 2];

@@ -132,7 +132,7 @@ DEFINE_AUTO(nn_net, nn_net)
 /* ---- builder (net.c) ---- */
 
 /* A builder: after a failure calls do nothing, and nn_net_end() returns the error. Each
- * call returns the new node. */
+ * call returns the index of the new node. */
 typedef struct nn_builder {
     nn_net *net;
     scant_status status;

@@ -2,7 +2,7 @@
  *
  * Weights in safetensors files. Other programs' files fit if names and shapes match. The
  * variant of the network (folded normalisation, stem, head) is found by comparing the
- * file with each one.
+ * file with each variant.
  */
 #include <math.h>
 #include <stdio.h>
@@ -155,8 +155,8 @@ static bool is_in_head(const char *name, const nn_net *net) {
     return is_param_of(name, &net->nodes[net->head]) || strncmp(name, "hidden.", 7) == 0;
 }
 
-/* Lists tensors that are missing, surplus or of another type or shape. any_head: except
- * the head's. */
+/* Lists tensors that are missing, surplus or of another type or shape; with any_head,
+ * those of the head are not compared. */
 static void compare(const nn_net *net, const scant__tensors *file, bool any_head,
                     differences *d) {
     char has[64], wants[64], shown[61];
@@ -203,7 +203,7 @@ static const scant__tensor *find_fitting(const scant__tensors *file, const nn_pa
     return t && holds_floats(t) && same_shape(p, t) ? t : NULL;
 }
 
-/* Whether the file's last layer fits the network's, weights included. */
+/* Whether all tensors of the network's last layer are in the file and fit. */
 static bool last_fits(const nn_net *net, const scant__tensors *file) {
     for (size_t i = 0; i < net->n_params; i++) {
         const nn_param *p = &net->params[i];
@@ -247,9 +247,9 @@ static bool read_numbers(const char *text, float *out, size_t n) {
     return true;
 }
 
-/* Reads the file's scaling, or takes the usual one for photographs in another program's
- * file: sets mean, followed by the deviations, and *scaled. *known becomes false if
- * another program's file has no scaling and its input is not a photograph. */
+/* Sets mean (followed by the deviations) and *scaled from the file. If another program's
+ * file has no scaling, photographs get the usual one; for other input, *known becomes
+ * false. */
 static scant_status read_scaling(const scant_net *n, const char *path,
                                  const scant__tensors *file, float *mean, bool *known,
                                  bool *scaled) {

@@ -54,7 +54,7 @@ scant_status nn_class_names_text(const scant_net *net, scant__arena *arena,
  * with scant__names_end(). Messages start with path. */
 scant_status nn_class_names_read(scant_ctx *ctx, const char *path, const char *text,
                                  size_t n, scant__names *out);
-/* Takes the data's class names if there is one per class of the network. */
+/* Takes the data's class names if it has any, and as many classes as the network. */
 scant_status nn_class_names_take(scant_net *net, const scant_data *data);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * v is a matrix product, squares of h times squares of s. Forward and backward need two
- * matrix products each, besides those of the dense layer.
+ * v is a matrix product: squares of h times squares of s. Forward needs this one product,
+ * backward two, besides those of the dense layer.
  */
 #include "nn/noise.h"
 

@@ -29,8 +29,8 @@ typedef struct nn_span {
 
 /* Performs step number `step` (from 1) for n weights w with gradient g. m (momentum, or
  * NULL) and v (Adam's squares) are zero before the first step. Weight decay applies
- * to the spans in decays (ordered, disjoint). The norm is summed in double, independent
- * of the thread count. */
+ * to the spans in decays (ordered, disjoint). The gradient's norm is summed in double;
+ * it does not depend on the thread count. */
 void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *opts, size_t step,
                    double lr, size_t n, float *w, const float *g, float *m, float *v,
                    const nn_span *decays, size_t n_decays);
@@ -44,8 +44,9 @@ void nn_optim_swap(const scant_ctx *ctx, size_t n, float *a, float *b);
 
 /* Returns the factor of the learning rate at a step (from 0) of total, by the schedule's
  * name. constant: 1; cosine: half a cosine down to 0; step: 1, then 0.1 after half and
- * 0.01 after three quarters of the steps; fixmatch: cos(7 pi k / (16 K)); late: 1, then
- * 0.2 for the last fifth. It rises linearly over the first warmup steps. */
+ * 0.01 after three quarters of the steps; fixmatch: cos(7 pi step / (16 total)); late:
+ * 1, then 0.2 for the last fifth. The factor rises linearly over the first warmup steps.
+ */
 double nn_schedule(const char *name, size_t step, size_t total, size_t warmup);
 
 #endif

@@ -17,7 +17,7 @@
 #include "scant/train.h"
 
 enum {
-    STRIP_FLOATS = 128 << 10, /* patches per strip: half of the L2 cache */
+    STRIP_FLOATS = 128 << 10, /* floats of patches per strip: half of the L2 cache */
     BATCH_MOST = 128,
     TRACE_BYTES = 256 << 20 /* maximum size of a plan */
 };

@@ -90,7 +90,7 @@ scant_status nn_tracer_forward(nn_tracer *t, const scant_data *data, const size_
                                size_t first, size_t count);
 const float *nn_tracer_logits(nn_tracer *t);
 /* May run several times after one forward pass. Also sets net->weights->grads if
- * `weights`. */
+ * `weights`, except with NN_SCOPE_LAST. */
 scant_status nn_tracer_backward(nn_tracer *t, bool weights);
 /* Sets *x (x may be NULL) and *d to those of the i-th layer for the whole batch;
  * overwritten by the next call. */

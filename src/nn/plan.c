@@ -108,8 +108,8 @@ const nn_node *nn_plan_absorbed(const nn_plan *p, int i) {
     return act == NN_NONE ? NULL : node_at(p, act);
 }
 
-/* Whether node i's own kernel computes its activation. Normalisation's does not in a
- * trace, which needs the gradient between the two. */
+/* Whether node i's own kernel computes its activation. In a trace, the kernel of a
+ * normalisation does not: the trace needs the gradient between the two. */
 bool nn_plan_act_inside(const nn_plan *p, int i) {
     const nn_node *act = nn_plan_absorbed(p, i), *node = node_at(p, i);
     if (!act || !nn_backend_fuses(node->kind, act->act)) return false;
@@ -387,8 +387,8 @@ static size_t place_for(const nn_plan *plan, const int *placed, size_t n,
 }
 
 /* Places tensors, largest first, each at the lowest offset that no tensor live at the
- * same time uses. Within some percent of the optimum for the networks here. Costs
- * tensors^2, once per plan. */
+ * same time uses. The total is within a few percent of the optimum for the networks here.
+ * Costs tensors^2, once per plan. */
 static scant_status place_tensors(nn_plan *plan) {
     size_t n = plan->n_tensors;
     int *order = TRY_NEW(&plan->arena, int, n), *placed = TRY_NEW(&plan->arena, int, n);

@@ -49,7 +49,7 @@ void nn_plan_keep_statistics(nn_plan *plan, double momentum);
 scant_status nn_plan_trace(nn_plan *plan, int node, const float **input,
                            const float **d_output);
 
-/* Returns the last node of an untraced front, or 0. */
+/* Returns the last node of the front if nn/stack.h runs it, else 0. */
 int nn_plan_front_last(const nn_plan *plan);
 /* After backward in NN_TRACE_REST: compute the front's per-sample gradients, as in
  * nn/stack.h with v and parameter positions packed. The first function adds to norms and

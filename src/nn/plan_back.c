@@ -2,8 +2,8 @@
  *
  * Plans the backward pass, from the last node to the first.
  *
- * Several nodes may share a gradient: a residual sum passes its own to both inputs. It is
- * changed in place only when no other node still needs it.
+ * Several nodes may share a gradient: a residual sum passes its own to both inputs. A
+ * gradient is changed in place only when no other node still needs it.
  */
 #include "nn/conv_strips.h"
 #include "nn/conv_taps.h"
@@ -90,7 +90,8 @@ static scant_status back_taps_data(nn_plan *p, int i, int g) {
     return give(p, node->in[0], d_src);
 }
 
-/* Whether conv_strips.h computes the weight gradient: faster, and layouts in blocks. */
+/* Whether conv_strips.h computes the weight gradient: if it is faster, and all layouts
+ * are in blocks of eight. */
 static bool by_strips(const nn_plan *p, int i) {
     const nn_op *op = p->places[i].op;
     return nn_strips_faster(node_at(p, i)) &&
@@ -188,7 +189,7 @@ static scant_status back_unweighted(nn_plan *p, int i) {
     return give(p, node->in[0], d_src);
 }
 
-/* The gradient by the dense layer's output equals that by the noisy one. */
+/* The gradient by the dense layer's output equals the gradient by the noisy output. */
 static scant_status back_noise(nn_plan *p, int i) {
     const nn_node *node = node_at(p, i);
     nn_place *place = &p->places[i];
@@ -240,8 +241,8 @@ scant_status nn_plan_write_backward(nn_plan *p) {
     const nn_layout *plain;
     TRY(nn_plan_plain(p, last, &plain));
     p->d_logits = nn_plan_tensor(p, plain, 0);
-    /* the caller sets it between the passes: not in memory of tensors that forward keeps
-     */
+    /* the caller sets d_logits between the passes: it must not share memory with tensors
+     * that are live then */
     nn_plan_touch(p, p->d_logits);
     if (p->n_forward) p->tensors[p->d_logits].first = p->n_forward - 1;
     TRY(give(p, last, p->d_logits));

@@ -30,9 +30,10 @@ typedef enum nn_step_kind {
     NN_STEP_TAPS_FORWARD, /* c = convolution of a with weights b */
     NN_STEP_TAPS_DATA,    /* c = input gradient, from output gradient a and weights b */
     NN_STEP_NOISE,        /* c = a plus noise that depends on input b; sets work */
-    NN_STEP_NOISE_BACK, /* c = gradient by input b, from output gradient a; sets rho's */
-    NN_STEP_FRONT,      /* c = front(a) */
-    NN_STEP_FRONT_BACK  /* sets weight gradients; a: gradient by the front's output */
+    /* c = gradient by input b, from output gradient a; also sets the gradient by rho */
+    NN_STEP_NOISE_BACK,
+    NN_STEP_FRONT,     /* c = front(a) */
+    NN_STEP_FRONT_BACK /* sets weight gradients; a: gradient by the front's output */
 } nn_step_kind;
 
 typedef struct nn_step {

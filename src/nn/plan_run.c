@@ -92,7 +92,7 @@ scant_status nn_plan_forward(nn_plan *p, uint64_t seed, uint64_t step) {
 
 scant_status nn_plan_backward(nn_plan *p) {
     int rho = p->net->nodes[p->net->n_nodes - 1].rho;
-    if (rho != NN_NONE && p->mode != NN_TRAIN) /* then outputs do not depend on rho */
+    if (rho != NN_NONE && p->mode != NN_TRAIN) /* no noise: outputs ignore rho */
         memset(nn_grads_at(p->weights, rho), 0,
                p->net->params[rho].count * sizeof *p->weights->grads);
     return run(p, p->n_forward, p->n_steps, true, 0, 0);

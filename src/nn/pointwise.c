@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory-bound: one pass each, in blocks that fit in a thread's cache. Loops have no
- * branches, because the signs of activations are unpredictable (branches took five times
- * as long): every choice is between two computed values, which compiles to a blend.
+ * Every operation is memory-bound: one pass over its operands, in blocks that fit in a
+ * thread's cache. Loops have no branches, because the signs of activations are
+ * unpredictable (branches took five times as long): every choice is between two computed
+ * values, which compiles to a blend.
  */
 #include "nn/pointwise.h"
 
@@ -91,7 +92,7 @@ static void scale_block(void *arg, size_t block) {
     for (size_t i = begin(block); i < end(j, block); i++) j->out[i] = j->scale * j->a[i];
 }
 
-/* Two 32-bit draws per 64-bit number. */
+/* A 64-bit random number decides two elements, 32 bits each. */
 static void drop_block(void *arg, size_t block) {
     const nn_elements *j = arg;
     uint32_t limit = (uint32_t)ldexp((double)j->rate, 32);

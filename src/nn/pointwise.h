@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Elementwise operations. Any layout works if all operands share it: padding is zero and
- * stays zero. a and out may be the same.
+ * stays zero. out may be the same array as a or b.
  */
 #ifndef SCANT_NN_POINTWISE_H
 #define SCANT_NN_POINTWISE_H
@@ -13,10 +13,11 @@
 typedef enum nn_pointwise_op {
     NN_APPLY, /* out = act(a) */
     NN_SUM,   /* out = act(a + b) */
-    NN_MASK,  /* out = b * act'(.), with a the activation's result */
+    NN_MASK,  /* out = b * act'(x), where a = act(x) */
     NN_SCALE, /* out = scale * a */
-    /* Sets each number to 0 with probability rate and scales the others by 1/(1 - rate);
-     * kept[i] is 1 for those. Number i of a call uses (rng, first + i). */
+    /* Drops each number (sets it to 0) with probability rate and scales the others by
+     * 1/(1 - rate); kept[i] is 0 for dropped numbers, else 1. Number i of a call uses
+     * (rng, first + i). */
     NN_DROP,
     NN_DROP_BACK /* out = a / (1 - rate) where kept is 1, else 0 */
 } nn_pointwise_op;

@@ -3,7 +3,7 @@
  * Assigns memory to each plane, and runs the stages forward and backward, block by block.
  *
  * The output of a convolution followed by max pooling stays in the worker's scratch:
- * backward needs only the maxima, their positions, and their activations.
+ * backward needs only the activated maxima and their positions.
  */
 #include "nn/stack_int.h"
 
@@ -56,7 +56,7 @@ static void plan_stage(nn_stack *t, size_t i, size_t *widest) {
     stack_stage *st = &t->stages[i];
     const nn_stage *s = &st->s;
     room in = {.c = s->ic, .h = s->ih, .w = s->iw};
-    bool raw = i && t->stages[i - 1].pooled; /* backward does not need its input */
+    bool raw = i && t->stages[i - 1].pooled; /* backward does not need the pool's input */
     st->pooled = s->conv && i + 1 < t->n_stages && !(st + 1)->s.conv;
     for (int axis = 0; s->conv && axis < 2; axis++)
         in.before[axis] = in.after[axis] = s->pad[axis];

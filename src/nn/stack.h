@@ -14,8 +14,8 @@
  * time may use a stack (it uses all threads of its context).
  *
  * Cost: 2 flops per multiply-add forward, 4 backward (2 without gradients by the input).
- * Strided convolutions spend stride^2 times that on gradients by their input, which run
- * over a zero-filled gradient.
+ * Strided convolutions spend stride^2 times that on gradients by their input, because
+ * zeros are inserted into the gradient by their output.
  */
 #ifndef SCANT_NN_STACK_H
 #define SCANT_NN_STACK_H

@@ -5,9 +5,9 @@
  *
  * Everything a step needs is allocated before the first one, except plans for a method
  * that chooses samples: those for smaller batches are made when first needed. Validation
- * and checkpoints also allocate. A loss that is not finite ends training. It shows the
- * damage of an earlier step, so training returns to the weights of the last epoch after
- * which the next loss was finite. The last step's weights are tested on its own batch.
+ * and checkpoints also allocate. A loss that is not finite ends training. An earlier
+ * step has caused it, so training returns to the weights of the last epoch that a finite
+ * loss followed. After the last step, the same batch is run again to test the weights.
  */
 #include "nn/train.h"
 
@@ -65,7 +65,7 @@ static scant_status settle(nn_trainer *t) {
     } checks[] = {
         {o->nesterov && adam, "nesterov needs the sgd optimizer"},
         {o->until > 0 && t->squared && numbers,
-         "until is an accuracy, and numbers to predict have none"},
+         "until is an accuracy, which regression does not have"},
         {o->patience && !o->valid, "patience needs samples to validate on"},
         {o->draw && !o->weights, "drawing by weight needs weights"},
         {o->resume && !o->checkpoint, "resume needs a checkpoint"},
@@ -80,7 +80,7 @@ static scant_status settle(nn_trainer *t) {
 /* ---- set-up ---- */
 
 /* Weight decay applies to weights and, unless disabled, to all other trained parameters
- * except rho: rho = 0 is not a small deviation. */
+ * except rho: rho = 0 does not mean a small deviation. */
 static scant_status plan_decay(nn_trainer *t) {
     const nn_net *net = t->net->net;
     const nn_slice *slices = t->net->weights->slices;
@@ -219,8 +219,8 @@ static scant_status save_sometimes(nn_trainer *t) {
     return SCANT_OK;
 }
 
-/* Validation, end conditions and report at an epoch's end. Sums that are not reset mean,
- * also after resuming, that this is still to be done. */
+/* Validation, end conditions and report at an epoch's end. Nonzero sums mean, also
+ * after resuming, that this has not been done yet. */
 static scant_status end_epoch(nn_trainer *t) {
     scant_train_state *s = &t->state;
     TRY(validate(t));
@@ -235,7 +235,7 @@ static scant_status end_epoch(nn_trainer *t) {
     return save_sometimes(t);
 }
 
-/* After resuming at an epoch's end: finishes that epoch, if this is still to be done. */
+/* After resuming at an epoch's end: finishes that epoch, if this has not been done. */
 static scant_status run_epochs(nn_trainer *t, double began) {
     scant_train_state *s = &t->state;
     if (!s->step || !at_end_of_epoch(t)) return SCANT_OK;

@@ -13,7 +13,7 @@
 #include "nn/optim.h"
 #include "scant/train.h"
 
-/* The default learning rates, and the same in words for help texts. */
+/* The default learning rates, and both as text for the help. */
 #define NN_SGD_LR 0.01
 #define NN_ADAM_LR 0.001
 #define NN_LR_TEXT NN_QUOTED(NN_SGD_LR) "; adam: " NN_QUOTED(NN_ADAM_LR)

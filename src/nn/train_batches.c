@@ -172,7 +172,7 @@ scant_status nn_train_samples(nn_trainer *t) {
 
 /* ---- batches ---- */
 
-/* Writes the samples at positions first..first+count-1 of all passes in sequence. */
+/* Writes the samples at positions first..first+count-1 of the concatenated passes. */
 static void hand_out(const nn_trainer *t, nn_cycle *c, uint64_t first, size_t count,
                      size_t *out) {
     scant__rng rng = {t->opts.seed, c->purpose};

@@ -39,10 +39,11 @@ static const scant_option rows[] = {
                training, "weight decay (L2 penalty)"),
     OPT_SWITCH("decay_weights_only", "no", AT(decay_weights_only), training,
                "no weight decay on biases and normalisation parameters"),
-    OPT_CHOICE("schedule", "constant|cosine|step|fixmatch|late", "constant", AT(schedule),
-               training,
-               "of the learning rate; step: a tenth at 1/2 and at 3/4; fixmatch: cosine "
-               "over 7/16 of a turn; late: a fifth at 4/5"),
+    OPT_CHOICE(
+        "schedule", "constant|cosine|step|fixmatch|late", "constant", AT(schedule),
+        training,
+        "of the learning rate; step: a tenth at 1/2 and at 3/4; fixmatch: cos(7 pi t / "
+        "16 T) at step t of T; late: a fifth at 4/5"),
     OPT_COUNT("warmup", "N", "0", AT(warmup), 0, 1e12, training,
               "steps over which the learning rate rises to its full value"),
     OPT_NUMBER("clip", "NORM", "0", AT(clip), 0, INFINITY, SCANT_OPEN_MAX, training,
@@ -78,7 +79,7 @@ static const scant_option rows[] = {
     OPT_NUMBER("threshold", "P", "0.95", AT(ssl.threshold), 0, 1, SCANT_OPEN_MIN,
                unlabelled, "least confidence of a pseudo-label that counts"),
     OPT_COUNT("ramp", "N", "0", AT(ssl.ramp), 0, 1e12, unlabelled,
-              "steps over which that weight rises; 0: 0.4 of all steps"),
+              "steps over which unlabelled_weight rises; 0: 0.4 of all steps"),
     OPT_COUNT("cut", "PIXELS", "0", AT(ssl.cut), 0, 1 << 20, unlabelled,
               "side of the square that a strong view of an image hides; 0: half the "
               "image's side"),

@@ -316,7 +316,8 @@ scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint, size_t
 
 /* Chooses the vectors that a warm start takes from the file: all but the progress. The
  * method's vectors need the same unlabelled samples, the optimiser's state the same
- * optimiser: SGD's momentum as Adam's mean, without squares, would ruin the weights. */
+ * optimiser: Adam would ruin the weights if it started from SGD's momentum without
+ * squares. */
 static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *vectors,
                       size_t n, const scant__tensor **found) {
     bool others = t->method && same_hash(file, "others", mix_unlabelled(t->method));

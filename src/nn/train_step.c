@@ -2,11 +2,12 @@
  *
  * One training step.
  *
- * With a method, the grad views of unlabelled samples follow the labelled ones
- * in one batch, so that normalisation uses both. If the method chooses some of them, the
- * others skip the pass; such a method must not be used with a network that normalises by
- * the batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4, 1/2,
- * 3/4 or all, each with its own plan made on first use; surplus rows have no gradient.
+ * With a method, labelled samples and then the grad views of unlabelled ones form one
+ * batch, so that normalisation uses both. If the method chooses some unlabelled samples,
+ * the others skip the pass; such a method must not be used with a network that normalises
+ * by the batch. A plan has a fixed size, so the number chosen is rounded up to 0, 1/4,
+ * 1/2, 3/4 or all of them, each with its own plan made on first use; surplus rows have no
+ * gradient.
  */
 #include <math.h>
 #include <string.h>

@@ -100,7 +100,7 @@ scant_status nn_weights_pack(nn_weights *w) {
     return SCANT_OK;
 }
 
-/* Writes only the destination, so the casts below, for both directions, are safe. */
+/* Writes only the destination, so the callers below may cast const off the source. */
 static scant_status convert_all(nn_weights *w, float *plain, float *packed, bool trained,
                                 bool pack) {
     scant_status s = SCANT_OK;

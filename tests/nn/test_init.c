@@ -135,15 +135,11 @@ static const struct model_law {
     {"cnn", "torch", "torch", {.classes = 10}},
     {"gapcnn", "torch", "torch", {.classes = 10}},
     {"vgg11", "he-out", "small", {.norm = "none"}},
-    {"vgg11",
-     "he-out",
-     "small",
-     {.norm = "folded", .head = "full", .shape = {3, 224, 224}}},
     {"resnet18", "he-out", "torch", {.classes = 10}},
     {"wrn-28-2", "he-out", "glorot", {.classes = 10}},
     {"mobilenetv2", "he-out", "small", {.classes = 100}},
 };
-enum { MODELS = sizeof models / sizeof *models };
+enum { MODELS = sizeof models / sizeof *models, MANY = 500000 };
 
 static void every_law_has_its_formulas_moments(void **state) {
     static const char *const laws[] = {NULL, "torch", "he", "he-out", "glorot"};
@@ -154,8 +150,10 @@ static void every_law_has_its_formulas_moments(void **state) {
             nn_net *net;
             opts.init = laws[l];
             must(nn_model_build(ctx, models[m].model, &opts, &net));
-            check_net(models[m].model, net, laws[l] ? laws[l] : models[m].init,
-                      models[m].dense);
+            /* large networks: their default law only, as a law takes a second of them */
+            if (!laws[l] || net->n_floats < MANY)
+                check_net(models[m].model, net, laws[l] ? laws[l] : models[m].init,
+                          models[m].dense);
             nn_net_free(net);
         }
 }

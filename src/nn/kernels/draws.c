@@ -59,7 +59,7 @@ void NN_KERNEL(panels)(const float *h, size_t n, size_t d, const float *w, size_
 
 _Static_assert(NN_DRAWS_MOST % LANES == 0, "draws come in whole vectors");
 
-/* exp(x) for x <= 0, to 3 ulp; for x < -87 exp(-87), 1.6e-38. NaN stays NaN. */
+/* exp(x) for x <= 0, to 3 ulp; below -87 it is exp(-87), 1.6e-38. NaN stays NaN. */
 INLINE V exp_v(V x) {
     const V magic = spread(12582912.0f); /* 1.5 * 2^23: adding it rounds */
     x = choose(x < spread(-87), spread(-87), x);

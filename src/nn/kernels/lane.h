@@ -29,7 +29,8 @@ INLINE V keep(V v) {
 /* a where mask is set, b elsewhere. */
 INLINE V choose(VI mask, V a, V b) { return (V)((mask & (VI)a) | (~mask & (VI)b)); }
 
-/* tanh to 1.5 ulp: an odd polynomial near 0, else from exp(2|x|); 1 for x >= 9.1. */
+/* tanh to 1.5 ulp: an odd polynomial near 0, else from exp(2|x|), with |x|
+ * limited to 9.1. */
 INLINE V tanh_v(V x) {
     const VI sign = (VI)spread(-0.0f);
     V z = x * x, a = (V)((VI)x & ~sign);

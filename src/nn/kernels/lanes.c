@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conversion between rows of samples and lanes, and sums along and over lanes.
+ * Conversion between rows of samples and lanes, and sums per lane and across lanes.
  */
 #include "nn/kernels/lane.h"
 

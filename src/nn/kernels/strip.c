@@ -3,9 +3,10 @@
  * Weight gradients of one tap over a strip of pixels, channels in blocks of eight.
  *
  * A tile of sums, vectors of output channels times input channels, stays in registers
- * over all pixels. Four times three are 12 sums for 7 loads per pixel, so multiply-adds
- * are the limit; eight sums just hide their latency. A strip's sums start at zero and are
- * then added to dw, which rounds less than one long chain.
+ * over all pixels. A tile of 4 x 3 has 12 sums for 7 loads per pixel, so multiply-adds
+ * are the limit; the tiles of eight sums just hide the latency of a multiply-add. A
+ * strip's sums start at zero and are then added to dw, which rounds less than one long
+ * chain.
  */
 #include "nn/kernels/lane.h"
 
