@@ -219,7 +219,7 @@ class Calls(Plot):
     def test_a_failure_after_the_picks_says_that_they_were_written(self):
         out = self.path("out.csv")
         self.fails(4, "select", "random", "--batch", 4, "--features", self.h, "--out", out,
-                   "--plot", "/dev/full", says=["/dev/full", "the picks were written"])
+                   "--plot", "/dev/full", says=["/dev/full", "the picks are already written"])
         self.assertTrue(os.path.exists(out))
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")

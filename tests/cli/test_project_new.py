@@ -170,7 +170,7 @@ class Add(ProjectCase):
         self.fails(3, "add", project, "--features", more, "--manifest", again, says="a0")
         self.assertEqual(self.status(project)["items"], 30)
         self.write("n.csv", "id,row\n" + "".join(f"b{i},{i}\n" for i in range(10)))
-        self.assertIn("10 new, 40 rows", self.ok("add", project, "--features", more, "--manifest",
+        self.assertIn("10 new, 40 feature rows", self.ok("add", project, "--features", more, "--manifest",
                                                  again))
         self.fails(2, "add", project, "--features", more, "--images", "x", says="not both")
         self.fails(2, "add", project, says="no folder to search")
