@@ -533,7 +533,7 @@ static void invalid_calls_are_refused_with_a_reason(void **state) {
     assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE,
                    "expected yes or no, or 1 or 0");
     assert_refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE,
-                   "none");
+                   "it has no options");
     e.features = NULL;
     assert_refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
     e = in.evidence;
