@@ -8,26 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CTX_THREADS 1
+#include "context.h"
 #include "folder.h"
 
 #include "nn/weights.h"
 #include "pass.h"
-
-static scant_ctx *ctx;
-
-static int setup(void **state) {
-    ctx = ctx_threads(1);
-    return make_dir(state);
-}
-
-static int teardown(void **state) {
-    scant_ctx_free(ctx);
-    return remove_dir(state);
-}
-
-static void must(scant_status s) {
-    if (s != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
-}
 
 /* What a tensor should hold: zeros if variance is 0. */
 typedef struct expected {
@@ -235,7 +221,8 @@ int main(void) {
         cmocka_unit_test(fans_are_those_of_torch),
         cmocka_unit_test(weights_depend_on_the_law_and_the_seed_only),
         cmocka_unit_test(an_unknown_law_is_refused_with_the_list),
-        cmocka_unit_test(the_law_is_stored_with_the_weights),
+        cmocka_unit_test_setup_teardown(the_law_is_stored_with_the_weights, make_dir,
+                                        remove_dir),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
