@@ -93,6 +93,7 @@ const char *net_option_of(const net_args *a) {
            : a->net.norm       ? "norm"
            : a->net.stem       ? "stem"
            : a->net.head       ? "head"
+           : a->net.init       ? "init"
            : a->net.prior > 0  ? "prior"
            : a->net.hidden     ? "hidden"
            : a->net.no_hidden  ? "no-hidden"

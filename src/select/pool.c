@@ -285,7 +285,7 @@ static scant_status read_candidates(scant__arena *arena, select_pool *pool) {
         if (row < 0 || (uint64_t)row >= pool->n)
             return scant__fail(
                 arena->ctx, SCANT_EINPUT,
-                "%s: element %zu is %lld, expected a row of the pool, which has %zu "
+                "%s: row %zu is %lld, expected a row of the pool, which has %zu "
                 "(counted from 0)",
                 scant_array_name(pool->candidates), i, (long long)row, pool->n);
         uint64_t *word = &pool->allowed[row / 64], bit = (uint64_t)1 << row % 64;

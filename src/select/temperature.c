@@ -76,14 +76,13 @@ scant_status select_temperature_check(scant_ctx *ctx, const select_pool *pool) {
         int64_t row;
         scant__array_read_i64(pool->calibrate_on, i, 1, &row);
         if (row < 0 || (uint64_t)row >= pool->n)
-            return scant__fail(
-                ctx, SCANT_EINPUT,
-                "%s: element %zu is %lld, expected a row of the pool, which "
-                "has %zu (counted from 0)",
-                name, i, (long long)row, pool->n);
+            return scant__fail(ctx, SCANT_EINPUT,
+                               "%s: row %zu is %lld, expected a row of the pool, which "
+                               "has %zu (counted from 0)",
+                               name, i, (long long)row, pool->n);
         if (select_pool_label(pool, (size_t)row) < 0)
             return scant__fail(ctx, SCANT_EINPUT,
-                               "%s: element %zu is row %lld, which has no label to fit "
+                               "%s: row %zu lists row %lld, which has no label to fit "
                                "the temperature to",
                                name, i, (long long)row);
     }

@@ -63,6 +63,7 @@ class Bayes(Case):
         self.fails(3, *call, "--samples", 9, "--probs", s, says=["weights.safetensors", "bayes"])
         self.fails(3, *call, "--samples-out", s, "--member", self.path("none"), says="none")
         self.fails(2, *call, "--samples-out", s, "--hidden", 9, says="cannot be combined with --from")
+        self.fails(2, *call, "--samples-out", s, "--init", "he", says="--init cannot be combined with --from")
         self.assertFalse(os.path.exists(s))
         law = self.train("law", "--bayes", "variational")
         self.fails(3, "embed", "--data", "blobs", "--count", 200, "--from", law, "--samples", 1,

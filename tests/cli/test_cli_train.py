@@ -576,6 +576,25 @@ class WrongCalls(Train):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
                          says=f"--{flag} is '")
 
+    def test_initial_weights_are_of_a_known_law_or_of_the_file(self):
+        call = ["--data", "moons", "--count", 60, "--epochs", 1]
+        self.refused(2, *call, "--model", "mlp", "--init", "xavier", says="torch|he|he-out|glorot")
+        self.refused(2, *call, "--model", "onehidden", "--init", "he", says="no option init")
+        call += ["--model", "mlp", "--lr", 1e-30]
+        self.train("a", *call, "--init", "glorot")
+        start = [*call, "--weights", self.path("a/weights.safetensors")]
+        self.train("b", *start)
+        done = run("train", *start, "--init", "he", "--out", self.path("c"))
+        self.assertIn("init=he applies only to layers that the file does not have", done.stderr)
+        self.train("d", *call)
+
+        def numbers(name):  # behind the header, whose metadata name the law
+            raw = self.weights(name)
+            return np.frombuffer(raw[8 + int.from_bytes(raw[:8], "little"):], "f4")
+        for name in "bc":  # but for what training at that rate changes
+            np.testing.assert_allclose(numbers(name), numbers("a"), rtol=0, atol=1e-20)
+        self.assertGreater(abs(numbers("d") - numbers("a")).max(), 0.1)
+
     def test_flags_without_effect_are_refused(self):
         call = ["--data", "blobs", "--model", "mlp"]
         self.refused(2, *call, "--epochs", 2, "--steps", 3, says="--epochs cannot be combined with --steps")

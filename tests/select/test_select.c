@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * scant_select() as a C program calls it: the guarantees of every strategy (memory,
- * failures, threads, what may be picked) and the errors of invalid calls. tests/cli
- * compares the results of the strategies with an independent reference.
+ * failures, threads, what may be picked). tests/cli compares the results of the
+ * strategies with an independent reference.
  */
 #include "planned.h"
-#include "support.h"
+#include "random_evidence.h"
 
 #include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-enum { N = 700, D = 12, C = 5, M = 6, K = 9 };
-
-/* What a call has besides its evidence. */
-typedef struct extra {
-    scant_setting option; /* key NULL: none */
-    const char *kernel;   /* NULL: none */
-} extra;
-
-typedef struct fixture {
-    float h[N * D], p[N * C], q[N * C], g[N * K], samples[M * N * C];
-    double slopes[N * 2], lengths[N];
-    int32_t labels[N];
-    int64_t candidates[N];
-    unsigned drop; /* evidence that is not given: scant_evidence_kind bits */
-    extra set;
-    float *features; /* (N, d): h, or a test's own */
-    size_t d;
-} fixture;
-
-typedef struct inputs {
-    scant_evidence evidence;
-    scant_array *array[10];
-    size_t count;
-} inputs;
 
 #if defined SCANT_SANITIZED && !defined __SANITIZE_THREAD__
 enum { MOST_THREADS = 2, BATCH_STEP = 699 };
@@ -49,86 +24,6 @@ enum { SOME_PICKS = 25, MANY_PICKS = 100, NEXT_CAP = 70, NEXT_CLOSE = 95 };
 #else
 enum { SOME_PICKS = 100, MANY_PICKS = 300, NEXT_CAP = 90, NEXT_CLOSE = 99 };
 #endif
-
-static fixture *make(void) {
-    fixture *f = calloc(1, sizeof *f);
-    f->features = f->h, f->d = D;
-    f->drop = SCANT_SLOPES | SCANT_LENGTHS;
-    for (size_t i = 0; i < N; i++) {
-        double sum = 0;
-        for (size_t k = 0; k < D; k++) f->h[i * D + k] = (float)normal_at(1, i * D + k);
-        for (size_t k = 0; k < K; k++) f->g[i * K + k] = (float)normal_at(3, i * K + k);
-        f->lengths[i] = unit_at(5, i);
-        f->slopes[2 * i] = unit_at(6, i);
-        f->slopes[2 * i + 1] = normal_at(7, i);
-        for (size_t k = 0; k < C; k++) sum += unit_at(2, i * C + k);
-        for (size_t k = 0; k < C; k++) {
-            f->p[i * C + k] = (float)(unit_at(2, i * C + k) / sum);
-            f->q[i * C + k] = 0.7F * f->p[i * C + k] + 0.3F / C;
-        }
-        f->labels[i] = i % 5 == 0 ? (int32_t)(i % C) : -1;
-        f->candidates[i] = (int64_t)((i * 3) % N); /* coprime, so a permutation */
-    }
-    for (size_t row = 0; row < M * N; row++) {
-        double sum = 0;
-        for (size_t k = 0; k < C; k++) sum += unit_at(4, row * C + k);
-        for (size_t k = 0; k < C; k++)
-            f->samples[row * C + k] = (float)(unit_at(4, row * C + k) / sum);
-    }
-    return f;
-}
-
-static scant_status wrap(scant_ctx *ctx, inputs *in, const char *name, const void *data,
-                         scant_dtype dtype, size_t rows, size_t columns,
-                         const scant_array **out) {
-    size_t shape[2] = {rows, columns};
-    scant_status s = scant_array_wrap(ctx, name, data, dtype, columns ? 2 : 1, shape,
-                                      &in->array[in->count]);
-    if (s == SCANT_OK) *out = in->array[in->count++];
-    return s;
-}
-
-static scant_status wrap_samples(scant_ctx *ctx, inputs *in, const float *samples) {
-    size_t shape[3] = {M, N, C};
-    scant_status s = scant_array_wrap(ctx, "samples", samples, SCANT_F32, 3, shape,
-                                      &in->array[in->count]);
-    if (s == SCANT_OK) in->evidence.draws = in->array[in->count++];
-    return s;
-}
-
-static void close_inputs(inputs *in) {
-    for (size_t i = 0; i < in->count; i++) scant_array_free(in->array[i]);
-}
-
-static scant_status open_inputs(scant_ctx *ctx, const fixture *f, size_t candidates,
-                                inputs *in) {
-    scant_evidence *e = &in->evidence;
-    *in = (inputs){0};
-    scant_status s =
-        wrap(ctx, in, "features", f->features, SCANT_F32, N, f->d, &e->features);
-    if (s == SCANT_OK) s = wrap(ctx, in, "probs", f->p, SCANT_F32, N, C, &e->probs);
-    if (s == SCANT_OK)
-        s = wrap(ctx, in, "calibrated", f->q, SCANT_F32, N, C, &e->calibrated);
-    if (s == SCANT_OK)
-        s = wrap(ctx, in, "gradients", f->g, SCANT_F32, N, K, &e->gradients);
-    if (s == SCANT_OK) s = wrap_samples(ctx, in, f->samples);
-    if (s == SCANT_OK && !(f->drop & SCANT_SLOPES))
-        s = wrap(ctx, in, "slopes", f->slopes, SCANT_F64, N, 2, &e->slopes);
-    if (s == SCANT_OK && !(f->drop & SCANT_LENGTHS))
-        s = wrap(ctx, in, "lengths", f->lengths, SCANT_F64, N, 0, &e->lengths);
-    if (s == SCANT_OK)
-        s = wrap(ctx, in, "labels", f->labels, SCANT_I32, N, 0, &e->labels);
-    if (s == SCANT_OK && candidates)
-        s = wrap(ctx, in, "candidates", f->candidates, SCANT_I64, candidates, 0,
-                 &e->candidates);
-    if (s != SCANT_OK) close_inputs(in);
-    if (f->drop & SCANT_FEATURES) e->features = NULL;
-    if (f->drop & SCANT_PROBS) e->probs = NULL;
-    if (f->drop & SCANT_CALIBRATED) e->calibrated = NULL;
-    if (f->drop & SCANT_GRADIENTS) e->gradients = NULL;
-    if (f->drop & SCANT_DRAWS) e->draws = NULL;
-    return s;
-}
 
 /* One way to call a strategy. */
 typedef struct called {
@@ -499,112 +394,6 @@ static void features_of_extreme_size_keep_to_the_cap(void **state) {
     free(f);
 }
 
-/* ---- wrong calls --------------------------------------------------------------- */
-
-static void assert_refused(scant_ctx *ctx, const char *strategy, const scant_evidence *e,
-                           size_t batch, const scant_setting *setting,
-                           scant_status status, const char *says) {
-    scant_picks *picks = (void *)ctx;
-    scant_select_opts opts = {.settings = setting, .n_settings = setting ? 1 : 0};
-    assert_int_equal(scant_select(ctx, strategy, e, batch, &opts, &picks), status);
-    assert_null(picks);
-    if (!strstr(scant_ctx_errmsg(ctx), says))
-        fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx), says);
-}
-
-static void invalid_calls_are_refused_with_a_reason(void **state) {
-    (void)state;
-    fixture *f = make();
-    scant_ctx *ctx = ctx_threads(1);
-    inputs in;
-    assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
-    scant_evidence e = in.evidence;
-    assert_refused(ctx, "nonsense", &e, 1, NULL, SCANT_EUSAGE,
-                   "unknown strategy 'nonsense'");
-    assert_refused(ctx, "bagde", &e, 1, NULL, SCANT_EUSAGE,
-                   "unknown strategy 'bagde'; the nearest is 'badge'");
-    assert_refused(ctx, "badge", &e, 0, NULL, SCANT_EUSAGE, "batch");
-    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bais", "1"}, SCANT_EUSAGE,
-                   "bias");
-    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "2"}, SCANT_EUSAGE,
-                   "expected yes or no, or 1 or 0");
-    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", ""}, SCANT_EUSAGE,
-                   "expected yes or no, or 1 or 0");
-    assert_refused(ctx, "badge", &e, 1, &(scant_setting){"bias", "0x1"}, SCANT_EUSAGE,
-                   "expected yes or no, or 1 or 0");
-    assert_refused(ctx, "entropy", &e, 1, &(scant_setting){"bias", "1"}, SCANT_EUSAGE,
-                   "it has no options");
-    e.features = NULL;
-    assert_refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "needs features");
-    e = in.evidence;
-    e.logits = e.probs;
-    assert_refused(ctx, "badge", &e, 1, NULL, SCANT_EUSAGE, "probs and logits");
-    e = (scant_evidence){0};
-    assert_refused(ctx, "random", &e, 1, NULL, SCANT_EUSAGE, "random needs");
-    e = in.evidence;
-    e.probs = in.evidence.labels;
-    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "expected n x C");
-    e = in.evidence;
-    e.labels = in.evidence.probs;
-    assert_refused(ctx, "margin", &e, 1, NULL, SCANT_EINPUT, "probs: has shape 700 x 5");
-    close_inputs(&in);
-    scant_ctx_free(ctx);
-    free(f);
-}
-
-static void invalid_kernels_are_refused_with_a_reason(void **state) {
-    (void)state;
-    static const struct {
-        const char *strategy, *kernel;
-        scant_setting set;
-        const char *says;
-    } wrong[] = {
-        {"badge", "ntk:depth=2", {0}, "badge takes no kernel; these do: npc, crc, bss"},
-        {"albl", "ntk:depth=2", {0}, "albl takes no kernel"},
-        {"npc",
-         "ntk:depth=0",
-         {0},
-         "'ntk:depth=0', expected ntk:depth=K, K from 1 to 100"},
-        {"npc", "ntk:depth=101", {0}, "K from 1 to 100"},
-        {"npc", "ntk:depth=1.5", {0}, "K from 1 to 100"},
-        {"npc", "ntk:depth=", {0}, "expected ntk:depth=K"},
-        {"npc", "ntk:depth=inf", {0}, "expected ntk:depth=K"},
-        {"npc", "ntk:depth=2 ", {0}, "expected ntk:depth=K"},
-        {"npc", "ntk:depth=nan", {0}, "expected ntk:depth=K"},
-        {"crc", "ntk:width=3", {0}, "expected ntk:depth=K"},
-        {"crc", "ntk", {0}, "expected ntk:depth=K"},
-        {"bss", "foo", {0}, "the kernel is 'foo'"},
-        {"bss", "", {0}, "the kernel is ''"},
-        {"bss", "ntk:depth=2", {"basis", "poly:2"}, "basis is 'poly:2'"},
-        {"bss", "ntk:depth=2", {"basis", "gradients"}, "basis is 'gradients'"},
-        {"npc", "ntk:depth=2", {"bias", "2"}, "expected yes or no, or 1 or 0"},
-    };
-    fixture *f = make();
-    scant_ctx *ctx = ctx_threads(1);
-    inputs in;
-    assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        scant_select_opts opts = {.settings = &wrong[i].set,
-                                  .n_settings = wrong[i].set.key != NULL,
-                                  .kernel = wrong[i].kernel};
-        scant_picks *picks = (void *)ctx;
-        unsigned used, missing;
-        assert_int_equal(
-            scant_select(ctx, wrong[i].strategy, &in.evidence, 5, &opts, &picks),
-            SCANT_EUSAGE);
-        assert_null(picks);
-        if (!strstr(scant_ctx_errmsg(ctx), wrong[i].says))
-            fail_msg("message \"%s\" does not contain \"%s\"", scant_ctx_errmsg(ctx),
-                     wrong[i].says);
-        assert_int_equal(
-            scant_select_inputs(ctx, wrong[i].strategy, &opts, ~0u, &used, &missing),
-            SCANT_EUSAGE);
-    }
-    close_inputs(&in);
-    scant_ctx_free(ctx);
-    free(f);
-}
-
 /* With a kernel the default of bias is 0: features are used as they are. Without one it
  * is 1. */
 static void the_bias_that_was_used_is_reported(void **state) {
@@ -627,44 +416,6 @@ static void the_bias_that_was_used_is_reported(void **state) {
                 assert_null(picks->kernel);
             scant_picks_free(ctx, picks);
         }
-    scant_ctx_free(ctx);
-    free(f);
-}
-
-typedef struct damage {
-    const char *says;
-    float *at, value;
-    int32_t *label;
-    const char *strategy;
-} damage;
-
-static void invalid_values_are_reported_with_row_and_value(void **state) {
-    (void)state;
-    fixture *f = make();
-    scant_ctx *ctx = ctx_threads(2);
-    const damage all[] = {
-        {"features: row 699, column 11 is nan", &f->h[N * D - 1], NAN, NULL, "coreset"},
-        {"features: row 3, column 1 is inf", &f->h[3 * D + 1], INFINITY, NULL, "egl"},
-        {"features: row 3, column 1 is -inf", &f->h[3 * D + 1], -INFINITY, NULL, "badge"},
-        {"probs: row 5, column 0 is nan", &f->p[5 * C], NAN, NULL, "entropy"},
-        {"probs: row 650, column 2 is -0.25", &f->p[650 * C + 2], -.25F, NULL, "badge"},
-        {"probs: row 44 sums to", &f->p[44 * C], 1.5F, NULL, "margin"},
-        {"labels: row 9 is -2", NULL, -2, &f->labels[9], "random"},
-        {"labels: row 9 is class 5", NULL, 5, &f->labels[9], "confidence"},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const damage *d = &all[i];
-        float was = d->at ? *d->at : 0;
-        int32_t label = d->label ? *d->label : 0;
-        if (d->at) *d->at = d->value;
-        if (d->label) *d->label = (int32_t)d->value;
-        inputs in;
-        assert_int_equal(open_inputs(ctx, f, 0, &in), SCANT_OK);
-        assert_refused(ctx, d->strategy, &in.evidence, 10, NULL, SCANT_EINPUT, d->says);
-        close_inputs(&in);
-        if (d->at) *d->at = was;
-        if (d->label) *d->label = label;
-    }
     scant_ctx_free(ctx);
     free(f);
 }
@@ -792,10 +543,7 @@ int main(void) {
         cmocka_unit_test(selections_keep_to_the_plan),
         cmocka_unit_test(a_tight_cap_gives_the_same_picks_or_names_a_sufficient_cap),
         cmocka_unit_test(features_of_extreme_size_keep_to_the_cap),
-        cmocka_unit_test(invalid_calls_are_refused_with_a_reason),
-        cmocka_unit_test(invalid_kernels_are_refused_with_a_reason),
         cmocka_unit_test(the_bias_that_was_used_is_reported),
-        cmocka_unit_test(invalid_values_are_reported_with_row_and_value),
         cmocka_unit_test(the_locale_does_not_matter),
         cmocka_unit_test(a_cancelled_call_ends_and_leaks_nothing),
     };

@@ -126,9 +126,9 @@ static void rows_that_cannot_be_used_are_reported(void **state) {
         int64_t on[2];
         size_t count;
         const char *says;
-    } all[] = {{{0, 2}, 2, "element 1 is row 2, which has no label"},
-               {{3, 0}, 2, "element 0 is 3"},
-               {{-1, 0}, 2, "element 0 is -1"},
+    } all[] = {{{0, 2}, 2, "row 1 lists row 2, which has no label"},
+               {{3, 0}, 2, "row 0 is 3"},
+               {{-1, 0}, 2, "row 0 is -1"},
                {{0, 0}, 0, "lists no rows"}};
     scant_ctx *ctx = ctx_threads(1);
     for (size_t i = 0; i < 4; i++) {
