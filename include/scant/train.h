@@ -193,6 +193,15 @@ typedef enum scant_stop {
     SCANT_STOP_CANCELLED
 } scant_stop;
 
+/* Signs that a training fails, as bits (docs/networks.md). */
+enum scant_train_sign {
+    SCANT_SIGN_DEAD = 1 << 0,    /* most units of a layer are always 0 */
+    SCANT_SIGN_LOSS = 1 << 1,    /* the loss is not below that of a constant prediction */
+    SCANT_SIGN_MASK = 1 << 2,    /* hardly any pseudo-label counts */
+    SCANT_SIGN_CLASSES = 1 << 3, /* the pseudo-labels are of few classes */
+    SCANT_SIGN_DIVERGED = 1 << 4 /* the loss was not a finite number */
+};
+
 /* The state of a training, for the callback after every step and as the result. */
 typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
@@ -208,8 +217,26 @@ typedef struct scant_train_state {
                      * if all classes are equally frequent */
     double seconds, samples_per_second;
     scant_stop stopped; /* 0: not stopped */
-    SCANT_RESERVED;
+    /* Of the last complete twentieth of the training: */
+    uint64_t signs;         /* scant_train_sign bits; 0: none */
+    double gradient_norm;   /* mean norm of the gradient; negative: not known yet */
+    double dead;            /* largest share of a layer's units that are always 0 */
+    const char *dead_layer; /* that layer, borrowed from the network; NULL: none */
+    double label_classes;   /* effective number of classes: exp(entropy) of the labels */
+    double pseudo_classes;  /* likewise of the pseudo-labels; 0: there are none */
+    double constant_loss;   /* loss of the best constant prediction; 0: unknown */
+    uint64_t reserved[1];   /* SCANT_RESERVED less the members since added */
 } scant_train_state;
+
+enum { SCANT_SIGNS_SIZE = 64, SCANT_SIGNS_TEXT = 384 };
+/* Writes the names of signs, separated by blanks: "dead-units loss"; "" for 0. Returns
+ * out. */
+SCANT_API const char *scant_train_sign_names(uint64_t signs, char out[SCANT_SIGNS_SIZE]);
+/* The signs that such a text names; other words are ignored. */
+SCANT_API uint64_t scant_train_signs_of(const char *names);
+/* Describes the signs of a state: "100% of the units of fc2 are always 0". Returns out. */
+SCANT_API const char *scant_train_signs_text(const scant_train_state *state,
+                                             char out[SCANT_SIGNS_TEXT]);
 
 /* How a method learns from unlabelled samples (docs/semi-supervised.md): a part of
  * scant_train_opts, filled by scant_train_defaults(). */
@@ -252,8 +279,10 @@ typedef struct scant_train_opts {
     bool decay_weights_only; /* no decay of biases and normalisation */
     const char *schedule;    /* constant, cosine, step (a tenth at 1/2 and at 3/4),
                               * fixmatch (7 pi / 16), late (a fifth at 4/5) */
-    size_t warmup;           /* steps over which lr rises to its full value */
-    double clip;             /* maximum norm of the gradient; 0: no limit */
+    /* Steps over which lr rises to its full value; SIZE_MAX: by the network, see
+     * docs/networks.md. */
+    size_t warmup;
+    double clip;             /* maximum norm of the gradient; NaN: no limit */
     double norm_momentum;    /* weight of a mini-batch in running statistics */
     double ema; /* decay of the moving average of weights, which the network gets at
                  * the end; 0: no average */

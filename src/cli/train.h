@@ -107,6 +107,9 @@ void train_open_unlabelled(train_job *job);
 
 /* ---- output (train_report.c) ---- */
 
+/* Adds what the library's watch found: gradient_norm, dead, dead_layer, signs. */
+void train_json_signs(scant__json *json, const scant_train_state *state);
+
 /* Shows the live line; without a terminal, prints it only if `due`. */
 void train_show(train_job *job, const scant_train_state *state, bool due);
 /* Prints the result and writes result.json. */

@@ -84,6 +84,7 @@ static void write_epoch(train_job *job, const scant_train_state *s) {
         scant__json_number(&event, "kept", s->kept);
         scant__json_number(&event, "balance", s->balance >= 0 ? s->balance : (double)NAN);
     }
+    train_json_signs(&event, s);
     if (valid) scant__json_number(&event, "valid_loss", s->valid_loss);
     if (valid && accuracy)
         scant__json_number(&event, "valid_accuracy", s->valid_accuracy);

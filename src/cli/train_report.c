@@ -9,7 +9,8 @@
 void train_show(train_job *job, const scant_train_state *s, bool due) {
     AUTO(scant__text_end) scant__text line = {0}; /* freed here: made at every step */
     bool accuracy = train_has_accuracy(job);
-    char left[32];
+    char left[32], names[SCANT_SIGNS_SIZE];
+    scant_train_sign_names(s->signs, names);
     scant__text_addf(&line, "epoch %zu/%zu  loss %.4f", s->epoch, s->epochs, s->loss);
     if (accuracy) scant__text_addf(&line, "  accuracy %.4f", s->accuracy);
     if (s->unlabelled_loss >= 0)
@@ -20,6 +21,7 @@ void train_show(train_job *job, const scant_train_state *s, bool due) {
         scant__text_addf(&line, "  validation %s%.4f", accuracy ? "" : "loss ",
                          accuracy ? s->valid_accuracy : s->valid_loss);
     scant__text_addf(&line, "  %.0f samples/s", s->samples_per_second);
+    if (s->signs) scant__text_addf(&line, "  MAY BE FAILING: %s", names);
     if (s->step < s->steps && !s->stopped) {
         double done = (double)(s->step - job->first_step);
         double seconds = s->seconds / done * (double)(s->steps - s->step);
@@ -36,6 +38,18 @@ static double if_known(bool known, double value) { return known ? value : (doubl
  * left to do, no step was reported, and they come from the checkpoint. */
 static bool has_figures(const train_job *job) {
     return job->reported || job->state.epoch > 0;
+}
+
+void train_json_signs(scant__json *json, const scant_train_state *s) {
+    char names[SCANT_SIGNS_SIZE];
+    bool known = s->gradient_norm >= 0;
+    scant__json_number(json, "gradient_norm", if_known(known, s->gradient_norm));
+    scant__json_number(json, "dead", if_known(known, s->dead));
+    if (s->dead_layer)
+        scant__json_string(json, "dead_layer", s->dead_layer);
+    else
+        scant__json_null(json, "dead_layer");
+    scant__json_string(json, "signs", scant_train_sign_names(s->signs, names));
 }
 
 static void json_method(scant__json *json, const train_job *job) {
@@ -79,6 +93,7 @@ static void result_json(scant__json *json, const train_job *job, const char *wei
     scant__json_string(json, "stopped", train_stop_name(s->stopped));
     scant__json_number(json, "loss", if_known(known, s->loss));
     scant__json_number(json, "accuracy", if_known(known && accuracy, s->accuracy));
+    train_json_signs(json, s);
     if (train_by_method(job)) json_method(json, job);
     scant__json_number(json, "valid_loss", if_known(valid, s->valid_loss));
     scant__json_number(json, "valid_accuracy",
@@ -115,9 +130,12 @@ static void add_training(scant__text *text, const train_job *job) {
     const char *stop = s->stopped == SCANT_STOP_UNTIL      ? " (--until)"
                        : s->stopped == SCANT_STOP_PATIENCE ? " (--patience)"
                                                            : "";
+    char signs[SCANT_SIGNS_TEXT];
     scant__text_addf(text, "epochs      %zu of %zu%s\n", s->epoch, s->epochs, stop);
     add_figures(text, job, "training", s->accuracy, s->loss);
     scant__text_add(text, "\n");
+    if (s->signs)
+        scant__text_addf(text, "failed?     %s\n", scant_train_signs_text(s, signs));
     if (s->unlabelled_loss < 0) return;
     scant__text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
                      s->unlabelled_loss, 100 * s->kept, job->args.train.n_unlabelled);

@@ -99,13 +99,17 @@ static void norm_block(void *arg, size_t block) {
     j->sums[block] = sum;
 }
 
-static float clipping(const scant_ctx *ctx, const nn_optim_opts *o, const float *g,
-                      size_t n) {
-    if (!(o->clip > 0)) return 1;
+double nn_optim_norm(const scant_ctx *ctx, const float *g, size_t n) {
     double sums[SUMS], total = 0;
     scant__loop(ctx, SUMS, norm_block, &(job){.n = n, .g = g, .sums = sums});
     for (int i = 0; i < SUMS; i++) total += sums[i];
-    double norm = sqrt(total);
+    return sqrt(total);
+}
+
+static float clipping(const scant_ctx *ctx, const nn_optim_opts *o, const float *g,
+                      size_t n) {
+    if (!(o->clip > 0)) return 1;
+    double norm = nn_optim_norm(ctx, g, n);
     return norm > o->clip ? (float)(o->clip / norm) : 1;
 }
 

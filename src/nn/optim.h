@@ -20,7 +20,7 @@ typedef struct nn_optim_opts {
     double epsilon;  /* 0 means 1e-8 */
     bool nesterov;
     double weight_decay;
-    double clip; /* maximum norm of the gradient; 0 for no limit */
+    double clip; /* maximum norm of the gradient; 0 or NaN: no limit */
 } nn_optim_opts;
 
 typedef struct nn_span {
@@ -34,6 +34,9 @@ typedef struct nn_span {
 void nn_optim_step(const scant_ctx *ctx, const nn_optim_opts *opts, size_t step,
                    double lr, size_t n, float *w, const float *g, float *m, float *v,
                    const nn_span *decays, size_t n_decays);
+
+/* The norm of n numbers, summed in double; does not depend on the thread count. */
+double nn_optim_norm(const scant_ctx *ctx, const float *g, size_t n);
 
 /* average = decay * average + (1 - decay) * w */
 void nn_optim_average(const scant_ctx *ctx, double decay, size_t n, const float *w,

@@ -113,6 +113,36 @@ static scant_status make_vectors(nn_trainer *t) {
     return SCANT_OK;
 }
 
+/* Whether units may die in the first steps: nothing scales the input of a ReLU. */
+static bool is_fragile(const nn_trainer *t) {
+    return t->watch.n_layers > 0 && !nn_net_has(t->net->net, NN_NORM);
+}
+
+/* Sets the warm-up; the number of steps is known. */
+static scant_status settle_warmup(nn_trainer *t) {
+    size_t steps = t->state.steps;
+    t->warmup = t->opts.warmup;
+    if (t->warmup == SIZE_MAX)
+        t->warmup = is_fragile(t) && !t->opts.warm ? size_min(steps / 10, NN_WARMUP) : 0;
+    if (t->warmup <= steps) return SCANT_OK;
+    return scant__fail(t->ctx, SCANT_EUSAGE,
+                       "the warmup of %zu steps is longer than the training, which has "
+                       "%zu steps",
+                       t->warmup, steps);
+}
+
+static scant_status begin_watch(nn_trainer *t) {
+    return nn_watch_begin(&t->watch, &t->arena, t->net->net,
+                          &(nn_watched_samples){.n = t->n,
+                                                .labels = t->labels,
+                                                .targets = t->targets,
+                                                .rows = t->rows,
+                                                .weights = t->opts.weights,
+                                                .drawn = t->opts.draw,
+                                                .squared = t->squared,
+                                                .pseudo = t->method != NULL});
+}
+
 static scant_status set_up(nn_trainer *t) {
     nn_plan *plan;
     TRY(settle(t));
@@ -132,6 +162,8 @@ static scant_status set_up(nn_trainer *t) {
     t->state.epochs = (t->state.steps + t->per_epoch - 1) / t->per_epoch;
     t->state.valid_loss = t->state.valid_accuracy = -1;
     t->state.unlabelled_loss = t->state.kept = t->state.balance = -1;
+    TRY(begin_watch(t));
+    TRY(settle_warmup(t));
     return plan_decay(t);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Internals of training: train.c is the loop, train_step.c one step, train_options.c the
- * table of options, train_batches.c the batches, train_state.c the checkpoint.
+ * table of options, train_batches.c the batches, train_signs.c what the watch (watch.h)
+ * found, train_state.c the checkpoint.
  */
 #ifndef SCANT_NN_TRAIN_H
 #define SCANT_NN_TRAIN_H
@@ -11,12 +12,16 @@
 #include "nn/loss.h"
 #include "nn/method.h"
 #include "nn/optim.h"
+#include "nn/watch.h"
 #include "scant/train.h"
 
 /* The default learning rates, and both as text for the help. */
 #define NN_SGD_LR 0.01
 #define NN_ADAM_LR 0.001
 #define NN_LR_TEXT NN_QUOTED(NN_SGD_LR) "; adam: " NN_QUOTED(NN_ADAM_LR)
+/* The longest warm-up that is not asked for. */
+#define NN_WARMUP 200
+#define NN_WARMUP_TEXT NN_QUOTED(NN_WARMUP)
 #define NN_QUOTED(number) NN_QUOTED_AS_IS(number)
 #define NN_QUOTED_AS_IS(number) #number
 
@@ -82,6 +87,9 @@ typedef struct nn_trainer {
     size_t best_epoch;
     nn_span *decays; /* spans of parameters with weight decay */
     size_t n_decays;
+    size_t warmup;
+    nn_watch watch;
+    uint64_t warned; /* signs that a warning was given for */
     size_t before;  /* warm start: steps of the trainings that the moments come from */
     double kept_at; /* time of the last checkpoint, or the start */
     /* progress: */
@@ -110,6 +118,10 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b);
 scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b);
 /* Restores the weights of the last good epoch and reports the error. */
 scant_status nn_train_diverged(nn_trainer *t);
+/* Watches the step that is complete, of batch b with this loss, and warns. */
+void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss);
+/* Shows the results of the watch in the state. */
+void nn_train_show_signs(nn_trainer *t);
 /* Swaps the averaged weights in, or out again. */
 void nn_train_swap_average(nn_trainer *t);
 

@@ -44,10 +44,15 @@ static const scant_option rows[] = {
         training,
         "of the learning rate; step: a tenth at 1/2 and at 3/4; fixmatch: cos(7 pi t / "
         "16 T) at step t of T; late: a fifth at 4/5"),
-    OPT_COUNT("warmup", "N", "0", AT(warmup), 0, 1e12, training,
-              "steps over which the learning rate rises to its full value"),
-    OPT_NUMBER("clip", "NORM", "0", AT(clip), 0, INFINITY, SCANT_OPEN_MAX, training,
-               "largest norm of the gradient; 0: no limit"),
+    OPT_ROW("warmup", COUNT, "N|auto", "auto", AT(warmup), training,
+            "steps over which the learning rate rises to its full value; auto: a tenth "
+            "of the steps and at most " NN_WARMUP_TEXT
+            " for networks with ReLU and without normalisation, whose units may die "
+            "in the first steps, else 0",
+            .max = 1e12, .choices = "auto"),
+    OPT_ROW("clip", NUMBER, "NORM|none", "none", AT(clip), training,
+            "largest norm of the gradient", .max = INFINITY, .open = SCANT_OPEN_BOTH,
+            .choices = "none"),
     OPT_NUMBER("norm_momentum", "M", "0.1", AT(norm_momentum), 0, 1, SCANT_OPEN_MIN,
                training,
                "weight of a batch in the running statistics of batch normalisation"),

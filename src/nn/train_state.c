@@ -14,7 +14,7 @@
 #include "nn/train.h"
 #include "scant/train.h"
 
-enum { OWN = 6, VECTORS = OWN + 1 + NN_VECTORS };
+enum { OWN = 6, VECTORS = OWN + 3 + NN_VECTORS };
 
 typedef enum vector_kind { ALL, TRAINED, PLAIN } vector_kind;
 
@@ -36,7 +36,10 @@ static size_t vectors_of(nn_trainer *t, vector out[VECTORS]) {
     size_t n = 0;
     for (int i = 0; i < OWN; i++)
         if (own[i].numbers) out[n++] = own[i];
+    const nn_watch *w = &t->watch;
+    if (w->n_units) out[n++] = (vector){"alive", w->alive, PLAIN, w->n_units};
     if (!t->method) return n;
+    out[n++] = (vector){"window_counts", w->counts, PLAIN, w->n_classes};
     out[n++] = (vector){"label_counts", t->counts, PLAIN, nn_trainer_classes(t)};
     for (size_t i = 0; i < t->method->n_vectors; i++) {
         const nn_method_vector *k = &t->method->vectors[i];
@@ -89,7 +92,7 @@ static uint64_t mix_unlabelled(const nn_method *m) {
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
-static const char FORMAT[] = "2";
+static const char FORMAT[] = "3";
 
 /* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
  * below 2^53, so a double holds them exactly. */
@@ -111,6 +114,18 @@ static const struct {
     {"valid_accuracy", AT(state.valid_accuracy), false},
     {"loss", AT(state.loss), false},
     {"accuracy", AT(state.accuracy), false},
+    {"warmup", AT(warmup), true},
+    {"window_loss", AT(watch.loss), false},
+    {"window_samples", AT(watch.samples), true},
+    {"window_norm", AT(watch.norm), false},
+    {"window_norms", AT(watch.norms), true},
+    {"window_kept", AT(watch.kept), true},
+    {"window_seen", AT(watch.unlabelled), true},
+    {"signs", AT(watch.signs), true},
+    {"dead", AT(watch.dead), false},
+    {"dead_layer", AT(watch.dead_layer), true},
+    {"gradient_norm", AT(watch.gradient_norm), false},
+    {"pseudo_classes", AT(watch.pseudo_classes), false},
     {"sum_other", AT(sum_unlabelled_loss), false},
     {"sum_kept", AT(sum_kept), true},
     {"sum_seen", AT(sum_unlabelled), true},
@@ -176,7 +191,8 @@ static bool get_all(const scant__tensors *file, nn_trainer *t) {
             return false;
     }
     size_t most = t->state.step / t->per_epoch + 1;
-    return t->best_epoch <= most && t->good_epoch <= most;
+    return t->best_epoch <= most && t->good_epoch <= most &&
+           t->watch.dead_layer <= t->watch.n_layers;
 }
 
 static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
@@ -297,6 +313,7 @@ scant_status nn_train_load(nn_trainer *t, const char *path) {
     if (!scant__tensors_find(file, "best"))
         loaded.best_epoch = loaded.state.step / t->per_epoch;
     *t = loaded;
+    nn_train_show_signs(t);
     return SCANT_OK;
 }
 
@@ -325,7 +342,8 @@ static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *v
     for (size_t i = 0; i < n; i++) {
         const vector *v = &vectors[i];
         bool stands =
-            v->numbers == t->good || v->numbers == t->best || v->numbers == t->counts;
+            v->numbers == t->good || v->numbers == t->best || v->numbers == t->counts ||
+            v->numbers == t->watch.alive || v->numbers == t->watch.counts;
         bool moment = v->numbers == t->first || v->numbers == t->second;
         found[i] = scant__tensors_find(file, v->name);
         if (stands || !fits(found[i], v) || (v->kind == PLAIN && !others) ||

@@ -20,11 +20,14 @@ enum { SIZES = 4 };
 scant_status nn_train_diverged(nn_trainer *t) {
     nn_weights *w = t->net->weights;
     memcpy(w->values, t->good, w->n_floats * sizeof *w->values);
+    t->state.signs |= SCANT_SIGN_DIVERGED;
     return scant__fail(t->ctx, SCANT_EINPUT,
                        "the loss is not a finite number at step %zu (epoch %zu): the "
-                       "weights are those of the end of epoch %zu; a smaller lr than %g "
-                       "or clip may help",
-                       t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr);
+                       "weights are those of the end of epoch %zu; a smaller lr than "
+                       "%g, "
+                       "a longer warmup than %zu steps or clip may help",
+                       t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr,
+                       t->warmup);
 }
 
 void nn_train_swap_average(nn_trainer *t) {
@@ -178,7 +181,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     nn_kl_add(w, 1 / (double)t->n);
     nn_plan_keep_statistics(plan, t->opts.norm_momentum);
     t->state.lr = t->opts.lr * nn_schedule(t->opts.schedule, t->state.step,
-                                           t->state.steps, t->opts.warmup);
+                                           t->state.steps, t->warmup);
     nn_optim_step(t->ctx, &t->optim, t->before + t->state.step + 1, t->state.lr,
                   w->n_trained, w->values, w->grads, t->first, t->second, t->decays,
                   t->n_decays);
@@ -187,6 +190,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     t->sum_correct += score.correct;
     t->sum_samples += b->count;
     if (t->method) count_unlabelled(t);
+    nn_train_watch(t, b, score.loss);
     return SCANT_OK;
 }
 

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the signs mean, and where their bounds come from:
+ *
+ *   dead      at least DEAD of a layer's units are dead.
+ *   loss      the loss is not below that of the best constant prediction.
+ *   mask      less than MASK of the unlabelled samples count.
+ *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
+ *             than CLASSES times that of the labels' classes.
+ *
+ * No sign is given during the warm-up, the first quarter of the steps and the first LEAST
+ * steps; mask and classes are given in the second half only, because pseudo-labels begin
+ * with the easiest classes. docs/networks.md has the measurements that the bounds are from.
+ */
+#include "nn/watch.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "nn/optim.h"
+
+enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
+static const double DEAD = 0.9, LOSS = 0.99, MASK = 0.01, CLASSES = 0.5;
+
+/* ---- which layers ------------------------------------------------------------------ */
+
+static bool can_die(nn_act act) { return act == NN_ACT_RELU || act == NN_ACT_RELU6; }
+
+static size_t uses(const nn_net *net, int node) {
+    size_t n = 0;
+    for (size_t i = 1; i < net->n_nodes; i++)
+        n += (size_t)(net->nodes[i].in[0] == node) + (net->nodes[i].in[1] == node);
+    return n;
+}
+
+/* The layer whose units die with this activation; NN_NONE: none, or nothing shows it. */
+static int layer_of(const nn_net *net, const nn_node *act) {
+    if (act->kind != NN_ACT || !can_die(act->act)) return NN_NONE;
+    const nn_node *layer = &net->nodes[act->in[0]];
+    bool weighted =
+        layer->kind == NN_CONV || layer->kind == NN_DENSE || layer->kind == NN_NORM;
+    if (!weighted || layer->bias_at == NN_NONE || uses(net, act->in[0]) > 1)
+        return NN_NONE;
+    return net->params[layer->bias_at].trained ? act->in[0] : NN_NONE;
+}
+
+static scant_status find_layers(nn_watch *w, scant__arena *arena, const nn_net *net) {
+    w->layers = TRY_NEW(arena, nn_watched, net->n_nodes);
+    for (size_t i = 1; i < net->n_nodes; i++) {
+        int layer = layer_of(net, &net->nodes[i]);
+        if (layer == NN_NONE) continue;
+        int bias = net->nodes[layer].bias_at;
+        size_t count = net->params[bias].count;
+        w->layers[w->n_layers++] = (nn_watched){layer, bias, w->n_units, count};
+        w->n_units += count;
+    }
+    w->alive = TRY_ZERO(arena, float, w->n_units + 1);
+    return SCANT_OK;
+}
+
+/* ---- what a constant prediction reaches -------------------------------------------- */
+
+static double weight_of(const nn_watched_samples *s, size_t i) {
+    return s->weights ? (double)s->weights[i] : 1;
+}
+
+/* exp(entropy) of the shares of n numbers; 0 if they are all 0. */
+static double effective_number(const float *numbers, size_t n) {
+    double sum = 0, entropy = 0;
+    for (size_t k = 0; k < n; k++) sum += (double)numbers[k];
+    for (size_t k = 0; k < n; k++) {
+        double share = sum > 0 ? (double)numbers[k] / sum : 0;
+        if (share > 0) entropy -= share * log(share);
+    }
+    return sum > 0 ? exp(entropy) : 0;
+}
+
+/* The loss of predicting each class by its share. */
+static double constant_label(const nn_watched_samples *s, const float *sums, size_t c,
+                             double total, double diversity) {
+    double squares = 0;
+    if (!s->squared) return log(diversity);
+    for (size_t k = 0; k < c; k++)
+        squares += (double)sums[k] / total * ((double)sums[k] / total);
+    return (1 - squares) / (double)c;
+}
+
+/* The loss of predicting the mean: the variance. */
+static double constant_target(const nn_watched_samples *s, double total) {
+    double mean = 0, sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        mean += weight_of(s, i) * (double)s->targets[s->rows[i]] / total;
+    for (size_t i = 0; i < s->n; i++) {
+        double off = (double)s->targets[s->rows[i]] - mean;
+        sum += weight_of(s, i) * off * off;
+    }
+    return sum / total;
+}
+
+static scant_status find_constant(nn_watch *w, scant__arena *arena,
+                                  const nn_watched_samples *s) {
+    double total = 0, loss;
+    float *sums = TRY_ZERO(arena, float, w->n_classes);
+    for (size_t i = 0; i < s->n; i++) {
+        total += weight_of(s, i);
+        if (s->labels) sums[s->labels[i]] += (float)weight_of(s, i);
+    }
+    if (!(total > 0)) return SCANT_OK;
+    if (s->labels) {
+        w->diversity = effective_number(sums, w->n_classes);
+        loss = constant_label(s, sums, w->n_classes, total, w->diversity);
+    } else {
+        loss = constant_target(s, total);
+    }
+    w->constant = s->drawn ? loss : loss * total / (double)s->n;
+    return SCANT_OK;
+}
+
+scant_status nn_watch_begin(nn_watch *w, scant__arena *arena, const nn_net *net,
+                            const nn_watched_samples *s) {
+    *w = (nn_watch){.n_classes = net->classes, .gradient_norm = -1};
+    if (s->pseudo) w->counts = TRY_ZERO(arena, float, net->classes);
+    TRY(find_layers(w, arena, net));
+    return find_constant(w, arena, s);
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static void watch_units(nn_watch *w, const nn_weights *weights) {
+    for (size_t i = 0; i < w->n_layers; i++) {
+        const nn_watched *layer = &w->layers[i];
+        const float *gradient = weights->grads + weights->slices[layer->bias].at;
+        float *alive = w->alive + layer->first;
+        for (size_t k = 0; k < layer->count; k++)
+            if (gradient[k] != 0) alive[k] = 1;
+    }
+}
+
+/* Finds the layer with the largest share of dead units, from the last layer back to the
+ * first one whose units are all dead. */
+static void judge_units(nn_watch *w) {
+    w->dead = 0;
+    w->dead_layer = 0;
+    for (size_t i = w->n_layers; i-- > 0 && w->dead < 1;) {
+        const nn_watched *layer = &w->layers[i];
+        size_t dead = 0;
+        for (size_t k = 0; k < layer->count; k++)
+            dead += w->alive[layer->first + k] == 0;
+        double share = (double)dead / (double)layer->count;
+        if (share <= w->dead) continue;
+        w->dead = share;
+        w->dead_layer = i + 1;
+    }
+}
+
+static void judge(nn_watch *w, const nn_watched_step *s) {
+    bool settled = s->step > s->warmup && 4 * s->step > s->steps && s->step >= LEAST;
+    bool late = 2 * s->step > s->steps;
+    double loss = w->samples ? w->loss / (double)w->samples : 0;
+    double seen = w->unlabelled ? (double)w->unlabelled : 1;
+    w->last_loss = loss;
+    w->last_kept = (double)w->kept / seen;
+    judge_units(w);
+    w->gradient_norm = w->norms ? w->norm / (double)w->norms : w->gradient_norm;
+    w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
+    w->signs = 0;
+    if (settled && w->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
+    if (settled && w->constant > 0 && loss >= LOSS * w->constant)
+        w->signs |= SCANT_SIGN_LOSS;
+    if (!settled || !late || !w->unlabelled) return;
+    if (w->last_kept < MASK) {
+        w->signs |= SCANT_SIGN_MASK;
+        return; /* too few pseudo-labels to judge their classes */
+    }
+    if (w->counts && w->pseudo_classes < CLASSES * w->diversity)
+        w->signs |= SCANT_SIGN_CLASSES;
+}
+
+static void begin_window(nn_watch *w) {
+    w->loss = w->norm = 0;
+    w->samples = w->norms = w->kept = w->unlabelled = 0;
+    memset(w->alive, 0, w->n_units * sizeof *w->alive);
+    if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
+}
+
+/* The number of windows that end in the first `step` steps. */
+static size_t windows(size_t step, size_t steps) {
+    size_t all = size_min(size_max(steps / SHORTEST, 1), WINDOWS);
+    return (size_t)((double)step * (double)all / (double)steps);
+}
+
+bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step *s) {
+    bool ends = windows(s->step, s->steps) > windows(s->step - 1, s->steps);
+    watch_units(w, weights);
+    w->loss += s->loss * (double)s->samples;
+    w->samples += s->samples;
+    w->kept += s->kept;
+    w->unlabelled += s->unlabelled;
+    for (size_t k = 0; w->counts && s->counts && k < w->n_classes; k++)
+        w->counts[k] += s->counts[k];
+    if (ends || s->step % NORM_EVERY == 0) {
+        w->norm += nn_optim_norm(weights->ctx, weights->grads, weights->n_trained);
+        w->norms++;
+    }
+    if (!ends) return false;
+    judge(w, s);
+    begin_window(w);
+    return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watches a training for signs that it fails (scant_train_sign). It only observes: the
+ * weights do not depend on it.
+ *
+ * The steps are divided into at most 20 windows. During a window the watch sums the loss,
+ * counts pseudo-labels, measures the gradient's norm at every eighth step, and marks the
+ * units that had a gradient. At the window's end it compares the sums with what any
+ * training should reach; the result holds until the end of the next window.
+ *
+ * A unit (an output of a dense layer, a channel of a convolution or normalisation) with a
+ * ReLU behind it is dead if the gradient of its bias was exactly 0 in every step of the
+ * window: the ReLU was 0 for all samples, so no step can change its weights. If all units
+ * of a layer are dead, the layers before it have no gradient either; they are not
+ * counted.
+ *
+ * Cost per step: one comparison for each watched unit, and at every eighth step a pass
+ * over the gradient.
+ */
+#ifndef SCANT_NN_WATCH_H
+#define SCANT_NN_WATCH_H
+
+#include "nn/network.h"
+#include "scant/train.h"
+
+/* A layer whose units can die. */
+typedef struct nn_watched {
+    int node, bias;
+    size_t first, count; /* its units, in nn_watch.alive */
+} nn_watched;
+
+typedef struct nn_watch {
+    nn_watched *layers;
+    size_t n_layers, n_units, n_classes;
+    double constant;  /* loss of the best constant prediction; 0: unknown */
+    double diversity; /* effective number of classes of the labels; 0: unknown */
+    /* The current window. A checkpoint has these and the results of the last one. */
+    float *alive;  /* per unit: 1 if it had a gradient, else 0 */
+    float *counts; /* per class: number of pseudo-labels; NULL: there are none */
+    double loss, norm;
+    size_t samples, norms, kept, unlabelled;
+    /* The last complete window. */
+    double last_loss, last_kept; /* mean loss; share of pseudo-labels that counted */
+    size_t signs;          /* scant_train_sign bits */
+    double dead;           /* largest share of dead units of a layer */
+    size_t dead_layer;     /* 1 + index of that layer; 0: none has dead units */
+    double gradient_norm;  /* mean; negative: no window is complete */
+    double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
+} nn_watch;
+
+/* What a step did. */
+typedef struct nn_watched_step {
+    size_t step, steps; /* number of the step, from 1; their total */
+    size_t warmup;      /* steps of the warm-up */
+    double loss;        /* mean loss of the labelled samples */
+    size_t samples;
+    size_t kept, unlabelled; /* unlabelled samples: those that counted, all */
+    const float *counts;     /* per class: pseudo-labels; NULL: there are none */
+} nn_watched_step;
+
+/* The samples that the loss is computed on. */
+typedef struct nn_watched_samples {
+    size_t n;
+    const int32_t *labels;  /* of each sample; NULL: targets */
+    const float *targets;   /* by row of the data */
+    const size_t *rows;     /* of each sample */
+    const float *weights;   /* of each sample; NULL: 1 each */
+    bool drawn;             /* weights are sampling probabilities, not factors */
+    bool squared;           /* the loss is the squared error */
+    bool pseudo;            /* the method has pseudo-labels */
+} nn_watched_samples;
+
+/* Finds the layers to watch, and what a constant prediction reaches. Arrays are allocated
+ * in arena. */
+scant_status nn_watch_begin(nn_watch *watch, scant__arena *arena, const nn_net *net,
+                            const nn_watched_samples *samples);
+/* Watches a step, after its backward pass. Returns whether a window is complete. */
+bool nn_watch_step(nn_watch *watch, const nn_weights *weights, const nn_watched_step *s);
+
+#endif
