@@ -201,6 +201,11 @@ enum scant_train_sign {
     SCANT_SIGN_CLASSES = 1 << 3, /* the pseudo-labels are of few classes */
     SCANT_SIGN_DIVERGED = 1 << 4 /* the loss was not a finite number */
 };
+/* A training with one of these has collapsed: its network is of no use. */
+enum {
+    SCANT_SIGNS_COLLAPSED =
+        SCANT_SIGN_DEAD | SCANT_SIGN_LOSS | SCANT_SIGN_CLASSES | SCANT_SIGN_DIVERGED
+};
 
 /* The state of a training, for the callback after every step and as the result. */
 typedef struct scant_train_state {
@@ -234,7 +239,8 @@ enum { SCANT_SIGNS_SIZE = 64, SCANT_SIGNS_TEXT = 384 };
 SCANT_API const char *scant_train_sign_names(uint64_t signs, char out[SCANT_SIGNS_SIZE]);
 /* The signs that such a text names; other words are ignored. */
 SCANT_API uint64_t scant_train_signs_of(const char *names);
-/* Describes the signs of a state: "100% of the units of fc2 are always 0". Returns out. */
+/* Describes the signs of a state: "100% of the units of fc2 are always 0". Returns out.
+ */
 SCANT_API const char *scant_train_signs_text(const scant_train_state *state,
                                              char out[SCANT_SIGNS_TEXT]);
 
@@ -282,8 +288,8 @@ typedef struct scant_train_opts {
     /* Steps over which lr rises to its full value; SIZE_MAX: by the network, see
      * docs/networks.md. */
     size_t warmup;
-    double clip;             /* maximum norm of the gradient; NaN: no limit */
-    double norm_momentum;    /* weight of a mini-batch in running statistics */
+    double clip;          /* maximum norm of the gradient; NaN: no limit */
+    double norm_momentum; /* weight of a mini-batch in running statistics */
     double ema; /* decay of the moving average of weights, which the network gets at
                  * the end; 0: no average */
     size_t batch, epochs;

@@ -90,8 +90,8 @@ typedef struct nn_trainer {
     size_t warmup;
     nn_watch watch;
     uint64_t warned; /* signs that a warning was given for */
-    size_t before;  /* warm start: steps of the trainings that the moments come from */
-    double kept_at; /* time of the last checkpoint, or the start */
+    size_t before;   /* warm start: steps of the trainings that the moments come from */
+    double kept_at;  /* time of the last checkpoint, or the start */
     /* progress: */
     double sum_loss;
     size_t sum_correct, sum_samples;

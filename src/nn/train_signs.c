@@ -94,11 +94,12 @@ static void warn(nn_trainer *t) {
     if (!s.signs) return;
     s.loss = t->watch.last_loss;
     s.kept = t->watch.last_kept;
-    scant__warn(t->ctx,
-                "the training may be failing at step %zu of %zu: %s; a warmup longer than "
-                "%zu steps, a smaller lr than %g or another seed may help",
-                t->state.step + 1, t->state.steps,
-                scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
+    scant__warn(
+        t->ctx,
+        "the training may be failing at step %zu of %zu: %s; a warmup longer than "
+        "%zu steps, a smaller lr than %g or another seed may help",
+        t->state.step + 1, t->state.steps, scant_train_signs_text(&s, text), t->warmup,
+        t->opts.lr);
 }
 
 void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {

@@ -341,9 +341,9 @@ static void find_warm(nn_trainer *t, const scant__tensors *file, const vector *v
     bool squares = scant__tensors_find(file, "second") != NULL;
     for (size_t i = 0; i < n; i++) {
         const vector *v = &vectors[i];
-        bool stands =
-            v->numbers == t->good || v->numbers == t->best || v->numbers == t->counts ||
-            v->numbers == t->watch.alive || v->numbers == t->watch.counts;
+        bool stands = v->numbers == t->good || v->numbers == t->best ||
+                      v->numbers == t->counts || v->numbers == t->watch.alive ||
+                      v->numbers == t->watch.counts;
         bool moment = v->numbers == t->first || v->numbers == t->second;
         found[i] = scant__tensors_find(file, v->name);
         if (stands || !fits(found[i], v) || (v->kind == PLAIN && !others) ||

@@ -3,14 +3,16 @@
  * What the signs mean, and where their bounds come from:
  *
  *   dead      at least DEAD of a layer's units are dead.
- *   loss      the loss is not below that of the best constant prediction.
+ *   loss      the loss is not below that of the best constant prediction. A network
+ *             without activations cannot get stuck, so it never has this sign.
  *   mask      less than MASK of the unlabelled samples count.
  *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
  *             than CLASSES times that of the labels' classes.
  *
  * No sign is given during the warm-up, the first quarter of the steps and the first LEAST
  * steps; mask and classes are given in the second half only, because pseudo-labels begin
- * with the easiest classes. docs/networks.md has the measurements that the bounds are from.
+ * with the easiest classes. docs/networks.md has the measurements that the bounds are
+ * from.
  */
 #include "nn/watch.h"
 
@@ -118,7 +120,9 @@ static scant_status find_constant(nn_watch *w, scant__arena *arena,
 
 scant_status nn_watch_begin(nn_watch *w, scant__arena *arena, const nn_net *net,
                             const nn_watched_samples *s) {
-    *w = (nn_watch){.n_classes = net->classes, .gradient_norm = -1};
+    *w = (nn_watch){.n_classes = net->classes,
+                    .curved = nn_net_has(net, NN_ACT),
+                    .gradient_norm = -1};
     if (s->pseudo) w->counts = TRY_ZERO(arena, float, net->classes);
     TRY(find_layers(w, arena, net));
     return find_constant(w, arena, s);
@@ -144,8 +148,7 @@ static void judge_units(nn_watch *w) {
     for (size_t i = w->n_layers; i-- > 0 && w->dead < 1;) {
         const nn_watched *layer = &w->layers[i];
         size_t dead = 0;
-        for (size_t k = 0; k < layer->count; k++)
-            dead += w->alive[layer->first + k] == 0;
+        for (size_t k = 0; k < layer->count; k++) dead += w->alive[layer->first + k] == 0;
         double share = (double)dead / (double)layer->count;
         if (share <= w->dead) continue;
         w->dead = share;
@@ -165,7 +168,7 @@ static void judge(nn_watch *w, const nn_watched_step *s) {
     w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
     w->signs = 0;
     if (settled && w->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
-    if (settled && w->constant > 0 && loss >= LOSS * w->constant)
+    if (settled && w->curved && w->constant > 0 && loss >= LOSS * w->constant)
         w->signs |= SCANT_SIGN_LOSS;
     if (!settled || !late || !w->unlabelled) return;
     if (w->last_kept < MASK) {

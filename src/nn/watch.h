@@ -32,6 +32,7 @@ typedef struct nn_watched {
 typedef struct nn_watch {
     nn_watched *layers;
     size_t n_layers, n_units, n_classes;
+    bool curved;      /* the network has activations */
     double constant;  /* loss of the best constant prediction; 0: unknown */
     double diversity; /* effective number of classes of the labels; 0: unknown */
     /* The current window. A checkpoint has these and the results of the last one. */
@@ -41,10 +42,10 @@ typedef struct nn_watch {
     size_t samples, norms, kept, unlabelled;
     /* The last complete window. */
     double last_loss, last_kept; /* mean loss; share of pseudo-labels that counted */
-    size_t signs;          /* scant_train_sign bits */
-    double dead;           /* largest share of dead units of a layer */
-    size_t dead_layer;     /* 1 + index of that layer; 0: none has dead units */
-    double gradient_norm;  /* mean; negative: no window is complete */
+    size_t signs;                /* scant_train_sign bits */
+    double dead;                 /* largest share of dead units of a layer */
+    size_t dead_layer;           /* 1 + index of that layer; 0: none has dead units */
+    double gradient_norm;        /* mean; negative: no window is complete */
     double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
 } nn_watch;
 
@@ -61,13 +62,13 @@ typedef struct nn_watched_step {
 /* The samples that the loss is computed on. */
 typedef struct nn_watched_samples {
     size_t n;
-    const int32_t *labels;  /* of each sample; NULL: targets */
-    const float *targets;   /* by row of the data */
-    const size_t *rows;     /* of each sample */
-    const float *weights;   /* of each sample; NULL: 1 each */
-    bool drawn;             /* weights are sampling probabilities, not factors */
-    bool squared;           /* the loss is the squared error */
-    bool pseudo;            /* the method has pseudo-labels */
+    const int32_t *labels; /* of each sample; NULL: targets */
+    const float *targets;  /* by row of the data */
+    const size_t *rows;    /* of each sample */
+    const float *weights;  /* of each sample; NULL: 1 each */
+    bool drawn;            /* weights are sampling probabilities, not factors */
+    bool squared;          /* the loss is the squared error */
+    bool pseudo;           /* the method has pseudo-labels */
 } nn_watched_samples;
 
 /* Finds the layers to watch, and what a constant prediction reaches. Arrays are allocated

@@ -284,9 +284,8 @@ static double accuracy_of(const char *bayes, scant_evaluation *e) {
         ctx, "mlp",
         (scant_net_opts){.shape = {2, 1, 1}, .classes = 2, .width = 64, .bayes = bayes});
     scant_train_state state;
-    scant_train_opts o =
-        TRAIN_OPTS(NULL, "adam", with.lr = 0.01, with.warmup = 0, with.epochs = 60,
-                   with.valid = test);
+    scant_train_opts o = TRAIN_OPTS(NULL, "adam", with.lr = 0.01, with.warmup = 0,
+                                    with.epochs = 60, with.valid = test);
     OK(scant_net_train(net, data, &o, &state));
     OK(scant_net_evaluate(net, test, NULL, 0, e));
     assert_true(state.valid_accuracy == e->accuracy); /* validation uses draws, too */

@@ -471,9 +471,8 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
     const char *path = path_of("variational.safetensors");
     scant_net_opts o = {.bayes = "variational"};
     fixture whole = fixture_of(o, 2), half = fixture_of(o, 2), rest = fixture_of(o, 2);
-    scant_train_opts t =
-        TRAIN_OPTS(NULL, NULL, with.batch = 64, with.warmup = 0, with.epochs = 4,
-                   with.seed = 2);
+    scant_train_opts t = TRAIN_OPTS(NULL, NULL, with.batch = 64, with.warmup = 0,
+                                    with.epochs = 4, with.seed = 2);
     train(&whole, t);
     t.checkpoint = path;
     t.epochs = 2;
