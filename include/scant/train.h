@@ -559,6 +559,8 @@ typedef struct scant_run_event {
     double accuracy, loss; /* on the test set; negative: unknown */
     /* scant_train_state of the current or the round's training; negative: unknown */
     double train_loss, unlabelled_loss, kept, balance;
+    uint64_t signs;       /* scant_train_sign bits of that training */
+    size_t trainings;     /* after a round: 2 if its training was repeated, usually 1 */
     const char *phase;    /* the current activity */
     double fraction;      /* the finished part of the run */
     double seconds, left; /* spent in this call; estimated rest (negative: unknown) */

@@ -31,6 +31,15 @@ static void add_training(scant__text *line, const scant_run_event *e) {
     if (e->balance >= 0) scant__text_addf(line, "  balance %.2f", e->balance);
 }
 
+/* Adds the signs that a training fails, and whether it was repeated. */
+static void add_signs(scant__text *line, const scant_run_event *e) {
+    char names[SCANT_SIGNS_SIZE];
+    if (e->trainings > 1) scant__text_add(line, "  trained again");
+    if (e->signs)
+        scant__text_addf(line, "  MAY BE FAILING: %s",
+                         scant_train_sign_names(e->signs, names));
+}
+
 /* Adds the part of the line that is shown at any width. */
 static void add_numbers(scant__text *line, const run_progress *run, bool narrow) {
     const scant_run_event *e = &run->last;
@@ -60,6 +69,7 @@ static void put_line(const run_progress *run) {
     size_t room = cli_ui_room();
     add_numbers(&numbers, run, room < NARROW);
     if (!run->over) add_training(&training, &run->last);
+    add_signs(&training, &run->last);
     scant__text_add(&line, run->last.strategy);
     cli_text_pad(&line, 15);
     scant__text_addf(&line, "seed %llu", (unsigned long long)run->last.seed);
@@ -103,6 +113,7 @@ static void print_round(const run_progress *run) {
     if (e->left > 0)
         scant__text_addf(&line, "  %s left", cli_clock(e->left, clock, sizeof clock));
     add_training(&line, e);
+    add_signs(&line, e);
     fprintf(stderr, "scant: %s\n", line.data);
 }
 

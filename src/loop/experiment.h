@@ -40,6 +40,7 @@ typedef struct loop_settings {
     /* loop */
     const char *strategies, *seeds, *initial_how, *query_seed, *preset, *theory;
     size_t initial, query, rounds; /* query: labels per round */
+    bool retry_collapsed;
 } loop_settings;
 
 /* A key: its option, and the offset of the option's struct in loop_settings. */

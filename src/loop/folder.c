@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The results folder of an experiment. runs/ has the state of each run. curve.csv,
- * picks.csv, calibration.csv and theory.csv list all runs in the order of the experiment,
- * and are replaced atomically. Lines are formatted once and kept in memory.
+ * picks.csv, trainings.csv, calibration.csv and theory.csv list all runs in the order of
+ * the experiment, and are replaced atomically. Lines are formatted once and kept in
+ * memory.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -345,12 +346,33 @@ static void add_theory(loop_run *run, size_t round) {
     scant__text_add(text, "\n");
 }
 
+static void add_known(scant__text *text, double value) {
+    if (value >= 0)
+        add_number(text, value);
+    else
+        scant__text_add(text, ",");
+}
+
+/* Rounds without a training have no line. */
+static void add_training(loop_run *run, size_t round) {
+    const loop_health *h = &run->state.healths[round];
+    char names[SCANT_SIGNS_SIZE];
+    if (!h->trainings) return;
+    scant__text *text = begin_line(run, LOOP_TRAININGS, round);
+    scant__text_addf(text, ",%zu,%s", h->trainings,
+                     scant_train_sign_names(h->signs, names));
+    add_known(text, h->dead);
+    add_known(text, h->gradient_norm);
+    scant__text_add(text, "\n");
+}
+
 void loop_folder_add(loop_run *run) {
     for (; run->shown_points < run->state.n_points; run->shown_points++) {
         add_point(run, run->shown_points);
         add_picks(run, run->shown_points);
         add_calibration(run, run->shown_points);
         add_theory(run, run->shown_points);
+        add_training(run, run->shown_points);
         run->job->stale = true;
     }
 }
@@ -378,6 +400,8 @@ scant_status loop_folder_write(loop_job *job) {
         regression ? "labels,accuracy,loss,train_seconds,select_seconds,error"
                    : "labels,accuracy,loss,train_seconds,select_seconds,best_accuracy"));
     TRY(write_table(job, LOOP_PICKS, "picks.csv", "rank,index,weight,score,label"));
+    TRY(write_table(job, LOOP_TRAININGS, "trainings.csv",
+                    "trainings,signs,dead,gradient_norm"));
     if (strcmp(job->e->set.theory, "none") != 0)
         TRY(write_table(job, LOOP_THEORIES, "theory.csv",
                         "labels,layers,lambda,largest,rank,dynamics,ratio,alignment,"

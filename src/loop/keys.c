@@ -103,6 +103,9 @@ static const scant_option loop_rows[] = {
     OPT_CHOICE("theory", "none|last|all", "last", AT(theory), NULL,
                "figures of every round in theory.csv, by the kernel of the last layer or "
                "of the whole network"),
+    OPT_SWITCH("retry_collapsed", "yes", AT(retry_collapsed), NULL,
+               "train a network whose training has collapsed once more, from another "
+               "seed; networks that continue training are not retried"),
     OPT_TEXT("preset", "NAME", "", AT(preset), NULL,
              "a paper's options for its strategies"),
 };

@@ -2,10 +2,10 @@
  *
  * The simulation of an experiment. experiment_samples.c opens the data and split.c splits
  * it; round_models.c trains a round's networks through learn.h, with the options of
- * method.c and bayes.c; choose.c picks from the evidence (evidence.h); theory.c computes
- * a round's theoretical figures; nets.c stores networks and run_state.c a run's state;
- * round.c runs the rounds of a run, run.c all runs side by side; folder.c writes the
- * results folder.
+ * method.c and bayes.c; retry.c repeats a training that has collapsed; choose.c picks
+ * from the evidence (evidence.h); theory.c computes a round's theoretical figures; nets.c
+ * stores networks and run_state.c a run's state; round.c runs the rounds of a run, run.c
+ * all runs side by side; folder.c writes the results folder.
  *
  * Threads: runs share the samples and the experiment, which are read-only. Each run has
  * its own context, whose memory counts towards the caller's cap. Only the caller's thread
@@ -91,6 +91,13 @@ typedef struct loop_theory {
     double figures[LOOP_FIGURES];
 } loop_theory;
 
+/* How the trainings of a network, or of the members of an ensemble, went. */
+typedef struct loop_health {
+    size_t trainings;           /* 2: the first one had collapsed; 0: there was none */
+    uint64_t signs;             /* scant_train_sign bits of the last one */
+    double dead, gradient_norm; /* as in scant_train_state; negative: unknown */
+} loop_health;
+
 /* Test results of a model: after its last epoch, and `best` over the evaluated epochs. */
 typedef struct loop_test_result {
     double accuracy, loss, best;
@@ -114,7 +121,8 @@ typedef struct loop_partial {
     loop_test_result *results; /* test results of evaluated models; room for n_parts */
     double best;               /* best test accuracy so far of the model in training */
     double train_seconds, test_seconds;
-    size_t *epochs; /* n_parts: number of epochs of each part's training */
+    size_t *epochs;       /* n_parts: number of epochs of each part's training */
+    loop_health *healths; /* n_parts */
 } loop_partial;
 
 /* A run so far: its finished rounds, and the picks for these rounds and the next one. The
@@ -123,6 +131,7 @@ typedef struct loop_state {
     loop_point *points;             /* rounds + 1 */
     loop_calibration *calibrations; /* likewise */
     loop_theory *theories;          /* likewise */
+    loop_health *healths;           /* likewise */
     loop_pick *picks;
     size_t *ends; /* rounds + 1: end of each round's picks; round 0: the initial set */
     size_t n_points, n_batches, room_picks;
@@ -205,7 +214,14 @@ typedef struct loop_round {
     bool loaded;                /* loop_partial_load() has succeeded */
 } loop_round;
 
-enum loop_table { LOOP_CURVE, LOOP_PICKS, LOOP_CALIBRATION, LOOP_THEORIES, LOOP_TABLES };
+enum loop_table {
+    LOOP_CURVE,
+    LOOP_PICKS,
+    LOOP_CALIBRATION,
+    LOOP_THEORIES,
+    LOOP_TRAININGS,
+    LOOP_TABLES
+};
 
 typedef struct loop_run {
     loop_job *job;
@@ -286,7 +302,10 @@ enum loop_seed_use {
     LOOP_SEED_FOLDS,
     /* differs from LOOP_SEED_WEIGHTS even if loop.query_seed is the run's seed */
     LOOP_SEED_QUERY,
-    LOOP_SEED_QUERY_TRAINING
+    LOOP_SEED_QUERY_TRAINING,
+    /* of a second training, if the first has collapsed */
+    LOOP_SEED_RETRY_WEIGHTS,
+    LOOP_SEED_RETRY_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
 
@@ -317,6 +336,19 @@ void loop_drop_models(loop_run *run); /* frees the round's models */
 uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Index of the model with the median score; for even n, the lower median. */
 size_t loop_median(const loop_test_result *results, size_t n);
+
+/* ---- retry.c ---- */
+
+/* What a training's final state says. */
+loop_health loop_health_of(const scant_train_state *state, size_t trainings);
+/* The worst of the n members of an ensemble. */
+loop_health loop_health_worst(const loop_health *members, size_t n);
+/* Whether the training of a part is to be repeated, by its status and final state. */
+bool loop_is_retried(const loop_run *run, scant_status status,
+                     const scant_train_state *state);
+/* Trains the network of a part again, from other seeds. job: of the first training; its
+ * state is replaced. If this is cancelled, the part is not trained. */
+scant_status loop_retry(loop_run *run, size_t part, learn_job *job);
 
 /* ---- method.c ---- */
 

@@ -274,6 +274,7 @@ static scant_status reset_partial(loop_run *run) {
     p.parts = TRY_NEW(arena, char, p.n_parts);
     p.results = TRY_ZERO(arena, loop_test_result, p.n_parts);
     p.epochs = TRY_ZERO(arena, size_t, p.n_parts);
+    p.healths = TRY_ZERO(arena, loop_health, p.n_parts);
     memset(p.parts, LOOP_NOT_BEGUN, p.n_parts);
     run->state.partial = p;
     return SCANT_OK;

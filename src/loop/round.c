@@ -27,6 +27,8 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
     double gained = p->fraction - p->fraction_begun;
     size_t known = kind == SCANT_RUN_ROUND ? round + 1 : run->shown_points;
     const loop_point *last = known ? &run->state.points[known - 1] : NULL;
+    const loop_health *health =
+        kind == SCANT_RUN_ROUND ? &run->state.healths[round] : NULL;
     scant_run_event event = {
         .kind = kind,
         .run = run->number,
@@ -43,6 +45,8 @@ void loop_report(loop_run *run, scant_run_event_kind kind, size_t round, bool be
         .unlabelled_loss = t->steps ? t->unlabelled_loss : -1,
         .kept = t->steps ? t->kept : -1,
         .balance = t->steps ? t->balance : -1,
+        .signs = health ? health->signs : t->signs,
+        .trainings = health ? health->trainings : 0,
         .phase = p->phase ? p->phase : "",
         .fraction = p->fraction,
         .seconds = spent,
@@ -94,6 +98,8 @@ static void log_round(loop_run *run) {
     /* trained is false if an earlier call finished the training: losses are not stored */
     bool classes = !run->job->samples.regression, trained = t->steps > 0;
     bool unlabelled = trained && t->unlabelled_loss >= 0;
+    const loop_health *health = &run->state.healths[r->number];
+    char names[SCANT_SIGNS_SIZE];
     const struct {
         const char *key;
         bool shown;
@@ -110,6 +116,8 @@ static void log_round(loop_run *run) {
                 {"evidence_seconds", true, seconds[LOOP_READING]},
                 {"pick_seconds", true, seconds[LOOP_PICKING]},
                 {"theory_seconds", true, seconds[LOOP_THEORY]},
+                {"dead", health->dead >= 0, health->dead},
+                {"gradient_norm", health->gradient_norm >= 0, health->gradient_norm},
                 {"lr_stable", isfinite(r->lr_stable), r->lr_stable},
                 {"lr", p->labels > 0, r->lr},
                 {"temperature", r->temperature > 0, r->temperature}};
@@ -120,6 +128,8 @@ static void log_round(loop_run *run) {
     for (size_t i = 0; i < LOOP_FIGURES; i++)
         if (isfinite(theory[i]))
             scant__json_rounded(&line, loop_theory_names[i], theory[i], DIGITS);
+    scant__json_string(&line, "signs", scant_train_sign_names(health->signs, names));
+    scant__json_size(&line, "trainings", health->trainings);
     if (r->temperature > 0)
         scant__json_string(&line, "calibrated",
                            run->split.n_valid ? "validation set" : "cross-fitting");

@@ -160,6 +160,10 @@ scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
     o.lr = run->round.lr;
     o.epochs = epochs;
     o.steps = loop_steps(set->training.steps, epochs, set->training.epochs);
+    if (o.warmup != SIZE_MAX && epochs < set->training.epochs) {
+        size_t steps = o.steps ? o.steps : epochs * size_max(o.n_rows / o.batch, 1);
+        o.warmup = size_min(loop_steps(o.warmup, epochs, set->training.epochs), steps);
+    }
     if (set->training.patience && run->split.n_valid) {
         o.valid = run->job->samples.train;
         o.valid_rows = run->split.valid;
@@ -231,11 +235,26 @@ static void note_jobs(loop_run *run, size_t model, const learn_job *jobs, size_t
         if (jobs[i].done) {
             p->parts[part] = LOOP_TRAINED;
             p->epochs[part] = jobs[i].state.epoch;
+            p->healths[part] = loop_health_of(&jobs[i].state, 1);
             run->round.trained[part] = jobs[i].state;
         } else if (status == SCANT_ECANCELLED) {
             loop_training_cancelled(run, part, &jobs[i].opts);
         }
     }
+}
+
+/* Repeats trainings that have collapsed. Members of an ensemble train side by side; if
+ * one has diverged the others were cancelled, and that is a failure. */
+static scant_status retry(loop_run *run, size_t model, learn_job *jobs, size_t n,
+                          scant_status status) {
+    size_t members = run->recipe.members;
+    if (status != SCANT_OK && members > 1) return status;
+    for (size_t i = 0; i < n; i++) {
+        if (!loop_is_retried(run, status, &jobs[i].state)) continue;
+        status = SCANT_OK;
+        TRY(loop_retry(run, model * members + jobs[i].member, &jobs[i]));
+    }
+    return status;
 }
 
 static scant_status train_model(loop_run *run, size_t model) {
@@ -250,6 +269,7 @@ static scant_status train_model(loop_run *run, size_t model) {
     scant_status status = learn_train(run->round.models[model], run->job->samples.train,
                                       &run->recipe, jobs, n);
     note_jobs(run, model, jobs, n, status);
+    status = retry(run, model, jobs, n, status);
     for (size_t i = 0; i < n && status == SCANT_OK; i++) status = watchers[i].status;
     return status;
 }
@@ -417,6 +437,9 @@ static scant_status learn(loop_run *run) {
     run->progress.work_done += loop_work(set, r->labelled.n);
     TRY(do_query_net(run));
     r->training = r->trained[r->chosen * run->recipe.members];
+    run->state.healths[r->number] =
+        loop_health_worst(run->state.partial.healths + r->chosen * run->recipe.members,
+                          run->recipe.members);
     return SCANT_OK;
 }
 

@@ -2,28 +2,30 @@
  *
  * A run's state, in memory and as a file of JSON:
  *
- *   {"scant run": 2, "strategy": "badge", "seed": "0", "over": false,
+ *   {"scant run": 3, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
- *    "theory": [[lambda, ...], ...]}
+ *    "theory": [[lambda, ...], ...],
+ *    "trainings": [[trainings, "signs", dead, gradient norm], ...]}
  *
- * 2 is the version of this format. over is true if the run ended before its last round.
+ * 3 is the version of this format. over is true if the run ended before its last round.
  * picks has a list for each round: the initial set, then the rows added before each
  * training. It is one longer than rounds, unless the run has ended. memory is the state
  * of the strategy, if it has one. samples is the hash of the samples that the run started
  * with. calibration has a pair of diagrams for each round. A diagram is null (unknown) or
  * [temperature, error, bins], with a [number from 1, count, confidence, accuracy] for
- * each non-empty bin. theory has the figures of each round (theory.c). Numbers that are
+ * each non-empty bin. theory has the figures of each round (theory.c), trainings those of
+ * its health (loop_health). Numbers that are
  * not finite are null, "inf" or "-inf". "partial" is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
- *    ...], "epochs": [12, 9, 0, 0]}
+ *    ...], "epochs": [12, 9, 0, 0], "trainings": [...]}
  *
  * parts and query: training states (loop.h). models and calibration: results of the
  * evaluated models. best: best test accuracy so far of the model in training. epochs:
- * number of epochs of each part's training.
+ * number of epochs of each part's training; trainings: its health.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -34,8 +36,9 @@
 #include "core/option.h"
 #include "data/source.h"
 #include "loop/loop.h"
+#include "scant/train.h"
 
-enum { VERSION = 2, EXACT = 17 }; /* EXACT: digits that give the same double */
+enum { VERSION = 3, EXACT = 17 }; /* EXACT: digits that give the same double */
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
                              loop_state *out) {
@@ -45,6 +48,7 @@ scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_pic
     out->picks = TRY_ZERO(arena, loop_pick, most_picks + 1);
     out->calibrations = TRY_ZERO(arena, loop_calibration, rounds + 1);
     out->theories = TRY_NEW(arena, loop_theory, rounds + 1);
+    out->healths = TRY_ZERO(arena, loop_health, rounds + 1);
     for (size_t i = 0; i <= rounds; i++) out->theories[i] = loop_theory_unknown();
     return SCANT_OK;
 }
@@ -134,6 +138,20 @@ static void add_calibration(scant__json *json, const loop_calibration *c) {
     scant__json_close(json, ']');
 }
 
+static void add_healths(scant__json *json, const loop_health *healths, size_t n) {
+    scant__json_open(json, "trainings", '[');
+    for (const loop_health *h = healths; h < healths + n; h++) {
+        char names[SCANT_SIGNS_SIZE];
+        scant__json_open(json, NULL, '[');
+        scant__json_size(json, NULL, h->trainings);
+        scant__json_string(json, NULL, scant_train_sign_names(h->signs, names));
+        add_number(json, NULL, h->dead);
+        add_number(json, NULL, h->gradient_norm);
+        scant__json_close(json, ']');
+    }
+    scant__json_close(json, ']');
+}
+
 static void add_partial(scant__json *json, const loop_partial *p) {
     scant__json_open(json, "partial", '{');
     scant__json_size(json, "round", p->round);
@@ -155,6 +173,7 @@ static void add_partial(scant__json *json, const loop_partial *p) {
     scant__json_open(json, "epochs", '[');
     for (size_t i = 0; i < p->n_parts; i++) scant__json_size(json, NULL, p->epochs[i]);
     scant__json_close(json, ']');
+    add_healths(json, p->healths, p->n_parts);
     scant__json_close(json, '}');
 }
 
@@ -179,6 +198,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     for (size_t i = 0; i < s->n_points; i++)
         add_numbers(&json, NULL, s->theories[i].figures, LOOP_FIGURES);
     scant__json_close(&json, ']');
+    add_healths(&json, s->healths, s->n_points);
     scant__json_close(&json, '}');
     scant__text_add(&json.text, "\n");
     return scant__text_take(&json.text, bytes, size);
@@ -304,6 +324,23 @@ static scant_status read_theory(const expected *x, const json_t *list, loop_stat
                 : damaged(x, "\"theory\" does not have the figures of each round");
 }
 
+static scant_status read_healths(const expected *x, const json_t *list, size_t n,
+                                 loop_health *out) {
+    bool fine = json_array_size(list) == n;
+    for (size_t i = 0; fine && i < n; i++) {
+        const json_t *row = json_array_get(list, i);
+        const char *names = json_string_value(json_array_get(row, 1));
+        loop_health *h = &out[i];
+        fine = json_array_size(row) == 4 && names &&
+               count_of(json_array_get(row, 0), 2, &h->trainings) &&
+               number_in(json_array_get(row, 2), -1, 1, &h->dead) &&
+               number_in(json_array_get(row, 3), -1, INFINITY, &h->gradient_norm);
+        if (fine) h->signs = scant_train_signs_of(names);
+    }
+    return fine ? SCANT_OK
+                : damaged(x, "\"trainings\" does not have the figures of each training");
+}
+
 static scant_status read_batch(const expected *x, const json_t *list, bool *taken,
                                loop_state *s) {
     size_t at = loop_state_picks(s), n = json_array_size(list);
@@ -412,6 +449,8 @@ static scant_status read_partial(const expected *x, const json_t *root,
     if (!p->parts) return SCANT_ENOMEM;
     p->query = *query;
     TRY(read_epochs(x, json_object_get(root, "epochs"), arena, p));
+    p->healths = TRY_ZERO(arena, loop_health, p->n_parts + 1);
+    TRY(read_healths(x, json_object_get(root, "trainings"), p->n_parts, p->healths));
     return read_results(x, root, arena, p);
 }
 
@@ -452,6 +491,7 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     for (size_t i = 0; i < s->n_points; i++)
         TRY(read_calibration(x, calibration, s->n_points, i, &s->calibrations[i]));
     TRY(read_theory(x, json_object_get(root, "theory"), s));
+    TRY(read_healths(x, json_object_get(root, "trainings"), s->n_points, s->healths));
     TRY(read_partial(x, json_object_get(root, "partial"), arena, s));
     TRY(read_samples_hash(x, json_object_get(root, "samples"), s));
     if (!json_is_string(memory)) return SCANT_OK;

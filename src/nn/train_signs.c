@@ -40,7 +40,7 @@ static void describe(const scant_train_state *s, size_t sign, char *out, size_t 
         break;
     case SCANT_SIGN_LOSS:
         snprintf(out, size,
-                 "the loss is %.3g, and predicting the same for all samples gives %.3g",
+                 "the loss is %.4g, and predicting the same for all samples gives %.4g",
                  s->loss, s->constant_loss);
         break;
     case SCANT_SIGN_MASK:

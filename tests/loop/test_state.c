@@ -42,6 +42,8 @@ static void a_state_is_read_as_it_was_written(void **state) {
     a.theories[0].figures[LOOP_LAMBDA] = 1.0 / 3;
     a.theories[0].figures[LOOP_RATIO] = -1e300;
     a.theories[0].figures[LOOP_EPOCHS] = 12;
+    a.healths[0] =
+        (loop_health){2, SCANT_SIGN_DEAD | SCANT_SIGN_DIVERGED, 1.0 / 3, 1e-30};
     assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &a), SCANT_OK);
     assert_int_equal(loop_state_init(&arena, 3, 20, &b), SCANT_OK);
     assert_int_equal(loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &b),
@@ -56,6 +58,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
         assert_true(was == is || (isnan(was) && isnan(is)));
     }
     assert_true(isnan(b.theories[0].figures[LOOP_MMD]));
+    assert_memory_equal(a.healths, b.healths, sizeof *a.healths);
     assert_string_equal(a.strategy_state, b.strategy_state);
     assert_true(b.partial.on_disk && b.partial.round == 1 && b.partial.best == 0.25);
     scant__arena_end(&arena);
@@ -63,13 +66,16 @@ static void a_state_is_read_as_it_was_written(void **state) {
 }
 
 #define HEAD                                                                             \
-    "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
+    "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
     "\"samples\": \"0123456789abcdef\", "
-#define UNKNOWN ", \"theory\": [[null,null,null,null,null,null,null,null,null,null]]}"
+#define NO_THEORY ", \"theory\": [[null,null,null,null,null,null,null,null,null,null]]"
+#define HEALTHY ", \"trainings\": [[1, \"\", 0, 0.5]]}"
+#define UNKNOWN NO_THEORY HEALTHY
 #define TAIL ", \"calibration\": [[null, null]]" UNKNOWN
 #define ROUND                                                                            \
     HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[3,1,0]],[]], \"calibration\": "
-#define THEORY(list) ROUND "[[null, null]], \"theory\": " list "}"
+#define THEORY(list) ROUND "[[null, null]], \"theory\": " list HEALTHY
+#define TRAININGS(list) ROUND "[[null, null]]" NO_THEORY ", \"trainings\": " list "}"
 
 static void a_damaged_state_is_refused(void **state) {
     static const char *const wrong[] = {
@@ -77,10 +83,11 @@ static void a_damaged_state_is_refused(void **state) {
         "{}",
         "[1]",
         "{\"scant run\": \"2\"}",
-        "{\"scant run\": 2, \"strategy\": \"npc\", \"seed\": \"7\"}",
-        "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": 7}",
-        "{\"scant run\": 2, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
-        "\"picks\": [[]], \"calibration\": [], \"theory\": []}", /* no samples */
+        "{\"scant run\": 3, \"strategy\": \"npc\", \"seed\": \"7\"}",
+        "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": 7}",
+        "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
+        "\"picks\": [[]], \"calibration\": [], \"theory\": [], "
+        "\"trainings\": []}", /* no samples */
         HEAD "\"rounds\": 3, \"picks\": []" TAIL,
         HEAD "\"rounds\": [], \"picks\": []" TAIL,
         HEAD "\"rounds\": [[1,0,0,0,0,0]], \"picks\": [[[100,1,0]],[]]" TAIL,
@@ -100,6 +107,15 @@ static void a_damaged_state_is_refused(void **state) {
         THEORY("[[1, 2, 3]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, \"inf\"]]"),
         THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]"),
+        TRAININGS("3"),
+        TRAININGS("[]"), /* one per round */
+        TRAININGS("[null]"),
+        TRAININGS("[[1, \"\", 0]]"),
+        TRAININGS("[[3, \"\", 0, 1]]"), /* at most two */
+        TRAININGS("[[1, 7, 0, 1]]"),
+        TRAININGS("[[1, \"\", 1.5, 1]]"), /* a share */
+        TRAININGS("[[1, \"\", 0, -2]]"),
+        ROUND "[[null, null]]" NO_THEORY "}",
         ROUND "3" UNKNOWN,
         ROUND "[]" UNKNOWN, /* one per round */
         ROUND "[[null, null], [null, null]]" UNKNOWN,
@@ -145,12 +161,18 @@ static void a_damaged_state_is_refused(void **state) {
         SCANT_OK);
     assert_true(isnan(s.theories->figures[LOOP_DYNAMICS]));
     assert_true(s.theories->figures[LOOP_LR_ADVICE] == 10);
+    assert_int_equal(
+        read_state(ctx, TRAININGS("[[2, \"loss few-classes\", 0.25, -1]]"), &s, &arena),
+        SCANT_OK);
+    assert_int_equal(s.healths->trainings, 2);
+    assert_int_equal(s.healths->signs, SCANT_SIGN_LOSS | SCANT_SIGN_CLASSES);
+    assert_true(s.healths->dead == 0.25 && s.healths->gradient_norm == -1);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
 }
 
 static void a_state_of_another_version_is_refused(void **state) {
-    static const char *const others[] = {"{\"scant run\": 1}", "{\"scant run\": 3}"};
+    static const char *const others[] = {"{\"scant run\": 2}", "{\"scant run\": 4}"};
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
     loop_state s;
@@ -179,6 +201,8 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     loop_point point = {.labels = 3};
     char parts[] = "ttb.";
     size_t epochs[] = {12, 300000, 0, 0};
+    loop_health healths[] = {{1, 0, 0.25, 1.0 / 3}, {2, SCANT_SIGN_MASK, 1, 0}, {0}, {0}};
+    loop_health health = {1, SCANT_SIGN_LOSS, -1, -1};
     const loop_partial want = {.on_disk = true,
                                .round = 1,
                                .parts = parts,
@@ -189,11 +213,13 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
                                .best = 0.125,
                                .train_seconds = 1.0 / 3000,
                                .test_seconds = 4.5,
-                               .epochs = epochs};
+                               .epochs = epochs,
+                               .healths = healths};
     loop_theory known = loop_theory_unknown();
     const loop_state mine = {.points = &point,
                              .calibrations = &none,
                              .theories = &known,
+                             .healths = &health,
                              .picks = picks,
                              .ends = ends,
                              .n_points = 1,
@@ -218,6 +244,8 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
                 got->test_seconds == want.test_seconds);
     assert_memory_equal(got->results, results, sizeof results);
     assert_memory_equal(got->epochs, epochs, sizeof epochs);
+    assert_memory_equal(got->healths, healths, sizeof healths);
+    assert_memory_equal(read.healths, &health, sizeof health);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
 }
@@ -226,8 +254,10 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
 #define QUERY "\"query\": \".\", "
 #define TIMES "\"best\": 0, \"seconds\": [1, 2]"
-#define MORE(calibration, epochs)                                                        \
+#define MORE(calibration, epochs) CALIBRATION(calibration, epochs) NOT_TRAINED
+#define CALIBRATION(calibration, epochs)                                                 \
     ", \"calibration\": " calibration ", \"epochs\": " epochs
+#define NOT_TRAINED ", \"trainings\": [[0, \"\", -1, -1]]"
 #define REST QUERY TIMES MORE("[]", "[0]")
 
 static scant_status read_partial(scant_ctx *ctx, const char *partial, loop_state *s) {
@@ -266,7 +296,9 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1, -1]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "3")),
-        PARTIAL("1", ".", "", QUERY TIMES ", \"calibration\": []"), /* no epochs */
+        PARTIAL("1", ".", "", QUERY TIMES ", \"calibration\": []"),  /* no epochs */
+        PARTIAL("1", ".", "", QUERY TIMES CALIBRATION("[]", "[0]")), /* no trainings */
+        PARTIAL("1", ".", "", QUERY TIMES CALIBRATION("[]", "[0]") ", \"trainings\": []"),
         "{\"round\": 1, \"models\": [], " REST "}",
     };
     scant_ctx *ctx = ctx_threads(1);
@@ -277,8 +309,12 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
             fail_msg("%s was accepted", wrong[i]);
         assert_says(ctx, path_of("state.json"), "not a valid state");
     }
-    const char *fine = PARTIAL("1", "tab.", "[1, 1, 1, 1]",
-                               QUERY TIMES MORE("[[null, null]]", "[5, 0, 0, 0]"));
+    const char *fine = PARTIAL(
+        "1", "tab.", "[1, 1, 1, 1]",
+        QUERY TIMES CALIBRATION("[[null, null]]",
+                                "[5, 0, 0, 0]") ", \"trainings\": "
+                                                "[[1, \"\", 0, 1], [0, \"\", -1, -1], "
+                                                "[0, \"\", -1, -1], [0, \"\", -1, -1]]");
     assert_int_equal(read_partial(ctx, fine, &s), SCANT_OK);
     assert_true(s.partial.on_disk);
     assert_int_equal(read_partial(ctx, PARTIAL("1", ".", "", REST), &s), SCANT_OK);

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The watch over a training: that it finds what was planted, with counts and losses
+ * computed by hand, that it is silent otherwise, and that it does not depend on
+ * interruptions. And the automatic warm-up.
+ */
+#include <math.h>
+#include <stdbool.h>
+
+#include "../data/support.h"
+
+#include "nn/network.h"
+#include "nn/train.h"
+#include "scant/train.h"
+#include "train_opts.h"
+
+typedef struct fixture {
+    scant_ctx *ctx;
+    scant_data *data;
+    scant_net *net;
+    char warning[1024]; /* the last one */
+    int warnings;
+    int stop_after; /* cancel at this check; 0: never */
+} fixture;
+
+static int cancelled(void *user) {
+    fixture *f = user;
+    return f->stop_after && --f->stop_after == 0;
+}
+
+static void on_log(void *user, scant_log_level level, const char *text) {
+    fixture *f = user;
+    if (level != SCANT_LOG_WARNING) return;
+    snprintf(f->warning, sizeof f->warning, "%s", text);
+    f->warnings++;
+}
+
+/* 300 samples of blobs; C classes (0: the data's). */
+static void begin(fixture *f, const char *model, scant_net_opts o) {
+    scant_ctx_opts opts = {.threads = 2, .user = f, .log = on_log, .cancel = cancelled};
+    scant_data_opts d = {.count = 300, .seed = 3};
+    *f = (fixture){0};
+    assert_int_equal(scant_ctx_create(&opts, &f->ctx), SCANT_OK);
+    assert_int_equal(scant_data_open(f->ctx, "blobs", &d, &f->data), SCANT_OK);
+    scant_data_shape(f->data, o.shape);
+    if (!o.classes) o.classes = scant_data_classes(f->data);
+    assert_int_equal(scant_net_create(f->ctx, model, &o, &f->net), SCANT_OK);
+}
+
+static void end(fixture *f) {
+    scant_net_free(f->net);
+    scant_data_free(f->data);
+    scant_ctx_free(f->ctx);
+}
+
+static scant_train_state train(fixture *f, scant_train_opts o) {
+    scant_train_state state;
+    if (scant_net_train(f->net, f->data, &o, &state) != SCANT_OK)
+        fail_msg("%s", scant_ctx_errmsg(f->ctx));
+    return state;
+}
+
+/* Sets the biases of the first `count` units of a layer to -1000, so that they are dead,
+ * and those of the others to 100, so that they are not. */
+static void kill_units(fixture *f, const char *bias, size_t count) {
+    const nn_param *p = nn_net_find(f->net->net, bias);
+    float *w = malloc(f->net->net->n_floats * sizeof *w);
+    assert_non_null(p);
+    assert_int_equal(nn_weights_get(f->net->weights, w), SCANT_OK);
+    for (size_t i = 0; i < p->count; i++) w[p->offset + i] = i < count ? -1000 : 100;
+    assert_int_equal(nn_weights_set(f->net->weights, w), SCANT_OK);
+    free(w);
+}
+
+static const scant_net_opts small = {.width = 20, .depth = 2};
+
+/* ---- dead units -------------------------------------------------------------------- */
+
+static void a_sound_training_has_no_signs(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    scant_train_state s = train(&f, TRAIN_OPTS(NULL, NULL, with.epochs = 20));
+    assert_int_equal(s.signs, 0);
+    assert_int_equal(f.warnings, 0);
+    assert_true(s.gradient_norm > 0);
+    assert_true(s.dead < 0.5);
+    end(&f);
+}
+
+static void dead_units_are_counted_in_the_worst_layer(void **state) {
+    static const struct {
+        size_t first, second; /* dead units of the layers, of 20 each */
+        double share;
+        const char *layer;
+    } cases[] = {{0, 19, 0.95, "fc2"},
+                 {19, 0, 0.95, "fc1"},
+                 {18, 19, 0.95, "fc2"},
+                 /* nothing in fc2 lives: the layers before it have no gradient */
+                 {0, 20, 1, "fc2"},
+                 {20, 3, 1, "fc1"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        begin(&f, "mlp", small);
+        kill_units(&f, "fc1.bias", cases[i].first);
+        kill_units(&f, "fc2.bias", cases[i].second);
+        scant_train_state s =
+            train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 40, with.lr = 1e-6));
+        assert_true(s.signs & SCANT_SIGN_DEAD);
+        assert_float_equal(s.dead, cases[i].share, 1e-12);
+        assert_string_equal(s.dead_layer, cases[i].layer);
+        assert_non_null(strstr(f.warning, cases[i].layer));
+        assert_non_null(strstr(f.warning, "warmup"));
+        end(&f);
+    }
+}
+
+/* 9 of 10 units are the bound; fewer are normal. */
+static void a_few_dead_units_are_no_sign(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    kill_units(&f, "fc2.bias", 17);
+    scant_train_state s =
+        train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 40, with.lr = 1e-6));
+    assert_false(s.signs & SCANT_SIGN_DEAD);
+    assert_float_equal(s.dead, 0.85, 1e-12);
+    end(&f);
+}
+
+static void only_relu_units_can_die(void **state) {
+    static const char *const others[] = {"tanh", "leaky", "sigmoid", "swish"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        fixture f;
+        scant_net_opts o = small;
+        o.activation = others[i];
+        begin(&f, "mlp", o);
+        kill_units(&f, "fc1.bias", 20);
+        scant_train_state s =
+            train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 40, with.lr = 1e-6));
+        assert_false(s.signs & SCANT_SIGN_DEAD);
+        assert_null(s.dead_layer);
+        end(&f);
+    }
+}
+
+/* ---- the loss ---------------------------------------------------------------------- */
+
+/* The loss of predicting the shares of the classes, from the samples of each class. */
+static void the_constant_loss_is_the_entropy_of_the_labels(void **state) {
+    int32_t labels[300];
+    size_t rows[300];
+    float weights[300];
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i < 300; i++) {
+        rows[i] = i;
+        labels[i] = i < 225;          /* shares 1/4 and 3/4 */
+        weights[i] = i < 225 ? 1 : 3; /* weighted shares 1/2, 1/2; mean weight 1.5 */
+    }
+    begin(&f, "mlp", (scant_net_opts){.width = 8, .classes = 2});
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 20, with.rows = rows,
+                                    with.n_rows = 300, with.labels = labels);
+    double entropy = -0.25 * log(0.25) - 0.75 * log(0.75);
+    scant_train_state s = train(&f, o);
+    assert_float_equal(s.constant_loss, entropy, 1e-6);
+    assert_float_equal(s.label_classes, exp(entropy), 1e-6);
+    o.weights = weights;
+    assert_float_equal(train(&f, o).constant_loss, 1.5 * log(2.0), 1e-6);
+    o.draw = true; /* drawn by weight: the loss itself has no weights */
+    assert_float_equal(train(&f, o).constant_loss, log(2), 1e-6);
+    o.loss = "mse"; /* one-hot targets: (1 - 1/4 - 1/4) / 2 */
+    assert_float_equal(train(&f, o).constant_loss, 0.25, 1e-6);
+    end(&f);
+}
+
+static void the_constant_loss_of_a_regression_is_the_variance(void **state) {
+    fixture f;
+    scant_data *waves;
+    scant_train_state s;
+    double mean = 0, variance = 0;
+    (void)state;
+    begin(&f, "mlp", (scant_net_opts){.width = 8, .classes = 1});
+    scant_data_opts d = {.count = 300, .seed = 3, .regression = true};
+    assert_int_equal(scant_data_open(f.ctx, "waves", &d, &waves), SCANT_OK);
+    const float *targets = scant_data_targets(waves);
+    for (size_t i = 0; i < 300; i++) mean += (double)targets[i] / 300;
+    for (size_t i = 0; i < 300; i++)
+        variance += ((double)targets[i] - mean) * ((double)targets[i] - mean) / 300;
+    scant_net *net;
+    scant_net_opts o = {.width = 8, .classes = 1};
+    scant_data_shape(waves, o.shape);
+    assert_int_equal(scant_net_create(f.ctx, "mlp", &o, &net), SCANT_OK);
+    scant_train_opts t = TRAIN_OPTS(NULL, NULL, with.steps = 20);
+    assert_int_equal(scant_net_train(net, waves, &t, &s), SCANT_OK);
+    assert_float_equal(s.constant_loss, variance, 1e-9);
+    scant_net_free(net);
+    scant_data_free(waves);
+    end(&f);
+}
+
+/* All labels are drawn at random, and the rate is too small to learn them. */
+static void a_loss_that_does_not_fall_is_a_sign(void **state) {
+    static const char *const models[] = {"mlp", "linear"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        fixture f;
+        begin(&f, models[i], (scant_net_opts){.width = i ? 0 : 20});
+        scant_train_state s =
+            train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 60, with.lr = 1e-9));
+        /* a linear network cannot get stuck, so it has no such sign */
+        assert_int_equal(s.signs, i ? 0 : SCANT_SIGN_LOSS);
+        assert_int_equal(f.warnings, i ? 0 : 1); /* once */
+        end(&f);
+    }
+}
+
+static void the_first_steps_and_the_warm_up_are_not_judged(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", (scant_net_opts){.width = 20});
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.lr = 1e-9, with.steps = 19);
+    assert_int_equal(train(&f, o).signs, 0);
+    o.steps = o.warmup = 60;
+    assert_int_equal(train(&f, o).signs, 0);
+    assert_int_equal(f.warnings, 0);
+    end(&f);
+}
+
+/* Labels of one class have a constant loss of 0, which no loss is below. */
+static void one_class_is_no_sign(void **state) {
+    int32_t labels[300] = {0};
+    size_t rows[300];
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i < 300; i++) rows[i] = i;
+    begin(&f, "mlp", (scant_net_opts){.width = 8});
+    scant_train_state s =
+        train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 60, with.rows = rows,
+                             with.n_rows = 300, with.labels = labels));
+    assert_true(s.constant_loss == 0);
+    assert_int_equal(s.signs, 0);
+    end(&f);
+}
+
+static void a_training_that_diverges_says_so(void **state) {
+    fixture f;
+    scant_train_state s;
+    (void)state;
+    begin(&f, "mlp", small);
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.lr = 1e30, with.epochs = 20);
+    assert_int_equal(scant_net_train(f.net, f.data, &o, &s), SCANT_EINPUT);
+    assert_true(s.signs & SCANT_SIGN_DIVERGED);
+    assert_true(s.signs & SCANT_SIGNS_COLLAPSED);
+    end(&f);
+}
+
+/* ---- pseudo-labels ----------------------------------------------------------------- */
+
+static scant_train_opts fixmatch(const size_t *rows) {
+    return TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = 30,
+                      with.batch = 16, with.steps = 80);
+}
+
+static void an_empty_mask_is_a_sign(void **state) {
+    size_t rows[30];
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i < 30; i++) rows[i] = i;
+    begin(&f, "mlp", small);
+    scant_train_opts o = fixmatch(rows);
+    assert_int_equal(train(&f, o).signs, 0);
+    o.ssl.threshold = 1; /* no confidence reaches this */
+    o.lr = 1e-3;
+    scant_train_state s = train(&f, o);
+    assert_int_equal(s.signs, SCANT_SIGN_MASK);
+    assert_false(s.signs & SCANT_SIGNS_COLLAPSED); /* it has learned from labels */
+    assert_non_null(strstr(f.warning, "pseudo-labels count"));
+    end(&f);
+}
+
+/* Labels of all classes, but the unlabelled samples are of one: their pseudo-labels are
+ * of one class, too. */
+static void pseudo_labels_of_few_classes_are_a_sign(void **state) {
+    size_t rows[300], others[300], n = 0;
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    const int32_t *labels = scant_data_labels(f.data);
+    for (size_t i = 0; i < 300; i++) {
+        rows[i] = i;
+        if (labels[i] == 1) others[n++] = i;
+    }
+    scant_train_opts o = fixmatch(rows);
+    o.unlabelled = others;
+    o.n_unlabelled = n;
+    scant_train_state s = train(&f, o);
+    assert_true(s.signs & SCANT_SIGN_CLASSES);
+    assert_true(s.pseudo_classes < 1.5);
+    assert_true(s.label_classes > 2.5);
+    end(&f);
+}
+
+/* ---- interruptions ----------------------------------------------------------------- */
+
+static void an_interruption_does_not_change_what_is_found(void **state) {
+    const char *path = path_of("watch.safetensors");
+    size_t rows[30];
+    (void)state;
+    for (size_t i = 0; i < 30; i++) rows[i] = i;
+    for (int stop = 3; stop < 60; stop += 7) {
+        fixture a, b;
+        scant_train_state whole, rest;
+        begin(&a, "mlp", small), begin(&b, "mlp", small);
+        kill_units(&a, "fc2.bias", 19), kill_units(&b, "fc2.bias", 19);
+        scant_train_opts o = fixmatch(rows);
+        whole = train(&a, o);
+        o.checkpoint = path;
+        b.stop_after = stop;
+        assert_int_equal(scant_net_train(b.net, b.data, &o, &rest), SCANT_ECANCELLED);
+        b.stop_after = 0;
+        o.resume = true;
+        rest = train(&b, o);
+        assert_int_equal(whole.signs, rest.signs);
+        assert_true(whole.dead == rest.dead);
+        assert_string_equal(whole.dead_layer, rest.dead_layer);
+        assert_true(whole.gradient_norm == rest.gradient_norm);
+        assert_true(whole.pseudo_classes == rest.pseudo_classes);
+        remove(path);
+        end(&a), end(&b);
+    }
+}
+
+/* ---- warm-up ----------------------------------------------------------------------- */
+
+/* The rate of the first step is lr / warmup. */
+static double first_rate(const char *model, scant_net_opts net, scant_train_opts o) {
+    fixture f;
+    scant_train_state s;
+    begin(&f, model, net);
+    f.stop_after = 1;
+    scant_status status = scant_net_train(f.net, f.data, &o, &s);
+    assert_true(status == SCANT_OK || status == SCANT_ECANCELLED);
+    end(&f);
+    return s.lr;
+}
+
+static void the_automatic_warm_up_is_for_networks_whose_units_may_die(void **state) {
+    const scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.lr = 1, with.steps = 50000);
+    scant_net_opts tanh = small;
+    scant_train_opts fewer = o;
+    (void)state;
+    tanh.activation = "tanh";
+    fewer.steps = 100;
+    assert_float_equal(first_rate("mlp", small, o), 1.0 / NN_WARMUP, 1e-12);
+    assert_float_equal(first_rate("mlp", small, fewer), 1.0 / 10, 1e-12);
+    assert_float_equal(first_rate("mlp", tanh, o), 1, 0);
+    assert_float_equal(first_rate("linear", (scant_net_opts){0}, o), 1, 0);
+    fewer.warmup = 0;
+    assert_float_equal(first_rate("mlp", small, fewer), 1, 0);
+    fewer.warmup = 4;
+    assert_float_equal(first_rate("mlp", small, fewer), 0.25, 0);
+}
+
+static void a_warm_up_longer_than_the_training_is_refused(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 30, with.warmup = 31);
+    assert_int_equal(scant_net_train(f.net, f.data, &o, NULL), SCANT_EUSAGE);
+    assert_non_null(strstr(scant_ctx_errmsg(f.ctx), "warmup of 31 steps"));
+    assert_non_null(strstr(scant_ctx_errmsg(f.ctx), "30 steps"));
+    o.warmup = 30;
+    assert_int_equal(scant_net_train(f.net, f.data, &o, NULL), SCANT_OK);
+    end(&f);
+}
+
+static void signs_are_read_back_from_their_names(void **state) {
+    char names[SCANT_SIGNS_SIZE];
+    (void)state;
+    for (uint64_t signs = 0; signs < 32; signs++)
+        assert_int_equal(scant_train_signs_of(scant_train_sign_names(signs, names)),
+                         signs);
+    assert_string_equal(scant_train_sign_names(3, names), "dead-units loss");
+    assert_int_equal(scant_train_signs_of("losses dead"), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sound_training_has_no_signs),
+        cmocka_unit_test(dead_units_are_counted_in_the_worst_layer),
+        cmocka_unit_test(a_few_dead_units_are_no_sign),
+        cmocka_unit_test(only_relu_units_can_die),
+        cmocka_unit_test(the_constant_loss_is_the_entropy_of_the_labels),
+        cmocka_unit_test(the_constant_loss_of_a_regression_is_the_variance),
+        cmocka_unit_test(a_loss_that_does_not_fall_is_a_sign),
+        cmocka_unit_test(the_first_steps_and_the_warm_up_are_not_judged),
+        cmocka_unit_test(one_class_is_no_sign),
+        cmocka_unit_test(a_training_that_diverges_says_so),
+        cmocka_unit_test(an_empty_mask_is_a_sign),
+        cmocka_unit_test(pseudo_labels_of_few_classes_are_a_sign),
+        cmocka_unit_test(an_interruption_does_not_change_what_is_found),
+        cmocka_unit_test(the_automatic_warm_up_is_for_networks_whose_units_may_die),
+        cmocka_unit_test(a_warm_up_longer_than_the_training_is_refused),
+        cmocka_unit_test(signs_are_read_back_from_their_names),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
