@@ -81,7 +81,12 @@ static scant_status run_experiment(const plan *p, const char *folder, bool resum
     scant_ctx *ctx;
     scant_experiment *e;
     memcpy(all, base, sizeof base);
-    for (size_t i = 0; i < MORE && p->more[i].key; i++) all[n++] = p->more[i];
+    for (size_t i = 0; i < MORE && p->more[i].key; i++) {
+        size_t at = 0; /* of the same key, which it replaces */
+        while (at < n && strcmp(all[at].key, p->more[i].key) != 0) at++;
+        all[at] = p->more[i];
+        n = size_max(n, at + 1);
+    }
     scant_ctx_opts opts = {
         .threads = threads, .user = h, .log = listen, .cancel = cancel};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
@@ -165,6 +170,8 @@ static void assert_same(const plan *p, const char *folder, const char *other) {
             assert_true(x == y || (isnan(x) && isnan(y)));
             if (k != LOOP_RATIO) assert_true(isfinite(x));
         }
+    assert_memory_equal(a.state.healths, b.state.healths,
+                        (ROUNDS + 1) * sizeof *a.state.healths);
     assert_int_equal(count_files(folder, "train", NULL), 0);
     assert_int_equal(count_files(folder, "left", NULL), 0);
     assert_int_equal(count_files(folder, ".npy", NULL), 0);
@@ -255,8 +262,26 @@ static const plan plans[] = {
       {"model.bayes", "ensemble"},
       {"model.samples", "3"}},
      2},
+    /* trainings that collapse and are repeated */
+    {"random-9",
+     {"random", 9},
+     {{"loop.strategies", "random"},
+      {"loop.seeds", "9"},
+      {"train.epochs", "20"},
+      {"train.lr", "20"},
+      {"train.initial_models", "2"}},
+     1},
+    {"bald-10",
+     {"bald", 10},
+     {{"loop.strategies", "bald"},
+      {"loop.seeds", "10"},
+      {"train.epochs", "12"},
+      {"train.lr", "10"},
+      {"model.bayes", "ensemble"},
+      {"model.samples", "2"}},
+     1},
 };
-enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6 };
+enum { WARM_ENSEMBLE = 4, ENSEMBLE = 6, COLLAPSES = 8 };
 
 /* The first phase reported when a round that was cancelled in `phase` is resumed. */
 static const char *resumed_phase(const char *phase) {
@@ -291,6 +316,50 @@ static void a_round_cancelled_anywhere_is_resumed_there(void **state) {
             assert_same(p, cut, whole);
         }
     }
+}
+
+/* Adds a setting to a plan. */
+static void add_setting(plan *p, const char *key, const char *value) {
+    size_t n = 0;
+    while (p->more[n].key) n++;
+    assert_true(n < MORE);
+    p->more[n] = (scant_setting){key, value};
+}
+
+/* ---- collapsed trainings ----------------------------------------------------------- */
+
+static void a_collapsed_training_is_repeated_once_unless_told_otherwise(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        plan p = plans[COLLAPSES + i / 2];
+        bool retry = i % 2 == 0;
+        heard h = {0};
+        char folder[32];
+        snprintf(folder, sizeof folder, "collapsed%zu", i);
+        add_setting(&p, "loop.retry_collapsed", retry ? "yes" : "no");
+        assert_int_equal(run_experiment(&p, folder, false, &h), SCANT_OK);
+        kept k = read_kept(&p, folder);
+        size_t repeated = 0;
+        for (size_t round = 0; round <= ROUNDS; round++)
+            repeated += k.state.healths[round].trainings == 2;
+        assert_true(retry ? repeated > 0 : repeated == 0);
+        assert_true((strstr(h.said, "repeated once") != NULL) == retry);
+        end_kept(&k);
+    }
+}
+
+/* Networks that continue from round to round have no other first weights. */
+static void a_training_that_continues_is_not_repeated(void **state) {
+    plan p = plans[COLLAPSES];
+    heard h = {0};
+    (void)state;
+    add_setting(&p, "train.reinit", "no");
+    assert_int_equal(run_experiment(&p, "continued", false, &h), SCANT_OK);
+    kept k = read_kept(&p, "continued");
+    assert_true(k.state.healths[1].signs & SCANT_SIGNS_COLLAPSED);
+    for (size_t round = 1; round <= ROUNDS; round++)
+        assert_int_equal(k.state.healths[round].trainings, 1);
+    end_kept(&k);
 }
 
 /* ---- damaged files ----------------------------------------------------------------- */
@@ -579,6 +648,8 @@ static void a_strategy_that_picks_nothing_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_round_cancelled_anywhere_is_resumed_there),
+        cmocka_unit_test(a_collapsed_training_is_repeated_once_unless_told_otherwise),
+        cmocka_unit_test(a_training_that_continues_is_not_repeated),
         cmocka_unit_test(an_unreadable_file_costs_only_time),
         cmocka_unit_test(a_second_member_is_resumed_or_starts_again),
         cmocka_unit_test(members_are_kept_for_the_next_round),
