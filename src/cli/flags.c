@@ -155,6 +155,8 @@ void cli_flag_json(scant__json *json, const char *key, const cli_flag *flag,
     bool unset = row->kind == SCANT_OPTION_BYTES && strcmp(word, "0") == 0;
     if (!*word || unset || !scant__option_read(row, word, &value))
         scant__json_null(json, key);
+    else if (value.word)
+        scant__json_string(json, key, word);
     else if (row->kind == SCANT_OPTION_SWITCH)
         scant__json_bool(json, key, value.number != 0);
     else if (row->kind == SCANT_OPTION_NUMBER)

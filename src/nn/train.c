@@ -163,6 +163,7 @@ static scant_status set_up(nn_trainer *t) {
     t->state.valid_loss = t->state.valid_accuracy = -1;
     t->state.unlabelled_loss = t->state.kept = t->state.balance = -1;
     TRY(begin_watch(t));
+    nn_train_show_signs(t);
     TRY(settle_warmup(t));
     return plan_decay(t);
 }

@@ -400,7 +400,7 @@ class Resume(Train):
 
     def test_of_many_short_epochs_only_some_are_logged(self):
         call = ["--data", "moons", "--count", 300, "--model", "mlp", "--width", 8, "--validation", 200,
-                "--patience", 900, "--batch", 100]
+                "--patience", 900, "--batch", 100, "--warmup", 0]  # auto depends on the number of steps
         done = run("train", *call, "--epochs", 1001, "--threads", 1, "--out", self.path("whole"))
         self.assertEqual(done.returncode, 0, done.stderr)
         events = self.events("whole")
@@ -572,6 +572,7 @@ class WrongCalls(Train):
         for flag, value in (("lr", 0), ("lr", "nan"), ("lr", "-1"), ("momentum", 1),
                             ("dropout", 1), ("until", 1.5), ("weight-decay", "-1"), ("ema", 2),
                             ("norm-momentum", 0), ("norm-momentum", 1.5),
+                            ("clip", 0), ("clip", "-1"), ("clip", "nan"), ("warmup", "-1"), ("warmup", "1.5"),
                             ("batch", 0), ("epochs", 0)):
             self.refused(2, "--data", "blobs", "--model", "mlp", f"--{flag}={value}",
                          says=f"--{flag} is '")
@@ -692,6 +693,40 @@ class WrongCalls(Train):
                      "--model", "mlp", says=["minus.npy", "sample 1 is -2"])
         self.refused(3, "--data", "blobs", "--test", x, "--test-labels", none, "--model", "mlp",
                      says="no labels to evaluate with")
+
+    def test_a_warm_up_longer_than_the_training_is_refused(self):
+        self.refused(2, "--data", "blobs", "--model", "mlp", "--steps", 30, "--warmup", 31,
+                     says=["warmup of 31 steps is longer than the training", "30 steps"])
+
+    def test_a_training_that_collapses_says_so_everywhere(self):
+        """A network whose rate is far too large: its units are 0, and its loss is that of a constant."""
+        call = ["--data", "moons", "--count", 100, "--model", "mlp", "--width", 16, "--epochs", 60, "--lr", 40,
+                "--threads", 1]
+        done = run("train", *call, "--format", "json", "--out", self.path("a"))
+        result = json.loads(done.stdout)
+        self.assertEqual(result["signs"].split()[-1], "loss")
+        self.assertIn("dead-units", result["signs"])
+        self.assertGreaterEqual(result["dead"], 0.9)
+        self.assertEqual(result["dead_layer"], "fc1")
+        self.assertIn("MAY BE FAILING: dead-units loss", done.stderr)
+        for found in (r"the loss is \S+, and predicting the same for all samples gives 0\.6931; a warmup longer",
+                      r"\d+% of the units of fc1 are always 0; a warmup longer than 6 steps, a smaller lr than 40"):
+            self.assertRegex(done.stderr, r"may be failing at step \d+ of 60: " + found)
+        self.assertEqual(done.stderr.count("may be failing"), 2)  # once for each sign
+        epochs = self.events("a", "epoch")
+        self.assertEqual(epochs[0]["signs"], "")  # not in the first quarter
+        self.assertIsNone(epochs[0]["gradient_norm"])
+        self.assertEqual(epochs[-1]["signs"], result["signs"])
+        self.assertIn("failed?     ", self.ok("train", *call, "--quiet", "--out", self.path("b")))
+
+    def test_a_sound_training_has_no_signs(self):
+        done = run("train", "--data", "moons", "--count", 100, "--model", "mlp", "--epochs", 60,
+                   "--lr", 0.1, "--format", "json", "--out", self.path("a"))
+        result = json.loads(done.stdout)
+        self.assertEqual(result["signs"], "")
+        self.assertLess(result["dead"], 0.9)
+        self.assertGreater(result["gradient_norm"], 0)
+        self.assertNotIn("failing", done.stderr)
 
     def test_a_learning_rate_that_explodes_names_the_step(self):
         self.fails(3, "train", "--data", "blobs", "--model", "mlp", "--depth", 3, "--lr", 1e18,

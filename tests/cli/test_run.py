@@ -490,7 +490,8 @@ class Failures(RunCase):
         self.assertEqual(len([event for event in events if event["event"] == "run"]), 6 + 2 + 2)
 
     def test_a_single_run_fails_with_its_own_message(self):
-        says = self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0, loop__strategies="random"),
+        says = self.fails(3, "run", *sets(MOONS, train__lr=1e8, loop__seeds=0, loop__strategies="random",
+                                          loop__retry_collapsed="no"),
                           "--out", self.path("out"), says="random, seed 0, round 0: the loss is not")
         self.assertEqual(len(says.splitlines()), 1)
         self.assertFalse(os.path.exists(self.path("out/report.html")))

@@ -38,6 +38,30 @@ class Methods(RunCase):
             self.assertIn("train_loss", event)
             self.assertNotIn("kept", event)
 
+    def test_collapsed_trainings_are_repeated_and_recorded(self):
+        more = {"train__lr": 40, "train__epochs": 60, "loop__strategies": "random", "loop__seeds": 0}
+        for retry, trainings in (("yes", "2"), ("no", "1")):
+            done = run("run", *sets(MOONS, loop__retry_collapsed=retry, **more), "--threads", 1,
+                       "--out", self.path(retry))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = self.rows(self.path(retry), "trainings.csv")
+            self.assertEqual([row["round"] for row in rows], ["0", "1", "2", "3"])
+            self.assertIn(trainings, [row["trainings"] for row in rows])
+            self.assertTrue(any("dead-units" in row["signs"].split() and float(row["dead"]) >= 0.9 for row in rows))
+            self.assertEqual("trained again" in done.stderr, retry == "yes")
+            self.assertEqual("the training has collapsed" in done.stderr, retry == "yes")
+            rounds = self.events(self.path(retry), "round")
+            self.assertEqual([(str(e["trainings"]), e["signs"]) for e in rounds],
+                             [(row["trainings"], row["signs"]) for row in rows])
+
+    def test_sound_trainings_are_not_repeated(self):
+        rows = self.rows(self.run_experiment("out", train__lr=0.1), "trainings.csv")
+        self.assertEqual({(row["trainings"], row["signs"]) for row in rows}, {("1", "")})
+
+    def test_a_warm_up_longer_than_a_training_is_refused(self):
+        self.fails(2, "run", *sets(MOONS, train__warmup=9), "--out", self.path("out"),
+                   says=["warmup of 9 steps is longer than the training", "8 steps"])
+
     def test_print_writes_an_equal_experiment(self):
         flags = sets(MOONS, train__method="mean-teacher", train__steps=20, loop__seeds=0)
         with open(self.path("a.ini"), "w") as file:

@@ -63,7 +63,8 @@ class Changed(RunCase):
     def test_an_unfinished_run_is_not_resumed_with_other_labels(self):
         def halve(state):
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
-            state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
+            for table in ("calibration", "theory", "trainings"):
+                state[table] = state[table][:2]
         whole, bins = self.results(self.out), self.bins(self.out)
         self.change_states(halve)
         self.save("y", 1 - self.labels)
@@ -107,7 +108,8 @@ class LostFiles(RunCase):
             with open(os.path.join(runs, name + ".json")) as file:
                 state = json.load(file)
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
-            state["calibration"], state["theory"] = state["calibration"][:2], state["theory"][:2]
+            for table in ("calibration", "theory", "trainings"):
+                state[table] = state[table][:2]
             with open(os.path.join(runs, name + ".json"), "w") as file:
                 json.dump(state, file)
         for kind in ("weights", "query"):
