@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Weights of the training samples: an array, or the table that `scant select` writes
- * (rank, index, perhaps id, weight, score; other columns are ignored).
+ * (rank, index, perhaps id, weight, score; other columns are ignored). The weights of a
+ * table are scaled to mean 1, as experiments do: those of bss sum to about 1, whatever
+ * the batch, and would make the learning rate as many times smaller as there are picks.
  */
 #include <math.h>
 
@@ -87,6 +89,12 @@ static void read_picks(train_job *job, const char *path) {
 
 /* ---- reading weights --------------------------------------------------------------- */
 
+static void scale_to_mean_1(float *weights, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (double)weights[i];
+    for (size_t i = 0; i < n; i++) weights[i] = (float)(weights[i] * (double)n / sum);
+}
+
 void train_read_weights(train_job *job) {
     const train_args *a = &job->args;
     const char *path = a->sample_weights ? a->sample_weights : a->picks;
@@ -108,4 +116,5 @@ void train_read_weights(train_job *job) {
     if (!any)
         cli_die(CLI_BAD_INPUT, "%s: all weights are 0, expected at least one above 0",
                 path);
+    if (a->picks) scale_to_mean_1(job->weights, n);
 }

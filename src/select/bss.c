@@ -12,7 +12,7 @@
  * the functions of a kernel (select/kernel_basis.h), and made orthonormal under the
  * uniform distribution on the available rows (linalg/basis.h); in the paper it is nearly
  * orthonormal. B rows support at most B/2 dimensions: of a larger space the leading B/2
- * principal directions are kept, with a warning.
+ * principal directions are kept, with a warning. Option dim keeps fewer.
  *
  * The paper leaves the constants of the algorithm open. With option epsilon, gamma =
  * min(0.11, sqrt(epsilon / (2 + epsilon))). Then each draw's coefficient beta_j times its
@@ -51,6 +51,7 @@ enum { MOST_FUNCTIONS = 5000 };     /* largest polynomial basis */
 static const double SURE_GAMMA = 0.11; /* largest gamma whose output is always good */
 /* Draws per D t: 1.53 to 1.64 were measured for D = 1 .. 500 and many t. */
 static const double DRAWS = 1.59;
+static const double MOST_DRAWS_PER_TD = 1.7;
 static const double MOST_DRAWS = 1e7; /* limit with option epsilon */
 static const double FEW_DRAWS = 2000; /* allowed for a batch of any size */
 static const double LEAST_TD = 0.49;  /* if t D is below 1/2, there is only one draw */
@@ -105,7 +106,13 @@ static size_t count_monomials(const scant_selection *sel) {
                                   select_option(sel, "bias") > 0);
 }
 
-static size_t most_dimensions(size_t batch) { return batch < 4 ? 1 : batch / 2; }
+/* The dimensions that are kept at most: half of the batch, or option dim if that is less.
+ */
+static size_t most_dimensions(const scant_selection *sel, size_t batch) {
+    size_t half = batch < 4 ? 1 : batch / 2;
+    if (!select_option_is_set(sel, "dim")) return half;
+    return size_min(half, (size_t)select_option(sel, "dim"));
+}
 
 static select_pool pool_of(const scant_selection *sel) {
     const select_pool *pool = &sel->pool;
@@ -176,9 +183,15 @@ static scant_status serve(bss *b) {
     return SCANT_OK;
 }
 
+/* The dimensions that a batch of any size would have. */
+static size_t asked_dimensions(const bss *b) {
+    if (!select_option_is_set(b->sel, "dim")) return b->basis.rank;
+    return size_min(b->basis.rank, (size_t)select_option(b->sel, "dim"));
+}
+
 static scant_status build(bss *b) {
     scant_selection *sel = b->sel;
-    size_t most = most_dimensions(sel->batch);
+    size_t most = most_dimensions(sel, sel->batch);
     if (sel->depth)
         TRY(select_kernel_basis_build(&b->kernel, sel, &b->view, b->rows, b->view.m, most,
                                       &b->basis));
@@ -188,12 +201,12 @@ static scant_status build(bss *b) {
         return scant__fail(sel->ctx, SCANT_EINPUT,
                            "%s: every available row is 0, so there is no basis",
                            scant_array_name(b->pool.features));
-    if (b->basis.rank > most)
+    if (asked_dimensions(b) > most)
         scant__warn(
             sel->ctx,
             "bss: the basis has %zu dimensions, more than half of a batch of %zu: its "
             "%zu leading principal direction%s kept",
-            b->basis.rank, sel->batch, most, most == 1 ? " is" : "s are");
+            asked_dimensions(b), sel->batch, most, most == 1 ? " is" : "s are");
     return SCANT_OK;
 }
 
@@ -285,21 +298,32 @@ static scant_status draw_for_batch(bss *b) {
     return SCANT_OK;
 }
 
+/* Says how many rows epsilon needs. If the basis was cut for the batch, a larger batch
+ * has a larger basis, which needs more rows: at most as many as it has draws. */
+static scant_status refuse_epsilon(const bss *b, double epsilon, double draws_per_dim) {
+    double most =
+        ceil(MOST_DRAWS_PER_TD / DRAWS * draws_per_dim) * (double)asked_dimensions(b);
+    bool cut = asked_dimensions(b) > b->basis.dim;
+    if (by_leverage(b->sel)) most = ceil(draws_per_dim * (double)asked_dimensions(b));
+    return scant__fail(b->sel->ctx, SCANT_EUSAGE,
+                       "bss: epsilon = %g needs %s%zu rows, more than the batch of %zu",
+                       epsilon, cut ? "up to " : "",
+                       cut ? (size_t)fmin(most, (double)b->view.m) : b->barrier.distinct,
+                       b->sel->batch);
+}
+
 static scant_status draw_for_epsilon(bss *b, double epsilon) {
     bool leverage = by_leverage(b->sel);
     double gamma = fmin(SURE_GAMMA, sqrt(epsilon / (2 + epsilon)));
     double t = leverage ? 2 / epsilon : t_of(gamma);
-    double draws = (leverage ? 1 : DRAWS) * (double)b->basis.dim * t;
+    double per_dim = (leverage ? 1 : DRAWS) * t, draws = per_dim * (double)b->basis.dim;
     if (!(draws < MOST_DRAWS))
         return scant__fail(
             b->sel->ctx, SCANT_EUSAGE,
             "bss: epsilon = %g needs about %.3g draws, more than the limit of %.0g",
             epsilon, draws, MOST_DRAWS);
     TRY(draw(b, t));
-    if (b->best.count) return SCANT_OK;
-    return scant__fail(b->sel->ctx, SCANT_EUSAGE,
-                       "bss: epsilon = %g needs %zu rows, more than the batch of %zu",
-                       epsilon, b->barrier.distinct, b->sel->batch);
+    return b->best.count ? SCANT_OK : refuse_epsilon(b, epsilon, per_dim);
 }
 
 /* ---- the strategy --------------------------------------------------------------------
@@ -360,7 +384,7 @@ static size_t plan_memory(const scant_selection *sel, size_t batch, size_t monom
     la_view plain = {.h = &x, .m = n}, view = {.h = &f, .m = n};
     if (poly) f.d = monomials;
     if (constant) view.bias = select_option(sel, "bias");
-    size_t dim = size_min(most_dimensions(batch), size_min(la_view_width(&view), n));
+    size_t dim = size_min(most_dimensions(sel, batch), size_min(la_view_width(&view), n));
     size_t kept = sizeof(bss) + SPARE + batch * sizeof(la_scored);
     if (n < pool.n || sel->depth) kept += n * sizeof(size_t);
     if (poly) kept += select_monomials_memory(monomials);
@@ -371,7 +395,7 @@ static size_t plan_memory(const scant_selection *sel, size_t batch, size_t monom
     size_t drawing =
         size_add(la_basis_memory_kept(&view, dim), la_bss_memory(&view, dim));
     if (sel->depth) {
-        dim = size_min(most_dimensions(batch), n);
+        dim = size_min(most_dimensions(sel, batch), n);
         building = select_kernel_basis_memory(sel, &view, n, dim);
         drawing = select_kernel_basis_memory_kept(n, dim);
     }
@@ -399,6 +423,9 @@ static const scant_option options[] = {
         "features, or linear in the gradients",
         .otherwise = "features if given, else gradients",
         .choices = "features|poly:K|gradients", .min = 1, .max = 8),
+    SELECT_OPTION("dim", COUNT, NULL, "leading principal directions of the basis to keep",
+                  .otherwise = "all, but at most half of the batch", .min = 1,
+                  .max = 1e9),
     SELECT_OPTION(
         "bias", SWITCH, "1",
         "include a constant function; with a kernel, append a 1 to the features",

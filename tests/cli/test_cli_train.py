@@ -204,15 +204,18 @@ class Learning(Train):
         self.assertAlmostEqual(self.share("c", *weights(2, 100, 5, 3, 0)), 5 / 10, places=3)
         rows = "--indices", self.save("rows", np.array([4, 1, 0]))
         self.assertAlmostEqual(self.share("d", *rows, *weights(1, 100, 4)), 4 / 5, places=3)
-        picks = self.path("picks.csv")
-        with open(picks, "w", encoding="utf-8") as file:
-            file.write('rank,index,id,weight,score\n1,2,"a,\n""b",1.5,9\n2,0,c,6,9\r\n\n')
-        picks = "--picks", picks
-        self.assertAlmostEqual(self.share("e", *picks), 4 / 5, places=3)
         draw = ["--draw-by-weight"]
         self.assertGreater(self.share("f", *weights(1, 0, 0, 1, 0), *draw), 0.95)
         self.assertLess(self.share("g", *weights(0, 0, 1, 0, 1), *draw), 0.05)
         self.assertEqual(json.loads(read(self.path("g/result.json")))["samples"], 4)
+
+    def test_the_weights_of_picks_are_scaled_to_mean_1(self):
+        # With 1.5e-5 and 6e-5 as they are, the network would hardly learn.
+        for name, weights in (("a", ("1.5", "6")), ("b", ("1.5e-5", "6e-5"))):
+            picks = self.path("picks.csv")
+            with open(picks, "w", encoding="utf-8") as file:
+                file.write('rank,index,id,weight,score\n1,2,"a,\n""b",%s,9\n2,0,c,%s,9\r\n\n' % weights)
+            self.assertAlmostEqual(self.share(name, "--picks", picks), 4 / 5, places=3)
 
     def test_picks_of_select_are_trained_on(self):
         x = np.random.default_rng(0).normal(size=(40, 2)).astype("f4")

@@ -25,7 +25,7 @@ typedef struct call {
     const int32_t *labels;
     bool gradients; /* x is given as gradients */
     uint64_t seed;
-    const char *epsilon, *basis, *bias; /* NULL: the default */
+    const char *epsilon, *basis, *bias, *dim; /* NULL: the default */
 } call;
 
 typedef struct result {
@@ -44,7 +44,7 @@ static void on_log(void *user, scant_log_level level, const char *text) {
 static scant_status make_call(const call *c, result *r) {
     size_t shape[2] = {c->n, c->d}, n_settings = 0;
     scant_array *x, *labels = NULL;
-    scant_setting settings[3];
+    scant_setting settings[4];
     scant_ctx_opts opts = {.threads = 2, .user = r, .log = on_log};
     *r = (result){0};
     assert_int_equal(scant_ctx_create(&opts, &r->ctx), SCANT_OK);
@@ -55,6 +55,7 @@ static scant_status make_call(const call *c, result *r) {
     if (c->epsilon) settings[n_settings++] = (scant_setting){"epsilon", c->epsilon};
     if (c->basis) settings[n_settings++] = (scant_setting){"basis", c->basis};
     if (c->bias) settings[n_settings++] = (scant_setting){"bias", c->bias};
+    if (c->dim) settings[n_settings++] = (scant_setting){"dim", c->dim};
     scant_evidence e = {.labels = labels};
     if (c->gradients)
         e.gradients = x;
@@ -486,6 +487,40 @@ static void a_basis_that_is_too_large_is_cut_with_a_warning(void **state) {
     near(info(&r, "lambda_min"), values[0], 1e-3);
     near(info(&r, "lambda_max"), values[1], 1e-3);
     end(&r);
+    c.batch = 60, c.dim = "2"; /* the same two directions, by option dim */
+    run(&c, &r);
+    assert_string_equal(r.warned, "");
+    assert_int_equal(info(&r, "dim"), 2);
+    eigenvalues(&kept, &r, values);
+    near(info(&r, "lambda_min"), values[0], 1e-3);
+    near(info(&r, "lambda_max"), values[1], 1e-3);
+    end(&r);
+    c.dim = "5", c.batch = 5;
+    run(&c, &r);
+    assert_non_null(strstr(r.warned, "4 dimensions, more than half of a batch of 5"));
+    end(&r);
+    free(x);
+}
+
+/* A larger batch has a larger basis: the number in the message must be enough for that.
+ */
+static void the_rows_that_epsilon_needs_are_enough(void **state) {
+    (void)state;
+    double *x = normals(16, 20000 * 8);
+    call c = {.x = x, .n = 20000, .d = 8, .batch = 10, .epsilon = "0.3"};
+    result r;
+    assert_int_equal(make_call(&c, &r), SCANT_EUSAGE);
+    const char *number = strstr(scant_ctx_errmsg(r.ctx), "needs up to ");
+    assert_non_null(number);
+    size_t enough = strtoul(number + strlen("needs up to "), NULL, 10);
+    end(&r);
+    c.batch = enough;
+    run(&c, &r);
+    assert_int_equal(info(&r, "dim"), 9);
+    /* The number is not far too large either: a run has 1.53 to 1.64 of the 1.7 draws
+     * that it allows for, and about 3 % of these are repeated rows. */
+    assert_true((double)r.picks->count > 0.85 * (double)enough);
+    end(&r);
     free(x);
 }
 
@@ -727,6 +762,7 @@ int main(void) {
         cmocka_unit_test(no_budget_is_exceeded),
         cmocka_unit_test(the_budget_is_used),
         cmocka_unit_test(an_epsilon_that_needs_more_rows_than_the_batch_is_refused),
+        cmocka_unit_test(the_rows_that_epsilon_needs_are_enough),
         cmocka_unit_test(a_row_that_is_drawn_twice_is_one_pick),
         cmocka_unit_test(another_basis_of_the_same_span_gives_the_same_picks),
         cmocka_unit_test(the_option_shows_the_basis_that_was_used),
