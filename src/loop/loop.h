@@ -211,7 +211,10 @@ typedef struct loop_round {
     scant_train_state *trained; /* final state of each part; its `steps` 0: unknown */
     scant_train_state training; /* the training in progress, or the last one */
     double temperature;         /* of the calibrated probabilities; 0: none were read */
-    bool loaded;                /* loop_partial_load() has succeeded */
+    const scant_figure
+        *figures; /* n_figures: what the strategy reports about its picks */
+    size_t n_figures;
+    bool loaded; /* loop_partial_load() has succeeded */
 } loop_round;
 
 enum loop_table {

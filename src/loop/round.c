@@ -133,6 +133,10 @@ static void log_round(loop_run *run) {
     if (r->temperature > 0)
         scant__json_string(&line, "calibrated",
                            run->split.n_valid ? "validation set" : "cross-fitting");
+    scant__json_open(&line, "info", '{');
+    for (size_t i = 0; i < r->n_figures; i++)
+        scant__json_rounded(&line, r->figures[i].name, r->figures[i].value, DIGITS);
+    scant__json_close(&line, '}');
     loop_log_end(run->job, &line);
 }
 
@@ -238,7 +242,11 @@ static scant_status list_labelled(loop_run *run) {
 
 static scant_status take_picks(loop_run *run, const scant_picks *picks) {
     loop_state *s = &run->state;
-    loop_pick *mine = TRY_NEW(&run->round.arena, loop_pick, picks->count + 1);
+    loop_round *r = &run->round;
+    loop_pick *mine = TRY_NEW(&r->arena, loop_pick, picks->count + 1);
+    scant_figure *figures = TRY_NEW(&r->arena, scant_figure, picks->n_info + 1);
+    for (size_t i = 0; i < picks->n_info; i++) figures[i] = picks->info[i];
+    r->figures = figures, r->n_figures = picks->n_info;
     for (size_t i = 0; i < picks->count; i++)
         mine[i] = (loop_pick){run->split.pool[picks->items[i].index],
                               picks->items[i].weight, picks->items[i].score};

@@ -394,6 +394,19 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
+    def test_the_log_has_the_figures_that_strategies_report(self):
+        out = self.run_experiment("out", loop__strategies="random,bss", loop__seeds=0)
+        with open(os.path.join(out, "log.jsonl"), encoding="utf-8") as file:
+            rounds = [event for event in map(json.loads, file) if event["event"] == "round"]
+        infos = {(event["strategy"], event["round"]): event["info"] for event in rounds}
+        self.assertEqual(infos["random", 1], {})
+        last = max(number for _, number in infos)
+        for number in range(last):
+            picks = sum(row["strategy"] == "bss" and row["round"] == str(number + 1)
+                        for row in self.rows(out, "picks.csv"))
+            self.assertEqual(infos["bss", number]["distinct"], picks)
+        self.assertEqual(infos["bss", last], {})  # it picks nothing
+
     def test_training_can_draw_samples_by_weight(self):
         fixed = {"data__train": "heavy", "data__task": "regression", "model__name": "onehidden",
                  "model__activation": "swish", "loop__initial_how": "none", "loop__rounds": 1,
