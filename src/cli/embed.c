@@ -30,7 +30,8 @@ static const scant_option flags[] = {
         "labelled samples (rows of --data, from 0) that the network was not trained "
         "on, for --temperature fit"),
     OPT_FILE("gradients", "G.npy", AT(arrays[EMBED_GRADIENTS]), NET_OUTPUT,
-             "n x K sketches of the gradients of the loss at the predicted class"),
+             "n x K sketches of the gradients of the loss at the predicted class; of a "
+             "regression: of the output"),
     OPT_COUNT(
         "sketch", "K", NULL, AT(sketch), 1, 1 << 24, NET_OUTPUT,
         "numbers per sketch (default 512): inner products are right to about 1/sqrt(K)"),
@@ -123,7 +124,6 @@ static void check_network(const embed_job *job) {
     size_t n;
     const char *flag = a->arrays[EMBED_PROBS]        ? "probs"
                        : a->arrays[EMBED_CALIBRATED] ? "calibrated"
-                       : a->arrays[EMBED_GRADIENTS]  ? "gradients"
                        : a->arrays[EMBED_SAMPLES]    ? "samples-out"
                                                      : NULL;
     if (a->classes_out && !net_class_names(job->network, NULL, &n))
@@ -138,6 +138,9 @@ static void check_network(const embed_job *job) {
                 "--%s needs classes, but the network has one output, the number that it "
                 "predicts: --logits writes that",
                 flag);
+    if (a->labelled && scant_net_classes(job->network) == 1)
+        cli_die(CLI_BAD_INPUT, "--labelled needs classes: the gradients of a regression "
+                               "are those of its output, which no label changes");
 }
 
 /* Marks the samples of --labelled. */

@@ -115,6 +115,7 @@ static scant_status take_gradients(embed_job *job) {
     scant_gradient_opts opts = {
         .last_layer = net_is(job->args.layers, "last"),
         .labels = gradient_labels(job),
+        .outputs = scant_net_classes(job->network) == 1, /* regression */
         .sketch = job->args.sketch,
         .seed = job->args.net.common.seed,
     };

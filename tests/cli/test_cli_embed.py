@@ -313,11 +313,25 @@ class Regression(Case):
         self.ok("embed", "--data", data, "--regression", "--model", "linear", "--weights",
                 os.path.join(run_dir, "weights.safetensors"), "--logits", z)
         for call in (["--data", data], ["--data", self.save("x", x)]):
-            for flag in ("--probs", "--gradients"):
-                self.fails(3, "embed", *call, "--from", run_dir, flag, self.path("p.npy"),
-                           says=[flag, "one output", "--logits"])
+            self.fails(3, "embed", *call, "--from", run_dir, "--probs", self.path("p.npy"),
+                       says=["--probs", "one output", "--logits"])
         self.fails(3, "embed", "--data", data, "--from", run_dir, "--labels-out",
                    self.path("y.npy"), says="numbers to predict")
+
+    def test_gradients_of_a_regression_are_those_of_its_output(self):
+        # a linear network's output is w x + b, so the gradient is (x, 1); its three numbers do not
+        # collide in a sketch of 4096
+        x = np.random.default_rng(2).normal(size=(40, 2)).astype("f4")
+        data, g = self.path("r.csv"), self.path("g.npy")
+        np.savetxt(data, np.c_[x, x @ [1.0, -2.0]], delimiter=",", fmt="%.6f")
+        self.ok("train", "--data", data, "--regression", "--model", "linear", "--steps", 5, "--quiet",
+                "--out", self.path("run"))
+        self.ok("embed", "--data", data, "--from", self.path("run"), "--gradients", g, "--sketch", 4096)
+        tangent = np.c_[x, np.ones(40)]
+        np.testing.assert_allclose(np.load(g) @ np.load(g).T, tangent @ tangent.T, atol=1e-4)
+        self.ok("select", "bss", "--gradients", g, "--batch", 20)
+        self.fails(3, "embed", "--data", data, "--from", self.path("run"), "--gradients", g, "--labelled",
+                   self.save("rows", np.arange(3)), says="--labelled needs classes")
 
 
 class Scaling(Case):
