@@ -144,6 +144,27 @@ static void every_law_has_its_formulas_moments(void **state) {
         }
 }
 
+/* As in the paper on sample complexity: standard normal weights, and fixed random signs
+ * behind them, divided by the square root of the width. */
+static void onehidden_starts_as_in_the_theory(void **state) {
+    enum { WIDTH = 512 };
+    nn_net *net;
+    (void)state;
+    must(nn_model_build(ctx, "onehidden", &(scant_net_opts){.width = WIDTH}, &net));
+    float *w = malloc(net->n_floats * sizeof *w);
+    nn_weights_draw(net, 7, w);
+    const nn_param *first = nn_net_find(net, "fc1.weight");
+    const nn_param *last = nn_net_find(net, "out.weight");
+    assert_int_equal(net->n_params, 2); /* neither layer has a bias */
+    check("onehidden", first->name, w + first->offset, first->count, normal(1));
+    check("onehidden", last->name, w + last->offset, last->count, normal(1));
+    for (size_t i = 0; i < last->count; i++) assert_true(fabsf(w[last->offset + i]) == 1);
+    assert_true(net->nodes[last->node].frozen);
+    assert_true(fabs((double)net->nodes[last->node].scale * sqrt(WIDTH) - 1) < 1e-6);
+    free(w);
+    nn_net_free(net);
+}
+
 /* By hand: LeNet-5's first layer has 1 x 5 x 5 inputs and 6 outputs; a depthwise layer of
  * MobileNetV2 has 1 x 3 x 3 inputs for each of its 32 planes, and fan-out 32 x 9. */
 static void fans_are_those_of_torch(void **state) {
@@ -218,6 +239,7 @@ static void the_law_is_stored_with_the_weights(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_law_has_its_formulas_moments),
+        cmocka_unit_test(onehidden_starts_as_in_the_theory),
         cmocka_unit_test(fans_are_those_of_torch),
         cmocka_unit_test(weights_depend_on_the_law_and_the_seed_only),
         cmocka_unit_test(an_unknown_law_is_refused_with_the_list),
