@@ -9,18 +9,20 @@
  *   lambda     the smallest eigenvalue of K that does not count as 0. Eigenvalues up to
  *              1e-10 times the largest count as 0 (with all: 1e-6, because products are
  *              in float there). The larger lambda is, the faster training converges
- *              (NPC, CRC)
+ *              (NPC, CRC; CRC's figure 3 has it for S and each candidate group)
  *   dynamics   G(S) = |g_S|^2, where g_S is the sum of the loss gradients of S for its
  *              labels: the speed at which the loss falls (dynamicAL)
  *   ratio      R(Q|S): the increase of G by each row of Q alone, summed over Q, divided
- *              by the increase by all of Q; Q is labelled by the predicted classes
+ *              by the increase by all of Q; Q is labelled by the predicted classes. The
+ *              paper's figure is its expectation over random Q: strategy random
  *   alignment, bound, mmd   of K (study/quantities.h); mmd between the initial set and S
  *
- * The suggested learning rate is also computed. The papers' sufficient rate is O(lambda)
- * with an unknown constant, and lambda grows with the number of rows n, while the loss is
- * a mean over rows. So the suggested rate is the default of the optimizer or method,
- * times lambda/n of S under the round's initial weights, divided by lambda/n of the first
- * labelled set under the initial weights of its round; the factor is limited to 0.1 to
+ * The suggested learning rate is also computed. NPC's sufficient rate is O(lambda), CRC's
+ * O(lambda / n^2), with unknown constants, and lambda grows with the number of rows n,
+ * while the loss is a mean over rows. So the suggested rate is the default of the
+ * optimizer or method, times lambda/n of S under the round's initial weights, divided by
+ * lambda/n of the first labelled set under the initial weights of its round; the factor
+ * is limited to 0.1 to
  * 10. A resumed run makes the latter weights again: they depend on seeds only.
  *
  * Cost: two forward passes over S and one over Q. Two eigendecompositions of a matrix

@@ -11,10 +11,14 @@
  *    7x7 planes, that is images of 224x224 pixels.
  *  - resnet18 keeps the resolution in its first layer for images of up to 64 pixels on
  *    the larger side (stem = small); for larger ones it is torchvision's (stem =
- *    original).
+ *    original), which dynamicAL's text names for all images.
  *  - with bayes = dropout, every network has dropout before its last layer; wrn then has
  *    none within blocks.
- *  - wrn-* has leaky rectifiers (0.1), as in the semi-supervised literature.
+ *  - wrn-* has leaky rectifiers (0.1), as in the semi-supervised literature; CRC's text
+ *    has them for SVHN only.
+ *  - gapcnn pools after its first two convolutions. The network of dynamicAL's theory has
+ *    three convolutions and averaged planes, too; its authors' public program has 32, 64
+ *    and 128 channels and no pooling between them.
  *  - norm = folded replaces batch normalisation by a bias in each convolution, for files
  *    whose normalisation was folded into the weights.
  */

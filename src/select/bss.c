@@ -7,16 +7,17 @@
  * & Sun 2018). linalg/bss_sampling.h describes the algorithm. A row drawn twice is one
  * pick with the sum of both weights.
  *
- * The space is spanned by the features and 1, by their monomials up to a degree (the
- * paper's own choice; features are scaled into the unit ball first), by gradients, or by
- * the functions of a kernel (select/kernel_basis.h), and made orthonormal under the
- * uniform distribution on the available rows (linalg/basis.h); in the paper it is nearly
- * orthonormal. B rows support at most B/2 dimensions: of a larger space the leading B/2
- * principal directions are kept, with a warning. Option dim keeps fewer.
+ * The space is spanned by the features and 1, by their monomials up to a degree (features
+ * are scaled into the unit ball first), by gradients, or by the functions of a kernel
+ * (select/kernel_basis.h), and made orthonormal under the uniform distribution on the
+ * available rows (linalg/basis.h). The paper's basis is one of a network's functions and
+ * nearly orthonormal; it exists, but the paper does not say how to compute it. B rows
+ * support at most B/2 dimensions: of a larger space the leading B/2 principal directions
+ * are kept, with a warning. Option dim keeps fewer.
  *
- * The paper leaves the constants of the algorithm open. With option epsilon, gamma =
- * min(0.11, sqrt(epsilon / (2 + epsilon))). Then each draw's coefficient beta_j times its
- * condition number K_j is at most epsilon/2, and the output is always good (eigenvalues
+ * The paper's main text leaves the constants of the algorithm open; its appendix was not
+ * available to us. With option epsilon, gamma = min(0.11, sqrt(epsilon / (2 + epsilon))).
+ * Then each draw's coefficient beta_j times its condition number K_j is at most epsilon/2, and the output is always good (eigenvalues
  * within [3/4, 5/4], sum of beta at most 5/4), not only with probability 0.9. Without
  * epsilon, gamma is chosen for the batch: a run has about 1.6 D t draws, t = 1/gamma^2 -
  * 1, and secant steps with the same seed move t towards B distinct rows from below. If
@@ -26,7 +27,7 @@
  * There are at most about 2B draws, or 2000 if that is more. If few rows have most of the
  * leverage, or B is nearly n, these give fewer than B rows.
  *
- * law = leverage draws independently by leverage, the paper's baseline: 2 D / epsilon
+ * law = leverage draws independently by leverage, the older method: 2 D / epsilon
  * draws, or until there are B distinct rows. The latter stopping rule depends on the
  * draws, so the weighted sum is unbiased only with epsilon.
  *

@@ -6,15 +6,16 @@
  * any weights and labels. So npc works before any label is given, on the features of an
  * untrained network.
  *
- * As in the paper, batches are drawn uniformly (with 1000, one of the best 1% is among
- * them with probability 1 - 4e-5). Unlike in the paper, the rank of the features decides
- * which eigenvalue counts as smallest: with more rows than the rank the Gram matrix is
- * singular, and the paper's value would be rounding noise (linalg/lambda.h). The best
- * batch is found exactly, without computing the eigenvalues of most batches. The option
- * refine goes beyond the paper: guided by the eigenvector of lambda, it replaces rows of
- * the best batch one by one with the row that raises lambda most (of all rows, or of
- * 16,384 random ones in a larger pool). It ends when no replacement raises lambda for any
- * of the eight rows that lower it most.
+ * As in the paper, batches are drawn uniformly. The paper draws O(n); our 1000 are its
+ * example (one of the best 1% is among them with probability 1 - 4e-5). The kernel is the
+ * paper's over C: it sums the classes. Unlike in the paper, the rank of the features
+ * decides which eigenvalue counts as smallest: with more rows than the rank the Gram
+ * matrix is singular, and the paper's value would be rounding noise (linalg/lambda.h).
+ * The best batch is found exactly, without computing the eigenvalues of most batches. The
+ * option refine goes beyond the paper: guided by the eigenvector of lambda, it replaces
+ * rows of the best batch one by one with the row that raises lambda most (of all rows, or
+ * of 16,384 random ones in a larger pool). It ends when no replacement raises lambda for
+ * any of the eight rows that lower it most.
  *
  * Cost: a pass of n d^2 for the rank; for each of m batches of b rows some b^2 (d + l) or
  * b^2 d (linalg/lambda.h); each swap, n d (l + b) or n d^2. Memory: 8 bytes per row, one

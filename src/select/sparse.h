@@ -14,10 +14,12 @@
  *     v = (1/n) sum gbar_j,  phi_j = gbar_j / b,  sigma_j = (1/n) E |g_j(y) - gbar_j|.
  *
  * Gradient form: g_j(y) = (p_j - e_y) x h_j+, the last layer's gradient, with labels
- * drawn from calibrated probabilities p~: gbar_j = (p_j - p~_j) x h_j+. Posterior form:
- * g_j(y) is the loss of label y under each of m posterior draws, minus its mean over
- * them; labels are drawn from the draws' mean. Phi then has m rows, without a
- * factor 1/sqrt(m) (the paper's Problem 2, to which its tables of alpha and beta belong).
+ * drawn from calibrated probabilities p~: gbar_j = (p_j - p~_j) x h_j+. The paper does
+ * not say that p is not calibrated, but otherwise gbar_j = 0. Posterior form: g_j(y) is
+ * the loss of label y under each of m posterior draws, minus its mean over them; labels
+ * are drawn from the draws' mean. Phi then has m rows, without a factor 1/sqrt(m): the
+ * paper has it in equation 13 and not in Problem 2, and does not say to which of them its
+ * tables of alpha and beta belong.
  *
  * Option terms leaves out f1 or f2, as in the paper's ablations: `fit` sets alpha to 0,
  * `variance` picks the rows with the largest sigma, without weights.

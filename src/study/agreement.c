@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures whether alignment predicts the speed of training (dynamicAL, section 5.2):
- * Kendall's tau between G and A of the unions of S with random sets Q. All threads work
- * on the sets; each set costs (|S| + |Q|)^2 classes multiply-adds.
+ * Measures whether alignment predicts the speed of training (dynamicAL, section 4.3,
+ * appendix D.2): Kendall's tau between G and A of the unions of S with random sets Q. All
+ * threads work on the sets; each set costs (|S| + |Q|)^2 classes multiply-adds.
  *
  * The p-value uses the normal approximation of tau for independent orders without ties.
  */
