@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/net_args.h"
+#include "cli/trainings.h"
 #include "scant/train.h"
 
 typedef struct compare_args {
@@ -227,12 +228,14 @@ static void add_key(scant__text *text, const scant_comparison *c) {
     cli_text_wrap(text, 0, words.data);
 }
 
-static void print_tables(const scant_comparison *c) {
+static void print_tables(const scant_comparison *c, const scant_trainings *trainings) {
     scant__text text = CLI_TEXT;
+    const char *collapsed = trainings_text(trainings, "the figures above");
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(&text, c, m);
     add_wins(&text, c);
     add_spans(&text, c);
     add_key(&text, c);
+    if (collapsed) cli_text_wrap(&text, 0, cli_format("\n%s.", collapsed));
     cli_print(&text);
 }
 
@@ -280,12 +283,15 @@ static void run(const cli_call *call) {
     const compare_args *args = call->args;
     net_job *job = cli_calloc(1, sizeof *job);
     scant_comparison *c;
+    scant_trainings *trainings;
     bool paired = false;
     net_begin(job, call->command, &args->common, NULL);
     if (args->csv) cli_check_file(args->csv);
     net_try(job, scant_compare(job->ctx, call->operands, call->n_operands, args->baseline,
                                &c));
     if (args->csv) write_csv(job, args->csv, c);
+    net_try(job,
+            scant_trainings_read(job->ctx, call->operands, call->n_operands, &trainings));
     cli_ui_clear(&job->ui);
     for (size_t i = 0; i < c->n_pairs; i++) paired = paired || c->pairs[i].seeds >= 2;
     if (!c->n_pairs)
@@ -293,7 +299,8 @@ static void run(const cli_call *call) {
     else if (!paired && !args->common.quiet)
         cli_warning("no two strategies share two seeds, so nothing can be tested: run "
                     "with more seeds (loop.seeds)");
-    if (c->n_pairs) print_tables(c);
+    if (c->n_pairs) print_tables(c, trainings);
+    scant_trainings_free(job->ctx, trainings);
     scant_comparison_free(job->ctx, c);
 }
 
@@ -309,6 +316,7 @@ const cli_command cli_cmd_compare = {
         "Two runs of a seed that end at different numbers of labels are compared up to "
         "the shorter one's; runs that started with different samples are not compared. "
         "Then, as papers do, counts the numbers of labels at which one beats the other. "
+        "The last line says which trainings collapsed: their accuracies count too. "
         "Several folders are combined as by 'scant report'.",
     .operand = CLI_FOLDERS,
     .tables = {CLI_FLAGS(flags)},

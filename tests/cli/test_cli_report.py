@@ -290,6 +290,60 @@ class Comparisons(Results):
         self.assertIn("only one strategy", done.stderr)
 
 
+class Trainings(Results):
+    def trainings(self, folder, *rows):
+        """Writes trainings.csv; a row: strategy,seed,round,trainings,signs."""
+        with open(os.path.join(folder, "trainings.csv"), "w") as file:
+            file.write("strategy,seed,round,trainings,signs,dead,gradient_norm\n" +
+                       "".join(row + ",0.25,1.5\n" for row in rows))
+
+    def said(self, folder, *flags):
+        """What `scant report` warns of, and what `scant compare` prints, as one line each."""
+        warned = run("report", folder, *flags)
+        self.assertEqual(warned.returncode, 0, warned.stderr)
+        return warned.stderr, " ".join(self.ok("compare", folder, *flags).split())
+
+    def test_collapsed_trainings_are_named(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,2,dead-units loss", "npc,0,3,1,diverged",
+                       "random,0,0,2,", "npc,1,1,1,few-pseudo-labels")
+        line = ("2 of 4 trainings collapsed: badge seed 1 round 2 (dead-units loss), npc seed 0 "
+                "round 3 (diverged); their accuracies are in the figures ")
+        report, compare = self.said(folder)
+        self.assertIn(f"scant: warning: {line}of the report\n", report)
+        self.assertTrue(compare.endswith(line + "above."), compare)
+        report, compare = self.said(folder, "--quiet")
+        self.assertEqual(report, "")
+        self.assertIn(line, compare)
+
+    def test_one_collapsed_training_and_many(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,1,loss")
+        line = "1 of 1 trainings collapsed: badge seed 1 round 2 (loss); its accuracy is in"
+        for said in self.said(folder):
+            self.assertIn(line, said)
+        self.trainings(folder, *(f"npc,{seed},{t},2,loss" for seed in range(3) for t in range(4)))
+        for said in self.said(folder):
+            self.assertIn("12 of 12 trainings collapsed: npc seed 0 round 0 (loss), ", said)
+            self.assertIn("npc seed 1 round 0 (loss) and 7 more; their accuracies are in", said)
+
+    def test_sound_trainings_are_not_mentioned(self):
+        folder = self.write("r")
+        for rows in ((), ("badge,1,2,2,", "npc,1,1,1,few-pseudo-labels")):
+            if rows:
+                self.trainings(folder, *rows)
+            for said in self.said(folder):
+                self.assertNotIn("collapsed", said)
+
+    def test_wrong_tables_are_refused(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,2,loss", "badge,1,3,1,sleepy")
+        for command in ("report", "compare"):
+            said = self.fails(3, command, folder,
+                              says=["trainings.csv: line 3, column 'signs'", "'sleepy'"])
+            self.assertEqual(len(said.splitlines()), 1)
+
+
 class Errors(Results):
     def test_wrong_calls_are_refused(self):
         folder = self.write("r")
