@@ -10,5 +10,7 @@
 /* Returns a line about those that collapsed; NULL: none. where: what shows their
  * accuracies, such as "the figures above". */
 const char *trainings_text(const scant_trainings *trainings, const char *where);
+/* Adds the member "trainings". */
+void trainings_json(scant__json *json, const scant_trainings *trainings);
 
 #endif
