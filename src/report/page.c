@@ -106,11 +106,15 @@ static void add_alerts(const page *p) {
 
 static void add_collapsed(const page *p) {
     const scant_trainings *t = &p->view->m->trainings;
-    if (t->collapsed)
-        report_addf(p->out,
-                    "<p class=\"alert\"><b>%zu of %zu trainings collapsed</b>; their %s "
-                    "are in all figures. See <a href=\"#trainings\">Trainings</a>.</p>\n",
-                    t->collapsed, t->count, t->regression ? "errors" : "accuracies");
+    if (!t->collapsed) return;
+    report_addf(p->out, "<p class=\"alert\"><b>%zu of %zu trainings collapsed</b>; ",
+                t->collapsed, t->count);
+    if (t->collapsed == 1)
+        report_addf(p->out, "its %s is", t->regression ? "error" : "accuracy");
+    else
+        report_addf(p->out, "their %s are", t->regression ? "errors" : "accuracies");
+    scant__text_add(p->out, " in all figures. See <a href=\"#trainings\">Trainings</a>."
+                            "</p>\n");
 }
 
 /* ---- key figures ------------------------------------------------------------------- */
@@ -340,21 +344,22 @@ static void add_signs(const page *p) {
 
 static void add_trainings(const page *p) {
     const scant_trainings *t = &p->view->m->trainings;
-    const char *what = t->regression ? "error" : "accuracy";
     if (!t->n_listed) return;
     page_section_begin(p->out, "trainings", "Trainings", NULL);
     report_addf(
         p->out,
-        "<p class=\"note\">Of %zu training%s (one a round), %zu had collapsed and "
-        "%s repeated with another seed; %zu ended collapsed.",
+        "<p class=\"note\">Of %zu training%s, one for each round of each run, %zu "
+        "collapsed and %s repeated with another seed; %zu ended collapsed.",
         t->count, page_plural(t->count), t->repeated, t->repeated == 1 ? "was" : "were",
         t->collapsed);
     add_signs(p);
-    report_addf(p->out,
-                " A training has collapsed if it ends with dead-units, loss, few-classes "
-                "or diverged: its network is of no use, but its %s is in the curves, "
-                "means and comparisons.</p>\n",
-                what);
+    if (t->collapsed)
+        report_addf(p->out,
+                    " A training has collapsed if it ends with dead-units, loss, "
+                    "few-classes or diverged: its network is of no use, but its %s is in "
+                    "the curves, means and comparisons.",
+                    t->regression ? "error" : "accuracy");
+    scant__text_add(p->out, "</p>\n");
     page_table_trainings(p->out, p->view);
     scant__text_add(p->out, "</section>\n");
 }

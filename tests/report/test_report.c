@@ -221,10 +221,10 @@ static void collapsed_trainings_are_shown_first(void **state) {
     assert_int_equal(count(page, "<a href=\"trainings.csv\">"), 1);
     char *part = strstr(page, "<section id=\"trainings\"");
     assert_non_null(part);
-    assert_non_null(strstr(part, "Of 5 trainings (one a round), 2 had collapsed and were "
-                                 "repeated with another seed; 2 ended collapsed. Signs "
-                                 "at the end: dead-units 1, loss 2, few-pseudo-labels "
-                                 "1."));
+    assert_non_null(strstr(part, "Of 5 trainings, one for each round of each run, 2 "
+                                 "collapsed and were repeated with another seed; 2 ended "
+                                 "collapsed. Signs at the end: dead-units 1, loss 2, "
+                                 "few-pseudo-labels 1. A training has collapsed if"));
     static const char *const rows[] = {
         "badge</th><td>1</td><td>2</td><td>30</td><td>52.00 %</td><td><span "
         "class=\"bad\">collapsed: dead-units loss</span></td><td>99.5 %</td><td>2</td>",
@@ -280,6 +280,8 @@ static void the_list_of_trainings_is_bounded(void **state) {
     page[end - page] = 0;
     assert_int_equal(count(part, "<tr><th scope=\"row\">"), 50);
     assert_int_equal(count(part, "And 10 more, see trainings.csv"), 1);
+    assert_non_null(
+        strstr(page, "<b>1 of 60 trainings collapsed</b>; its accuracy is in"));
     assert_int_equal(count(part, "collapsed: loss"), 1); /* the last round comes first */
     free(page);
     scant_ctx_free(ctx);
