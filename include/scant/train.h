@@ -594,11 +594,11 @@ SCANT_API scant_status scant_experiment_run(scant_experiment *experiment,
 /* ---- reports ----------------------------------------------------------------------- */
 
 /* Computes summary.csv, auc.csv, overlap.csv, report.html and charts/ from curve.csv,
- * picks.csv, calibration.csv and theory.csv (the last three if they exist) of n results
- * folders. out is the folder for these files, created if missing; NULL: dirs[0], if n
- * is 1. If out is not one of dirs it also gets the input tables, with the runs of all
- * folders. Runs need not be finished. Each file is written atomically. SCANT_EINPUT: an
- * input file is wrong.
+ * picks.csv, calibration.csv, theory.csv and trainings.csv (all but the first if they
+ * exist) of n results folders. out is the folder for these files, created if missing;
+ * NULL: dirs[0], if n is 1. If out is not one of dirs it also gets the input tables, with
+ * the runs of all folders. Runs need not be finished. Each file is written atomically.
+ * SCANT_EINPUT: an input file is wrong.
  */
 SCANT_API scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                                     const char *out);
@@ -656,6 +656,38 @@ SCANT_API scant_status scant_compare(scant_ctx *ctx, const char *const *dirs, si
                                      const char *baseline, scant_comparison **out);
 /* NULL is fine. */
 SCANT_API void scant_comparison_free(scant_ctx *ctx, scant_comparison *comparison);
+
+/* How the training of a round went (docs/experiments.md, "Collapsed trainings"). */
+typedef struct scant_training {
+    const char *strategy;
+    uint64_t seed;
+    size_t round;
+    uint64_t labels;
+    double value;     /* the accuracy on the test set, or the error (regression) */
+    size_t trainings; /* 2: the first one had collapsed and was repeated */
+    uint64_t signs;   /* scant_train_sign bits of the last one */
+    double dead, gradient_norm; /* as in scant_train_state; NaN: unknown */
+} scant_training;
+
+typedef struct scant_trainings {
+    bool regression;
+    size_t count;     /* number of rounds with a training; that of an ensemble is one */
+    size_t repeated;  /* those that were repeated */
+    size_t collapsed; /* those whose last training has collapsed too */
+    /* Those with signs or repeated: first the collapsed ones, then the others, each by
+     * strategy, seed and round. */
+    const scant_training *listed;
+    size_t n_listed;
+} scant_trainings;
+
+/* Reads curve.csv and trainings.csv of n results folders; a folder need not have the
+ * latter. On SCANT_OK *out is new: scant_trainings_free() ends it; else NULL. */
+SCANT_API scant_status scant_trainings_read(scant_ctx *ctx, const char *const *dirs,
+                                            size_t n, scant_trainings **out);
+/* NULL is fine. */
+SCANT_API void scant_trainings_free(scant_ctx *ctx, scant_trainings *trainings);
+/* The number of listed trainings that end with a sign. */
+SCANT_API size_t scant_trainings_count(const scant_trainings *trainings, uint64_t sign);
 
 #ifdef __cplusplus
 }

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "cli/net_args.h"
+#include "cli/trainings.h"
 #include "scant/train.h"
 
 typedef struct compare_args {
-    const char *baseline, *csv;
+    const char *baseline, *csv, *format;
     net_common common;
 } compare_args;
 
@@ -20,6 +21,8 @@ static const scant_option flags[] = {
              "compare each strategy only with this one (default: all pairs)"),
     OPT_FILE("csv", "FILE", offsetof(compare_args, csv), "Output",
              "also write the numbers as CSV, with all digits"),
+    OPT_CHOICE("format", "text|json", NULL, offsetof(compare_args, format), "Output",
+               "for people (default) or for programs"),
     OPT_SWITCH("quiet", NULL, offsetof(compare_args, common.quiet), "Output",
                "errors only"),
 };
@@ -32,6 +35,27 @@ static const struct {
      offsetof(scant_pair, auc)},
     {"final", "Final accuracy, in percent", "Final error", offsetof(scant_pair, final)},
 };
+
+/* The numbers of a difference, in the order of the columns of --csv. */
+static const struct {
+    const char *name;
+    size_t at;
+} numbers[] = {
+    {"mean_a", offsetof(scant_difference, mean_a)},
+    {"mean_b", offsetof(scant_difference, mean_b)},
+    {"difference", offsetof(scant_difference, mean)},
+    {"low", offsetof(scant_difference, low)},
+    {"high", offsetof(scant_difference, high)},
+    {"t", offsetof(scant_difference, t)},
+    {"p", offsetof(scant_difference, p)},
+    {"p_holm", offsetof(scant_difference, p_holm)},
+    {"p_flips", offsetof(scant_difference, p_flips)},
+    {"p_flips_holm", offsetof(scant_difference, p_flips_holm)},
+};
+
+static double number_of(const scant_difference *d, size_t number) {
+    return *(const double *)(const void *)((const char *)d + numbers[number].at);
+}
 
 static const scant_difference *difference(const scant_pair *pair, size_t measure) {
     return (const void *)((const char *)pair + measures[measure].at);
@@ -227,12 +251,14 @@ static void add_key(scant__text *text, const scant_comparison *c) {
     cli_text_wrap(text, 0, words.data);
 }
 
-static void print_tables(const scant_comparison *c) {
+static void print_tables(const scant_comparison *c, const scant_trainings *trainings) {
     scant__text text = CLI_TEXT;
+    const char *collapsed = trainings_text(trainings, "the figures above");
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) add_measure(&text, c, m);
     add_wins(&text, c);
     add_spans(&text, c);
     add_key(&text, c);
+    if (collapsed) cli_text_wrap(&text, 0, cli_format("\n%s.", collapsed));
     cli_print(&text);
 }
 
@@ -249,15 +275,12 @@ static void csv_number(scant__text *text, double value) {
 static void csv_row(scant__text *text, const scant_comparison *c, const scant_pair *pair,
                     size_t measure) {
     const scant_difference *d = difference(pair, measure);
-    const double numbers[] = {d->mean_a,  d->mean_b,      d->mean, d->low,
-                              d->high,    d->t,           d->p,    d->p_holm,
-                              d->p_flips, d->p_flips_holm};
     scant__text_addf(text, "%s,", measures[measure].name);
     scant__text_csv(text, c->strategies[pair->a]);
     scant__text_add(text, ",");
     scant__text_csv(text, c->strategies[pair->b]);
     scant__text_addf(text, ",%zu", pair->seeds);
-    for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++) csv_number(text, numbers[k]);
+    for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++) csv_number(text, number_of(d, k));
     scant__text_addf(text, ",%zu,%zu,%zu,%" PRIu64 ",%" PRIu64 ",%zu\n", pair->levels,
                      pair->wins_a, pair->wins_b, pair->from, pair->to_least,
                      pair->others + pair->unrelated);
@@ -265,13 +288,51 @@ static void csv_row(scant__text *text, const scant_comparison *c, const scant_pa
 
 static void write_csv(net_job *job, const char *path, const scant_comparison *c) {
     scant__text text = CLI_TEXT;
-    scant__text_add(&text,
-                    "measure,strategy_a,strategy_b,seeds,mean_a,mean_b,difference,low,"
-                    "high,t,p,p_holm,p_flips,p_flips_holm,levels,wins_a,wins_b,from,"
-                    "to,left_out\n");
+    scant__text_add(&text, "measure,strategy_a,strategy_b,seeds");
+    for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++)
+        scant__text_addf(&text, ",%s", numbers[k].name);
+    scant__text_add(&text, ",levels,wins_a,wins_b,from,to,left_out\n");
     for (size_t m = 0; m < CLI_COUNT_OF(measures); m++)
         for (size_t i = 0; i < c->n_pairs; i++) csv_row(&text, c, &c->pairs[i], m);
     net_try(job, scant_file_write(job->ctx, path, text.data, text.size));
+}
+
+/* ---- JSON -------------------------------------------------------------------------- */
+
+static void pair_json(scant__json *json, const scant_comparison *c,
+                      const scant_pair *pair) {
+    scant__json_open(json, NULL, '{');
+    JSON_MEMBERS(json, MEMBER("strategy_a", c->strategies[pair->a]),
+                 MEMBER("strategy_b", c->strategies[pair->b]),
+                 MEMBER("seeds", pair->seeds));
+    for (size_t m = 0; m < CLI_COUNT_OF(measures); m++) {
+        scant__json_open(json, measures[m].name, '{');
+        for (size_t k = 0; k < CLI_COUNT_OF(numbers); k++)
+            scant__json_number(json, numbers[k].name, number_of(difference(pair, m), k));
+        scant__json_close(json, '}');
+    }
+    JSON_MEMBERS(json, MEMBER("levels", pair->levels), MEMBER("wins_a", pair->wins_a),
+                 MEMBER("wins_b", pair->wins_b), MEMBER("from", (size_t)pair->from),
+                 MEMBER("to", (size_t)pair->to_least),
+                 MEMBER("left_out", pair->others + pair->unrelated));
+    scant__json_close(json, '}');
+}
+
+static void print_json(const scant_comparison *c, const scant_trainings *trainings) {
+    scant__json json = CLI_JSON;
+    scant__json_open(&json, NULL, '{');
+    scant__json_bool(&json, "regression", c->regression);
+    scant__json_open(&json, "strategies", '[');
+    for (size_t i = 0; i < c->n_strategies; i++)
+        scant__json_string(&json, NULL, c->strategies[i]);
+    scant__json_close(&json, ']');
+    scant__json_open(&json, "pairs", '[');
+    for (size_t i = 0; i < c->n_pairs; i++) pair_json(&json, c, &c->pairs[i]);
+    scant__json_close(&json, ']');
+    trainings_json(&json, trainings);
+    scant__json_close(&json, '}');
+    scant__text_add(&json.text, "\n");
+    cli_print(&json.text);
 }
 
 /* ---- the command ------------------------------------------------------------------- */
@@ -280,12 +341,15 @@ static void run(const cli_call *call) {
     const compare_args *args = call->args;
     net_job *job = cli_calloc(1, sizeof *job);
     scant_comparison *c;
+    scant_trainings *trainings;
     bool paired = false;
     net_begin(job, call->command, &args->common, NULL);
     if (args->csv) cli_check_file(args->csv);
     net_try(job, scant_compare(job->ctx, call->operands, call->n_operands, args->baseline,
                                &c));
     if (args->csv) write_csv(job, args->csv, c);
+    net_try(job,
+            scant_trainings_read(job->ctx, call->operands, call->n_operands, &trainings));
     cli_ui_clear(&job->ui);
     for (size_t i = 0; i < c->n_pairs; i++) paired = paired || c->pairs[i].seeds >= 2;
     if (!c->n_pairs)
@@ -293,13 +357,17 @@ static void run(const cli_call *call) {
     else if (!paired && !args->common.quiet)
         cli_warning("no two strategies share two seeds, so nothing can be tested: run "
                     "with more seeds (loop.seeds)");
-    if (c->n_pairs) print_tables(c);
+    if (net_is(args->format, "json"))
+        print_json(c, trainings);
+    else if (c->n_pairs)
+        print_tables(c, trainings);
+    scant_trainings_free(job->ctx, trainings);
     scant_comparison_free(job->ctx, c);
 }
 
 const cli_command cli_cmd_compare = {
     .name = "compare",
-    .synopsis = "DIR... [--baseline NAME] [--csv FILE]",
+    .synopsis = "DIR... [--baseline NAME] [--csv FILE] [--format text|json]",
     .summary = "find out which strategies differ by more than chance",
     .about =
         "Compares strategies pairwise, seed by seed, by the area under the curve and by "
@@ -309,6 +377,7 @@ const cli_command cli_cmd_compare = {
         "Two runs of a seed that end at different numbers of labels are compared up to "
         "the shorter one's; runs that started with different samples are not compared. "
         "Then, as papers do, counts the numbers of labels at which one beats the other. "
+        "The last line says which trainings collapsed: their accuracies count too. "
         "Several folders are combined as by 'scant report'.",
     .operand = CLI_FOLDERS,
     .tables = {CLI_FLAGS(flags)},

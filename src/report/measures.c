@@ -412,5 +412,6 @@ scant_status report_measure(report_results *r, report_measures *out) {
     TRY(report_measure_runs(r, out));
     TRY(measure_classes(r, out));
     TRY(report_measure_reliability(r, out));
+    TRY(report_measure_trainings(r, &out->trainings));
     return measure_overlaps(r, out);
 }

@@ -79,6 +79,7 @@ typedef struct report_measures {
     report_reliability *reliability; /* by strategy */
     /* Curves by strategy, without levels if unknown. */
     report_curve *theory[REPORT_THEORIES];
+    scant_trainings trainings;
 } report_measures;
 
 /* All lists are in the results' arena. report_measure_runs() computes curves, areas,
@@ -88,6 +89,9 @@ scant_status report_measure(report_results *results, report_measures *out);
 
 /* Computes reliability (reliability.c). */
 scant_status report_measure_reliability(report_results *results, report_measures *out);
+
+/* Computes trainings (trainings.c). */
+scant_status report_measure_trainings(report_results *results, scant_trainings *out);
 
 /* The area under a run's curve up to a number of labels (the run must have as many),
  * divided by the range of labels; the last value if the range is empty. */

@@ -104,6 +104,19 @@ static void add_alerts(const page *p) {
                     p->r->differ);
 }
 
+static void add_collapsed(const page *p) {
+    const scant_trainings *t = &p->view->m->trainings;
+    if (!t->collapsed) return;
+    report_addf(p->out, "<p class=\"alert\"><b>%zu of %zu trainings collapsed</b>; ",
+                t->collapsed, t->count);
+    if (t->collapsed == 1)
+        report_addf(p->out, "its %s is", t->regression ? "error" : "accuracy");
+    else
+        report_addf(p->out, "their %s are", t->regression ? "errors" : "accuracies");
+    scant__text_add(p->out, " in all figures. See <a href=\"#trainings\">Trainings</a>."
+                            "</p>\n");
+}
+
 /* ---- key figures ------------------------------------------------------------------- */
 
 static void figure_best(const page *p, size_t best) {
@@ -242,6 +255,8 @@ static void add_nav(const page *p) {
     for (size_t i = 0; i < PAGE_SECTIONS; i++)
         report_addf(p->out, "<a href=\"#%s\">%s</a> ", page_sections[i].id,
                     page_sections[i].heading);
+    if (p->view->m->trainings.n_listed)
+        scant__text_add(p->out, "<a href=\"#trainings\">Trainings</a> ");
     scant__text_add(p->out,
                     "<a href=\"#pictures\">First picks</a> <a href=\"#experiment\">"
                     "Experiment</a> <a href=\"#files\">Files</a></nav>\n");
@@ -309,6 +324,44 @@ static void add_section(const page *p, const page_section *s) {
     scant__text_add(p->out, s->open ? "" : "<details><summary>Numbers</summary>\n");
     s->table(p->out, p->view);
     scant__text_add(p->out, s->open ? "</section>\n" : "</details></section>\n");
+}
+
+/* ---- trainings --------------------------------------------------------------------- */
+
+/* Adds how many trainings end with each sign. */
+static void add_signs(const page *p) {
+    const scant_trainings *t = &p->view->m->trainings;
+    char name[SCANT_SIGNS_SIZE];
+    const char *before = " Signs at the end: ";
+    for (uint64_t sign = 1; *scant_train_sign_names(sign, name); sign <<= 1) {
+        size_t n = scant_trainings_count(t, sign);
+        if (!n) continue;
+        report_addf(p->out, "%s%s %zu", before, name, n);
+        before = ", ";
+    }
+    if (*before == ',') scant__text_add(p->out, ".");
+}
+
+static void add_trainings(const page *p) {
+    const scant_trainings *t = &p->view->m->trainings;
+    if (!t->n_listed) return;
+    page_section_begin(p->out, "trainings", "Trainings", NULL);
+    report_addf(
+        p->out,
+        "<p class=\"note\">Of %zu training%s, one for each round of each run, %zu "
+        "collapsed and %s repeated with another seed; %zu ended collapsed.",
+        t->count, page_plural(t->count), t->repeated, t->repeated == 1 ? "was" : "were",
+        t->collapsed);
+    add_signs(p);
+    if (t->collapsed)
+        report_addf(p->out,
+                    " A training has collapsed if it ends with dead-units, loss, "
+                    "few-classes or diverged: its network is of no use, but its %s is in "
+                    "the curves, means and comparisons.",
+                    t->regression ? "error" : "accuracy");
+    scant__text_add(p->out, "</p>\n");
+    page_table_trainings(p->out, p->view);
+    scant__text_add(p->out, "</section>\n");
 }
 
 /* ---- images of picks --------------------------------------------------------------- */
@@ -408,6 +461,7 @@ static scant_status add_files(const page *p) {
                  {"picks.csv", "picks of every round", false},
                  {"calibration.csv", "confidence and accuracy, by bins", false},
                  {"theory.csv", "kernel quantities of every round", false},
+                 {"trainings.csv", "how the training of every round went", false},
                  {"summary.csv", "means at every number of labels", true},
                  {"auc.csv", "areas under the curves", true},
                  {"overlap.csv", "overlaps at every number of labels", true},
@@ -439,14 +493,16 @@ scant_status report_write_page(scant__text *out, report_results *r,
     add_nav(&p);
     scant__text_add(out, "</header>\n<main>\n");
     add_alerts(&p);
+    add_collapsed(&p);
     add_figures(&p);
     for (size_t i = 0; i < PAGE_SECTIONS; i++) add_section(&p, &page_sections[i]);
+    add_trainings(&p);
     TRY(add_images(&p));
     add_experiments(&p);
     TRY(add_files(&p));
     report_addf(out,
                 "</main>\n<footer>Made by scant %s from curve.csv, picks.csv, "
-                "calibration.csv and theory.csv."
+                "calibration.csv, theory.csv and trainings.csv."
                 "</footer>\n<div id=\"tip\" role=\"status\"></div>\n",
                 scant_version());
     page_add_data(out, view);

@@ -53,6 +53,7 @@ void page_table_overlap(scant__text *out, const report_view *view);
 void page_table_balance(scant__text *out, const report_view *view);
 void page_table_calibration(scant__text *out, const report_view *view);
 void page_table_theory(scant__text *out, const report_view *view);
+void page_table_trainings(scant__text *out, const report_view *view);
 void page_add_data(scant__text *out, const report_view *view); /* JSON for the script */
 
 /* Images of picks (thumbnails.c). */

@@ -10,6 +10,8 @@
 #include "core/json.h"
 #include "report/page.h"
 
+enum { TRAININGS = 50 }; /* most rows of the table of trainings */
+
 static const char none[] = "<td class=\"soft\">\xe2\x80\x93</td>";
 
 void page_add_name(scant__text *out, const report_view *view, size_t strategy) {
@@ -79,13 +81,13 @@ static void cell(scant__text *out, double value, int decimals, const char *unit)
         report_addf(out, "<td>%.*f%s</td>", decimals, value, unit);
 }
 
-/* Adds a cell with mean and deviation: accuracies in percent, or errors. */
+/* Adds a cell with mean and deviation: accuracies in percent, or errors; then a mark. */
 static void spread_cell(scant__text *out, const report_view *view, double mean,
-                        double std) {
+                        double std, const char *mark) {
     int decimals = report_decimals(view->r);
     double unit = report_unit(view->r);
-    report_addf(out, "<td>%.*f <span class=\"soft\">\xc2\xb1 %.*f</span></td>", decimals,
-                unit * mean, decimals, unit * std);
+    report_addf(out, "<td>%.*f <span class=\"soft\">\xc2\xb1 %.*f</span>%s</td>",
+                decimals, unit * mean, decimals, unit * std, mark);
 }
 
 /* ---- areas and differences --------------------------------------------------------- */
@@ -177,8 +179,8 @@ void page_table_areas(scant__text *out, const report_view *view) {
         const report_level *last = &view->m->ends[s];
         const report_spread *area = &view->m->areas[s];
         begin_row(out, view, s, s == best && r->n_strategies > 1);
-        spread_cell(out, view, area->mean, area->std);
-        spread_cell(out, view, last->mean, last->std);
+        spread_cell(out, view, area->mean, area->std, "");
+        spread_cell(out, view, last->mean, last->std, "");
         if (view->n_pairs) add_difference(out, view, page_pair_of(view, s));
         report_addf(out, "<td>%" PRIu64, last->labels);
         if (last->runs < r->strategies[s].n_runs)
@@ -242,25 +244,41 @@ static bool next_labels(const report_view *view, uint64_t from, uint64_t *out) {
     return found;
 }
 
+/* Whether a mean at that number of labels includes a run whose training collapsed. */
+static bool has_collapsed(const report_strategy *strategy, uint64_t labels) {
+    for (size_t i = 0; i < strategy->n_runs; i++) {
+        const report_point *point = report_point_at(&strategy->runs[i], labels);
+        if (point && report_collapsed(point)) return true;
+    }
+    return false;
+}
+
+static void curve_cell(scant__text *out, const report_view *view, size_t s,
+                       uint64_t labels) {
+    const report_level *l = report_level_at(&view->m->curves[s], labels);
+    if (!l)
+        scant__text_add(out, none);
+    else
+        spread_cell(out, view, l->mean, l->std,
+                    has_collapsed(&view->r->strategies[s], labels) ? " \xe2\x80\xa0"
+                                                                   : "");
+}
+
 void page_table_curves(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     uint64_t labels = 0;
-    begin(out,
-          r->regression
-              ? "Test error: mean \xc2\xb1 standard deviation over runs."
-              : "Test accuracy in percent: mean \xc2\xb1 standard deviation over runs.",
-          "labels");
+    char caption[200];
+    snprintf(caption, sizeof caption, "%s: mean \xc2\xb1 standard deviation over runs.%s",
+             r->regression ? "Test error" : "Test accuracy in percent",
+             view->m->trainings.collapsed
+                 ? " \xe2\x80\xa0: with a run whose training collapsed."
+                 : "");
+    begin(out, caption, "labels");
     strategy_columns(out, view);
     begin_rows(out);
     for (; next_labels(view, labels, &labels); labels++) {
         report_addf(out, "<tr><th scope=\"row\">%" PRIu64 "</th>", labels);
-        for (size_t s = 0; s < r->n_strategies; s++) {
-            const report_level *l = report_level_at(&view->m->curves[s], labels);
-            if (l)
-                spread_cell(out, view, l->mean, l->std);
-            else
-                scant__text_add(out, none);
-        }
+        for (size_t s = 0; s < r->n_strategies; s++) curve_cell(out, view, s, labels);
         end_row(out);
     }
     end(out);
@@ -375,6 +393,43 @@ void page_table_theory(scant__text *out, const report_view *view) {
           "for \xce\xbb.",
           "strategy|\xce\xbb, first|\xce\xbb, last|R, first|R, last");
     add_rows(out, view, theory_cells);
+}
+
+static void training_row(scant__text *out, const report_view *view,
+                         const scant_training *t, bool collapsed) {
+    char names[SCANT_SIGNS_SIZE];
+    scant_train_sign_names(t->signs, names);
+    begin_row(out, view, report_strategy_find(view->r, t->strategy), false);
+    report_addf(out, "<td>%" PRIu64 "</td><td>%zu</td><td>%" PRIu64 "</td>", t->seed,
+                t->round, t->labels);
+    cell(out, report_unit(view->r) * t->value, report_decimals(view->r),
+         view->r->regression ? "" : " %");
+    if (collapsed)
+        report_addf(out, "<td><span class=\"bad\">collapsed: %s</span></td>", names);
+    else
+        report_addf(out, "<td>%s</td>", *names ? names : "none");
+    cell(out, 100 * t->dead, 1, " %");
+    report_addf(out, "<td>%zu</td>", t->trainings);
+    end_row(out);
+}
+
+void page_table_trainings(scant__text *out, const report_view *view) {
+    const scant_trainings *t = &view->m->trainings;
+    begin(out,
+          "Trainings that collapsed, were repeated or have signs; those that ended "
+          "collapsed come first. Signs and dead units (the largest share of a layer) are "
+          "those of the last training; for an ensemble, the worst of its members.",
+          t->regression
+              ? "strategy|seed|round|labels|error|signs at the end|dead units|trainings"
+              : "strategy|seed|round|labels|accuracy|signs at the end|dead units|"
+                "trainings");
+    begin_rows(out);
+    for (size_t i = 0; i < t->n_listed && i < TRAININGS; i++)
+        training_row(out, view, &t->listed[i], i < t->collapsed);
+    end(out);
+    if (t->n_listed > TRAININGS)
+        report_addf(out, "<p class=\"note\">And %zu more, see trainings.csv.</p>\n",
+                    t->n_listed - TRAININGS);
 }
 
 void page_add_data(scant__text *out, const report_view *view) {

@@ -10,6 +10,7 @@
 #include "data/file.h"
 #include "data/source.h"
 #include "report/results_int.h"
+#include "scant/train.h"
 
 /* ---- folders ----------------------------------------------------------------------- */
 
@@ -65,6 +66,7 @@ static scant_status label_folders(report_results *r) {
 static scant_status read_folder(report_loading *l, report_folder *folder) {
     for (report_file i = 0; i < REPORT_FILES; i++) {
         AUTO(scant__source_close) scant__source source = {0};
+        if (l->trainings && i != REPORT_CURVE && i != REPORT_TRAININGS) continue;
         char *path = report_path(&l->out->arena, folder->path, report_file_names[i]);
         if (!path) return SCANT_ENOMEM;
         l->file = path;
@@ -76,7 +78,7 @@ static scant_status read_folder(report_loading *l, report_folder *folder) {
         TRY(scant__source_map(l->ctx, path, &source));
         TRY(report_load_file(l, i, source.bytes, source.size));
     }
-    return report_folder_read(l->out, folder);
+    return l->trainings ? SCANT_OK : report_folder_read(l->out, folder);
 }
 
 static scant_status read_folders(report_loading *l, const char *const *paths, size_t n) {
@@ -112,13 +114,24 @@ static scant_status parse(report_loading *l, const report_bytes bytes[REPORT_FIL
 
 /* ---- opening and lookups ----------------------------------------------------------- */
 
-scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
-                                 report_results *out) {
-    report_loading l = {.ctx = ctx, .out = out};
+static scant_status open_folders(scant_ctx *ctx, const char *const *paths, size_t n,
+                                 bool trainings, report_results *out) {
+    report_loading l = {.ctx = ctx, .out = out, .trainings = trainings};
     *out = (report_results){.arena = {.ctx = ctx}};
     scant_status status = read_folders(&l, paths, n);
     scant__names_end(&l.names);
     if (status != SCANT_OK) report_results_close(out);
+    return status;
+}
+
+scant_status report_trainings_open(scant_ctx *ctx, const char *const *paths, size_t n,
+                                   report_results *out) {
+    return open_folders(ctx, paths, n, true, out);
+}
+
+scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
+                                 report_results *out) {
+    scant_status status = open_folders(ctx, paths, n, false, out);
     if (status == SCANT_OK && out->differ)
         scant__warn(
             ctx,
@@ -160,6 +173,10 @@ int report_decimals(const report_results *r) { return r->regression ? -1 : 2; }
 
 const report_point *report_last(const report_run *run) {
     return &run->points[run->n_points - 1];
+}
+
+bool report_collapsed(const report_point *point) {
+    return (point->signs & SCANT_SIGNS_COLLAPSED) != 0;
 }
 
 const report_point *report_point_before(const report_run *run, uint64_t labels) {

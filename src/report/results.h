@@ -26,6 +26,11 @@ typedef struct report_point {
     double accuracy, loss, train_seconds, select_seconds;
     double best, error;           /* NaN: unknown */
     double lambda, ratio, epochs; /* from theory.csv; NaN: unknown */
+    /* From trainings.csv. trainings: 2 if the first training had collapsed; 0: unknown.
+     * signs: scant_train_sign bits of the last one; dead, gradient_norm: NaN: unknown. */
+    uint32_t trainings;
+    uint64_t signs;
+    double dead, gradient_norm;
     size_t line;
 } report_point;
 
@@ -120,6 +125,7 @@ typedef enum report_file {
     REPORT_PICKS,
     REPORT_CALIBRATION,
     REPORT_THEORY,
+    REPORT_TRAININGS,
     REPORT_FILES
 } report_file;
 extern const char *const report_file_names[REPORT_FILES]; /* "curve.csv" */
@@ -129,8 +135,11 @@ extern const char *const report_file_names[REPORT_FILES]; /* "curve.csv" */
  * than strategies and seeds. */
 scant_status report_results_open(scant_ctx *ctx, const char *const *paths, size_t n,
                                  report_results *out);
-/* Reads one folder from memory: curve.csv, picks.csv, calibration.csv, theory.csv. All
- * but the first may be NULL. */
+/* The same without a warning, from curve.csv and trainings.csv alone. */
+scant_status report_trainings_open(scant_ctx *ctx, const char *const *paths, size_t n,
+                                   report_results *out);
+/* Reads one folder from memory: the files in the order of report_file. All but the first
+ * may be NULL. */
 typedef struct report_bytes {
     const void *bytes;
     size_t size;
@@ -152,6 +161,8 @@ const report_point *report_point_before(const report_run *run, uint64_t labels);
 /* Returns the last point of a run with exactly `labels` labels; NULL: none. */
 const report_point *report_point_at(const report_run *run, uint64_t labels);
 const report_point *report_last(const report_run *run);
+/* Whether the point's training ended collapsed. */
+bool report_collapsed(const report_point *point);
 /* Returns the index of the strategy with that name; n_strategies: none. */
 size_t report_strategy_find(const report_results *results, const char *name);
 /* Returns the *n bins of a run in a round, before or after scaling; NULL: none. */

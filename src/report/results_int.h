@@ -44,6 +44,7 @@ typedef struct report_loading {
     scant_ctx *ctx;
     report_results *out;
     uint32_t folder;
+    bool trainings;   /* read curve.csv and trainings.csv only */
     const char *file; /* being read */
     scant__names names;
     /* By name: whether two folders have the strategy with the same seed. */
@@ -54,7 +55,7 @@ typedef struct report_loading {
     uint64_t lost_seed;
     size_t runs_room, points_room, picks_room, bins_room;
     size_t first_point; /* first point of the folder */
-    size_t next_point;  /* where the next theory row's search begins, from first_point */
+    size_t next_point;  /* where find_point() begins to search, from first_point */
     struct csv_row *row;
 } report_loading;
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of curve.csv, picks.csv, calibration.csv and theory.csv.
+ * The rows of curve.csv, picks.csv, calibration.csv, theory.csv and trainings.csv.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "data/source.h"
 #include "report/csv_table.h"
 #include "report/results_int.h"
 #include "scant/train.h"
@@ -20,6 +22,7 @@ typedef struct csv_row {
     report_pick pick;
     report_bin bin;
     const char *when;         /* "before" or "after" */
+    const char *signs;        /* "dead-units loss" */
     uint64_t number, samples; /* columns bin (from 1) and count */
 } csv_row;
 
@@ -70,6 +73,16 @@ static const report_column theory_columns[] = {
     {"lambda", REPORT_AMOUNT, true, AT(point.lambda)},
     {"ratio", REPORT_NUMBER, true, AT(point.ratio)},
     {"epochs", REPORT_AMOUNT, true, AT(point.epochs)},
+};
+
+static const report_column training_columns[] = {
+    {"strategy", REPORT_WORD, false, AT(strategy)},
+    {"seed", REPORT_SEED, false, AT(seed)},
+    {"round", REPORT_SHORT, false, AT(point.round)},
+    {"trainings", REPORT_SHORT, false, AT(point.trainings)},
+    {"signs", REPORT_WORDS, false, AT(signs)},
+    {"dead", REPORT_FRACTION, true, AT(point.dead)},
+    {"gradient_norm", REPORT_AMOUNT, true, AT(point.gradient_norm)},
 };
 
 static const char *const whens[REPORT_WHENS] = {"before", "after"};
@@ -134,6 +147,7 @@ static scant_status take_point(void *self, size_t line) {
     }
     point->line = line;
     point->lambda = point->ratio = point->epochs = NAN;
+    point->dead = point->gradient_norm = NAN;
     TRY_PUSH(l->ctx, l->out->points, l->out->n_points, l->points_room, *point);
     return SCANT_OK;
 }
@@ -183,25 +197,69 @@ static scant_status take_bin(void *self, size_t line) {
     return SCANT_OK;
 }
 
-/* Copies a row to its point. The search starts after the last point found, since rows
- * mostly have the order of points. */
-static scant_status take_theory(void *self, size_t line) {
-    report_loading *l = self;
-    const report_point *row = &l->row->point;
+/* Returns the point of the row's run and round; NULL: curve.csv does not have it. The
+ * search starts after the last point found, since rows mostly have the order of points.
+ */
+static report_point *find_point(report_loading *l) {
     size_t n = l->out->n_points - l->first_point;
     uint32_t run;
-    (void)line;
-    if (!find_run(l, &run)) return SCANT_OK;
+    if (!find_run(l, &run)) return NULL;
     for (size_t i = 0; i < n; i++) {
         size_t at = (l->next_point + i) % n;
         report_point *p = &l->out->points[l->first_point + at];
-        if (p->run != run || p->round != row->round) continue;
-        p->lambda = row->lambda;
-        p->ratio = row->ratio;
-        p->epochs = row->epochs;
+        if (p->run != run || p->round != l->row->point.round) continue;
         l->next_point = at + 1;
-        break;
+        return p;
     }
+    return NULL;
+}
+
+static scant_status take_theory(void *self, size_t line) {
+    report_loading *l = self;
+    const report_point *row = &l->row->point;
+    report_point *p = find_point(l);
+    (void)line;
+    if (!p) return SCANT_OK;
+    p->lambda = row->lambda;
+    p->ratio = row->ratio;
+    p->epochs = row->epochs;
+    return SCANT_OK;
+}
+
+/* Unknown signs are refused, because a report without them could hide a collapse. */
+static scant_status read_signs(const report_loading *l, size_t line, uint64_t *signs) {
+    char names[SCANT_SIGNS_SIZE], text[64];
+    const char *cell = l->row->signs;
+    *signs = scant_train_signs_of(cell);
+    if (strcmp(scant_train_sign_names(*signs, names), cell) == 0) return SCANT_OK;
+    return scant__fail(l->ctx, SCANT_EINPUT,
+                       "%s: line %zu, column 'signs': names of signs such as "
+                       "'dead-units loss' are expected, not '%s'",
+                       l->file, line,
+                       scant__printable(cell, strlen(cell), text, sizeof text));
+}
+
+static scant_status take_training(void *self, size_t line) {
+    report_loading *l = self;
+    const report_point *row = &l->row->point;
+    uint64_t signs;
+    TRY(read_signs(l, line, &signs));
+    if (!row->trainings)
+        return scant__fail(
+            l->ctx, SCANT_EINPUT,
+            "%s: line %zu, column 'trainings': at least 1 is expected, not 0", l->file,
+            line);
+    report_point *p = find_point(l);
+    if (!p) return SCANT_OK;
+    if (p->trainings)
+        return scant__fail(l->ctx, SCANT_EINPUT,
+                           "%s: line %zu: round %u of %s with seed %" PRIu64
+                           " occurs twice",
+                           l->file, line, row->round, l->row->strategy, l->row->seed);
+    p->trainings = row->trainings;
+    p->signs = signs;
+    p->dead = row->dead;
+    p->gradient_norm = row->gradient_norm;
     return SCANT_OK;
 }
 
@@ -229,8 +287,8 @@ static scant_status check_values(const report_loading *l) {
 
 /* ---- files ------------------------------------------------------------------------- */
 
-const char *const report_file_names[REPORT_FILES] = {"curve.csv", "picks.csv",
-                                                     "calibration.csv", "theory.csv"};
+const char *const report_file_names[REPORT_FILES] = {
+    "curve.csv", "picks.csv", "calibration.csv", "theory.csv", "trainings.csv"};
 
 #define COLUMNS(list) .columns = list, .n_columns = sizeof list / sizeof *list
 static const report_table files[REPORT_FILES] = {
@@ -238,6 +296,7 @@ static const report_table files[REPORT_FILES] = {
     [REPORT_PICKS] = {COLUMNS(pick_columns), .take = take_pick},
     [REPORT_CALIBRATION] = {COLUMNS(bin_columns), .take = take_bin},
     [REPORT_THEORY] = {COLUMNS(theory_columns), .take = take_theory},
+    [REPORT_TRAININGS] = {COLUMNS(training_columns), .take = take_training},
 };
 
 scant_status report_load_file(report_loading *l, report_file file, const void *bytes,
@@ -259,7 +318,8 @@ scant_status report_load_file(report_loading *l, report_file file, const void *b
 /* ---- writing ----------------------------------------------------------------------- */
 
 /* Sets the row to item i of a run; false: nothing to write. */
-static bool set_row(csv_row *row, const report_run *run, report_file file, size_t i) {
+static bool set_row(csv_row *row, const report_run *run, report_file file, size_t i,
+                    char signs[SCANT_SIGNS_SIZE]) {
     if (file == REPORT_PICKS) {
         row->pick = run->picks[i];
     } else if (file == REPORT_CALIBRATION) {
@@ -270,6 +330,8 @@ static bool set_row(csv_row *row, const report_run *run, report_file file, size_
     } else {
         const report_point *p = &run->points[i];
         row->point = *p;
+        row->signs = scant_train_sign_names(p->signs, signs);
+        if (file == REPORT_TRAININGS) return p->trainings > 0;
         return file == REPORT_CURVE || !isnan(p->lambda) || !isnan(p->ratio) ||
                !isnan(p->epochs);
     }
@@ -278,6 +340,7 @@ static bool set_row(csv_row *row, const report_run *run, report_file file, size_
 
 void report_write_file(scant__text *out, const report_results *r, report_file file) {
     csv_row row = {0};
+    char signs[SCANT_SIGNS_SIZE];
     report_table table = files[file];
     table.row = &row;
     table.found = ~0u;
@@ -292,6 +355,6 @@ void report_write_file(scant__text *out, const report_results *r, report_file fi
         row.strategy = r->strategies[run->strategy].name;
         row.seed = run->seed;
         for (size_t k = 0; k < n; k++)
-            if (set_row(&row, run, file, k)) report_table_row(out, &table);
+            if (set_row(&row, run, file, k, signs)) report_table_row(out, &table);
     }
 }

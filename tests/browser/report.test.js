@@ -13,6 +13,7 @@ const { launch, overflow, unreadable } = require('./sight.js');
 
 const CURVE = 'strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n';
 const PICKS = 'strategy,seed,round,rank,index,weight,score,label\n';
+const TRAININGS = 'strategy,seed,round,trainings,signs,dead,gradient_norm\n';
 const NAMES = ['random', 'entropy', 'margin', 'coreset', 'badge', 'npc', 'dynamic', 'bss'];
 
 let browser, folder;
@@ -21,7 +22,7 @@ let browser, folder;
 // of the last run.
 function results(name, strategies, seeds, rounds, cut) {
   const dir = path.join(folder, name);
-  let curve = CURVE, picks = PICKS;
+  let curve = CURVE, picks = PICKS, trainings = TRAININGS;
   fs.mkdirSync(dir);
   strategies.forEach((strategy, s) => seeds.forEach((seed, k) => {
     const last = s === strategies.length - 1 && k === seeds.length - 1;
@@ -29,12 +30,15 @@ function results(name, strategies, seeds, rounds, cut) {
     for (let t = 0; t < (last && cut ? cut : rounds); t++) {
       const accuracy = 0.9 - 0.6 / (1 + 0.3 * t) + 0.01 * Math.sin(s + t) + 0.005 * k;
       curve += `${quoted},${seed},${t},${40 + 40 * t},${accuracy},1,${2 + t},0.5\n`;
+      const signs = (s + k + t) % 7 ? '' : t % 2 ? 'dead-units loss' : 'few-pseudo-labels';
+      trainings += `${quoted},${seed},${t},${signs ? 2 : 1},${signs},0.5,1\n`;
       for (let i = 0; i < 5; i++)
         picks += `${quoted},${seed},${t},${i},${(t * 5 + i) * (t ? s + 2 : 1)},1,0,${(i + (t ? s : 0)) % 10}\n`;
     }
   }));
   fs.writeFileSync(path.join(dir, 'curve.csv'), curve);
   fs.writeFileSync(path.join(dir, 'picks.csv'), picks);
+  fs.writeFileSync(path.join(dir, 'trainings.csv'), trainings);
   fs.writeFileSync(path.join(dir, 'experiment.ini'),
     '[data]\ntrain = fashion-mnist\n[model]\nname = lenet5\n# ' + 'long '.repeat(60) + '\n');
   execFileSync(process.env.SCANT, ['report', dir, '--quiet']);
@@ -76,6 +80,7 @@ for (const width of [1280, 700, 400])
       const page = await open(url, { viewport: { width, height: 800 }, colorScheme });
       assert.ok(await page.evaluate(overflow) <= 0, 'wider than the screen');
       assert.deepStrictEqual(await page.evaluate(unreadable), []);
+      assert.ok(await page.locator('#trainings td .bad:visible').count(), 'no collapsed training');
       for (const chart of ['curves', 'areas', 'differences', 'efficiency', 'overlap', 'balance', 'time']) {
         const shown = page.locator(`svg.${chart}:visible`);
         assert.strictEqual(await shown.count(), 1, chart);

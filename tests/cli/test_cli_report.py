@@ -3,6 +3,7 @@
 import collections
 import csv
 import html.parser
+import json
 import math
 import os
 import re
@@ -288,6 +289,106 @@ class Comparisons(Results):
         done = run("compare", self.write("one", ("random",)))
         self.assertEqual(done.returncode, 0)
         self.assertIn("only one strategy", done.stderr)
+
+
+class Trainings(Results):
+    def trainings(self, folder, *rows):
+        """Writes trainings.csv; a row: strategy,seed,round,trainings,signs."""
+        with open(os.path.join(folder, "trainings.csv"), "w") as file:
+            file.write("strategy,seed,round,trainings,signs,dead,gradient_norm\n" +
+                       "".join(row + ",0.25,1.5\n" for row in rows))
+
+    def said(self, folder, *flags):
+        """What `scant report` warns of, and what `scant compare` prints, as one line each."""
+        warned = run("report", folder, *flags)
+        self.assertEqual(warned.returncode, 0, warned.stderr)
+        return warned.stderr, " ".join(self.ok("compare", folder, *flags).split())
+
+    def test_collapsed_trainings_are_named(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,2,dead-units loss", "npc,0,3,1,diverged",
+                       "random,0,0,2,", "npc,1,1,1,few-pseudo-labels")
+        line = ("2 of 4 trainings collapsed: badge seed 1 round 2 (dead-units loss), npc seed 0 "
+                "round 3 (diverged); their accuracies are in the figures ")
+        report, compare = self.said(folder)
+        self.assertIn(f"scant: warning: {line}of the report\n", report)
+        self.assertTrue(compare.endswith(line + "above."), compare)
+        report, compare = self.said(folder, "--quiet")
+        self.assertEqual(report, "")
+        self.assertIn(line, compare)
+
+    def test_one_collapsed_training_and_many(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,1,loss")
+        line = "1 of 1 trainings collapsed: badge seed 1 round 2 (loss); its accuracy is in"
+        for said in self.said(folder):
+            self.assertIn(line, said)
+        self.trainings(folder, *(f"npc,{seed},{t},2,loss" for seed in range(3) for t in range(4)))
+        for said in self.said(folder):
+            self.assertIn("12 of 12 trainings collapsed: npc seed 0 round 0 (loss), ", said)
+            self.assertIn("npc seed 1 round 0 (loss) and 7 more; their accuracies are in", said)
+
+    def test_sound_trainings_are_not_mentioned(self):
+        folder = self.write("r")
+        for rows in ((), ("badge,1,2,2,", "npc,1,1,1,few-pseudo-labels")):
+            if rows:
+                self.trainings(folder, *rows)
+            for said in self.said(folder):
+                self.assertNotIn("collapsed", said)
+
+    def test_errors_of_regression_are_called_so(self):
+        folder = self.path("r")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "curve.csv"), "w") as file:
+            file.write(CURVE.replace("\n", ",error\n") + "".join(
+                f"{name},{seed},0,10,,1,1,1,{seed + 2.5}\n" for name in "ab" for seed in (0, 1)))
+        self.trainings(folder, "a,0,0,1,loss", "a,1,0,2,loss")
+        for said in self.said(folder):
+            self.assertIn("a seed 1 round 0 (loss); their errors are in the figures", said)
+        shown = json.loads(self.ok("report", folder, "--format", "json"))["trainings"]["listed"]
+        self.assertEqual([t["error"] for t in shown], [2.5, 3.5])
+        self.assertNotIn("accuracy", shown[0])
+
+    def test_json_has_the_numbers(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,2,dead-units loss", "npc,1,1,1,few-pseudo-labels",
+                       "random,0,0,2,", "npc,0,3,1,")
+        out = self.path("c.csv")
+        report = json.loads(self.ok("report", folder, "--format", "json", "--quiet"))
+        compare = json.loads(self.ok("compare", folder, "--format", "json", "--csv", out))
+        self.assertEqual(report["report"], os.path.join(folder, "report.html"))
+        self.assertEqual(compare["strategies"], ["random", "badge", "npc"])
+        self.assertEqual(report["trainings"], compare["trainings"])
+        trainings = report["trainings"]
+        self.assertEqual([trainings[key] for key in ("count", "repeated", "collapsed")], [4, 2, 1])
+        self.assertEqual(trainings["signs"], {"dead-units": 1, "loss": 1, "few-pseudo-labels": 1,
+                                              "few-classes": 0, "diverged": 0})
+        self.assertEqual([(t["strategy"], t["collapsed"]) for t in trainings["listed"]],
+                         [("badge", True), ("random", False), ("npc", False)])
+        point, = (r for r in self.rows(folder, "curve.csv")
+                  if (r["strategy"], r["seed"], r["round"]) == ("badge", "1", "2"))
+        self.assertEqual(trainings["listed"][0],
+                         {"strategy": "badge", "seed": "1", "round": 2, "labels": 20,
+                          "accuracy": float(point["accuracy"]), "trainings": 2,
+                          "signs": "dead-units loss", "collapsed": True, "dead": 0.25,
+                          "gradient_norm": 1.5})
+        with open(out, newline="") as file:
+            for row in csv.DictReader(file):
+                pair, = (p for p in compare["pairs"] if p["strategy_a"] == row["strategy_a"]
+                         and p["strategy_b"] == row["strategy_b"])
+                self.assertEqual(str(pair["seeds"]), row["seeds"])
+                for key, value in {**pair, **pair[row["measure"]]}.items():
+                    if key in row and not key.startswith("strategy"):
+                        self.assertEqual(float(row[key]), value, key)
+        self.assertEqual(len(compare["pairs"]), 3)
+
+    def test_wrong_tables_are_refused(self):
+        folder = self.write("r")
+        self.trainings(folder, "badge,1,2,2,loss", "badge,1,3,1,sleepy")
+        for command in ("report", "compare"):
+            said = self.fails(3, command, folder,
+                              says=["trainings.csv: line 3, column 'signs'", "'sleepy'"])
+            self.assertEqual(len(said.splitlines()), 1)
 
 
 class Errors(Results):

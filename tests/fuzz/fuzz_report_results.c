@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as curve.csv, picks.csv and calibration.csv, separated by form feeds; results
- * that parse are measured, compared, drawn and written, and the written files parse.
+ * Any bytes as curve.csv, picks.csv, calibration.csv, theory.csv and trainings.csv,
+ * separated by form feeds; results that parse are measured, compared, drawn and written,
+ * and the written files parse.
  */
 #include "fuzz_data_memfile.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "report/chart.h"
+#include "report/page.h"
 #include "report/results.h"
 #include "scant/train.h"
 
@@ -27,6 +28,20 @@ static void check_measures(const report_results *r, const report_measures *m) {
             if (error->n && !(error->mean >= 0 && error->mean <= 1 && error->std >= 0))
                 abort();
         }
+}
+
+/* Trainings that collapsed come first, and only these; all that are listed have signs or
+ * were repeated. */
+static void check_trainings(const scant_trainings *t) {
+    if (t->collapsed > t->n_listed || t->n_listed > t->count || t->repeated > t->n_listed)
+        abort();
+    if (scant_trainings_count(t, SCANT_SIGNS_COLLAPSED) != t->collapsed) abort();
+    for (size_t i = 0; i < t->n_listed; i++) {
+        const scant_training *one = &t->listed[i];
+        if (((one->signs & SCANT_SIGNS_COLLAPSED) != 0) != (i < t->collapsed)) abort();
+        if (!one->trainings || (!one->signs && one->trainings < 2)) abort();
+        if (one->dead < 0 || one->dead > 1) abort();
+    }
 }
 
 static void draw(report_results *r, const report_measures *m) {
@@ -54,10 +69,22 @@ static void draw(report_results *r, const report_measures *m) {
         if (report_has_calibration(&view)) report_chart_calibration(&text, &view, form);
         if (report_has_theory(&view)) report_chart_theory(&text, &view, form);
     }
+    page_table_trainings(&text, &view);
     scant__text_end(&text);
 }
 
-/* Written and parsed again, as many strategies, runs, points, picks and bins remain. */
+/* The points with the same health after training; NaN is equal to NaN. */
+static bool same_trainings(const report_results *a, const report_results *b) {
+    for (size_t i = 0; i < a->n_points; i++) {
+        const report_point *p = &a->points[i], *q = &b->points[i];
+        if (p->trainings != q->trainings || p->signs != q->signs) return false;
+        if (p->dead != q->dead && !(isnan(p->dead) && isnan(q->dead))) return false;
+    }
+    return true;
+}
+
+/* Written and parsed again, as many strategies, runs, points, picks and bins remain, and
+ * the same trainings. */
 static void read_back(report_results *r) {
     scant_ctx *ctx = r->arena.ctx;
     scant__text text[REPORT_FILES];
@@ -75,7 +102,7 @@ static void read_back(report_results *r) {
         if (status == SCANT_OK) {
             if (again.n_strategies != r->n_strategies || again.n_runs != r->n_runs ||
                 again.n_points != r->n_points || again.n_picks != r->n_picks ||
-                again.n_bins != r->n_bins)
+                again.n_bins != r->n_bins || !same_trainings(r, &again))
                 abort();
             report_results_close(&again);
         } else if (status != SCANT_ENOMEM) {
@@ -106,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == SCANT_OK) {
         if (report_measure(&r, &m) == SCANT_OK) {
             check_measures(&r, &m);
+            check_trainings(&m.trainings);
             draw(&r, &m);
         }
         read_back(&r);

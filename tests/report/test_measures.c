@@ -45,12 +45,12 @@ typedef struct job {
 
 static job measure_all(const char *curve, const char *picks, const char *bins) {
     job j = {.ctx = ctx_threads(1)};
-    scant_status status =
-        report_results_parse(j.ctx,
-                             (report_bytes[4]){{curve, strlen(curve)},
-                                               {picks, picks ? strlen(picks) : 0},
-                                               {bins, bins ? strlen(bins) : 0}},
-                             &j.r);
+    scant_status status = report_results_parse(
+        j.ctx,
+        (report_bytes[REPORT_FILES]){{curve, strlen(curve)},
+                                     {picks, picks ? strlen(picks) : 0},
+                                     {bins, bins ? strlen(bins) : 0}},
+        &j.r);
     if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(j.ctx));
     assert_int_equal(report_measure(&j.r, &j.m), SCANT_OK);
     return j;

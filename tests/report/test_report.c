@@ -202,6 +202,132 @@ static void calibration_is_shown_before_and_after(void **state) {
     scant_ctx_free(ctx);
 }
 
+#define TRAININGS "strategy,seed,round,trainings,signs,dead,gradient_norm\n"
+
+/* The section, the alert and the mark of the curve's numbers appear if something is to
+ * say, and only then. */
+static void collapsed_trainings_are_shown_first(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = usual_results("health");
+    put_text("health/trainings.csv",
+             TRAININGS "random,0,0,1,,0,1\nrandom,0,1,2,,0.25,1\n"
+                       "badge,1,2,2,dead-units loss,0.995,0\nnpc,0,3,1,loss,,\n"
+                       "npc,1,0,1,few-pseudo-labels,0,1\n");
+    assert_reports(ctx, path);
+    char *page = text_of("health/report.html");
+    assert_non_null(strstr(page, "<b>2 of 5 trainings collapsed</b>; their accuracies"));
+    assert_int_equal(count(page, "<a href=\"#trainings\">"), 2);
+    assert_int_equal(count(page, "<a href=\"trainings.csv\">"), 1);
+    char *part = strstr(page, "<section id=\"trainings\"");
+    assert_non_null(part);
+    assert_non_null(strstr(part, "Of 5 trainings, one for each round of each run, 2 "
+                                 "collapsed and were repeated with another seed; 2 ended "
+                                 "collapsed. Signs at the end: dead-units 1, loss 2, "
+                                 "few-pseudo-labels 1. A training has collapsed if"));
+    static const char *const rows[] = {
+        "badge</th><td>1</td><td>2</td><td>30</td><td>52.00 %</td><td><span "
+        "class=\"bad\">collapsed: dead-units loss</span></td><td>99.5 %</td><td>2</td>",
+        "npc</th><td>0</td><td>3</td><td>40</td><td>62.00 %</td><td><span "
+        "class=\"bad\">collapsed: loss</span></td>",
+        "random</th><td>0</td><td>1</td><td>20</td><td>40.00 %</td><td>none</td>"
+        "<td>25.0 %</td><td>2</td>",
+        "npc</th><td>1</td><td>0</td><td>10</td><td>33.00 %</td><td>few-pseudo-labels"
+        "</td>"};
+    for (size_t i = 0; i < 4; i++) { /* in this order */
+        part = strstr(part, rows[i]);
+        if (!part) fail_msg("row %zu is missing", i);
+    }
+    assert_null(strstr(part, " more, see"));
+    /* two means include a collapsed training */
+    assert_int_equal(count(page, "</span> \xe2\x80\xa0</td>"), 2);
+    assert_int_equal(count(page, "\xe2\x80\xa0: with a run whose training collapsed"), 1);
+    free(page);
+    /* all went well, or the folder has no such table */
+    put_text("health/trainings.csv", TRAININGS "random,0,0,1,,0,1\n");
+    for (int i = 0; i < 2; i++) {
+        assert_reports(ctx, path);
+        page = text_of("health/report.html");
+        assert_int_equal(count(page, "#trainings"), 0);
+        assert_int_equal(count(page, "id=\"trainings\""), 0);
+        assert_int_equal(count(page, "\xe2\x80\xa0"), 0);
+        free(page);
+        remove(path_of("health/trainings.csv"));
+    }
+    scant_ctx_free(ctx);
+}
+
+static void the_list_of_trainings_is_bounded(void **state) {
+    (void)state;
+    static char curve[8192], trainings[8192];
+    size_t c = (size_t)snprintf(curve, sizeof curve, CURVE);
+    size_t t = (size_t)snprintf(trainings, sizeof trainings, TRAININGS);
+    for (int i = 0; i < 60; i++) {
+        c += (size_t)snprintf(curve + c, sizeof curve - c, "a,0,%d,%d,0.1,1,1,1\n", i,
+                              i + 1);
+        t += (size_t)snprintf(trainings + t, sizeof trainings - t, "a,0,%d,2,%s,0,1\n", i,
+                              i == 59 ? "loss" : "");
+    }
+    scant_ctx *ctx = ctx_threads(1);
+    const char *path = folder("bounded", curve, NULL);
+    put_text("bounded/trainings.csv", trainings);
+    assert_reports(ctx, path);
+    char *page = text_of("bounded/report.html");
+    const char *part = strstr(page, "<section id=\"trainings\"");
+    assert_non_null(part);
+    const char *end = strstr(part, "</section>");
+    assert_non_null(end);
+    page[end - page] = 0;
+    assert_int_equal(count(part, "<tr><th scope=\"row\">"), 50);
+    assert_int_equal(count(part, "And 10 more, see trainings.csv"), 1);
+    assert_non_null(
+        strstr(page, "<b>1 of 60 trainings collapsed</b>; its accuracy is in"));
+    assert_int_equal(count(part, "collapsed: loss"), 1); /* the last round comes first */
+    free(page);
+    scant_ctx_free(ctx);
+}
+
+static void trainings_of_several_folders_are_joined(void **state) {
+    (void)state;
+    scant_ctx *ctx = ctx_threads(1);
+    const char *dirs[] = {
+        folder("sick", CURVE "a,0,0,10,0.1,1,1,1\nb,0,0,10,0.3,1,1,1\n", NULL),
+        folder("old", CURVE "a,0,0,10,0.3,1,1,1\na,0,1,20,0.3,1,1,1\n", NULL),
+        folder("well", CURVE "b,5,0,10,0.3,1,1,1\n", NULL)};
+    put_text("sick/trainings.csv", TRAININGS "a,0,0,2,diverged,0.5,\nb,0,0,2,,0,0.25\n");
+    put_text("well/trainings.csv", TRAININGS "b,5,0,1,few-pseudo-labels,,1e-3\n");
+    assert_int_equal(scant_report(ctx, dirs, 3, path_of("cured")), SCANT_OK);
+    char *text = text_of("cured/trainings.csv");
+    assert_string_equal(text, TRAININGS "a (sick),0,0,2,diverged,0.5,\n"
+                                        "b,0,0,2,,0,0.25\n"
+                                        "b,5,0,1,few-pseudo-labels,,0.001\n");
+    free(text);
+    scant_trainings *t, *again;
+    const char *cured[] = {path_of("cured")};
+    assert_int_equal(scant_trainings_read(ctx, dirs, 3, &t), SCANT_OK);
+    assert_int_equal(scant_trainings_read(ctx, cured, 1, &again), SCANT_OK);
+    for (int i = 0; i < 2; i++) {
+        const scant_trainings *one = i ? again : t;
+        assert_true(one->count == 3 && one->repeated == 2 && one->collapsed == 1);
+        assert_int_equal(one->n_listed, 3);
+        assert_string_equal(one->listed[0].strategy, "a (sick)");
+        assert_true(one->listed[0].labels == 10 && one->listed[0].value == 0.1);
+        assert_true(one->listed[0].dead == 0.5 && isnan(one->listed[0].gradient_norm));
+        assert_true(one->listed[1].seed == 0 && one->listed[2].seed == 5);
+        assert_int_equal(scant_trainings_count(one, SCANT_SIGN_DIVERGED), 1);
+        assert_int_equal(scant_trainings_count(one, SCANT_SIGN_LOSS), 0);
+    }
+    scant_trainings_free(ctx, t);
+    scant_trainings_free(ctx, again);
+    put_text("well/trainings.csv", TRAININGS "b,5,0,1,tired,,1\n");
+    assert_int_equal(scant_trainings_read(ctx, dirs, 3, &t), SCANT_EINPUT);
+    assert_says(ctx, path_of("well/trainings.csv"), "line 2, column 'signs'");
+    assert_null(t);
+    assert_int_equal(scant_trainings_read(ctx, dirs, 0, &t), SCANT_EUSAGE);
+    scant_trainings_free(ctx, NULL);
+    scant_ctx_free(ctx);
+}
+
 #define THEORY "strategy,seed,round,labels,layers,lambda,largest,ratio,epochs\n"
 
 /* Two panels with a line for each strategy that has numbers; lambda's mean is geometric.
@@ -658,13 +784,17 @@ static void failed_allocations_leak_nothing(void **state) {
     buffer b = npy(1, NPY("|u1", "(1, 1, 1, 1)"), &pixel, 1);
     put_buffer("torture/thumbnails.npy", &b);
     put_text("torture/thumbnails.csv", "row,index,label\n0,1,0\n");
+    put_text("torture/trainings.csv", TRAININGS "badge,0,1,2,loss,0,1\n");
     for (size_t fail_at = 0;; fail_at++) {
         memory m;
         scant_ctx *ctx = ctx_counting(&m);
         m.calls = 0;
         m.fail_at = fail_at;
+        scant_trainings *t = NULL;
         scant_status status = scant_report(ctx, &path, 1, NULL);
+        if (status == SCANT_OK) status = scant_trainings_read(ctx, &path, 1, &t);
         if (status != SCANT_OK) assert_int_equal(status, SCANT_ENOMEM);
+        scant_trainings_free(ctx, t);
         ctx_end(ctx, &m);
         if (status != SCANT_OK) continue;
         assert_true(fail_at > 60);
@@ -678,6 +808,9 @@ int main(void) {
         cmocka_unit_test(charts_have_a_point_for_every_number),
         cmocka_unit_test(numbers_are_light_on_dark_cells_only),
         cmocka_unit_test(calibration_is_shown_before_and_after),
+        cmocka_unit_test(collapsed_trainings_are_shown_first),
+        cmocka_unit_test(the_list_of_trainings_is_bounded),
+        cmocka_unit_test(trainings_of_several_folders_are_joined),
         cmocka_unit_test(theory_is_shown_as_means),
         cmocka_unit_test(points_match_the_axes),
         cmocka_unit_test(sparse_results_are_reported),

@@ -7,6 +7,7 @@
 
 #include "data/support.h"
 #include "report/results.h"
+#include "scant/train.h"
 
 #define CURVE "strategy,seed,round,labels,accuracy,loss,train_seconds,select_seconds\n"
 #define PICKS "strategy,seed,round,rank,index,weight,score,label\n"
@@ -15,7 +16,8 @@ static report_results parse(scant_ctx *ctx, const char *curve, const char *picks
     report_results r;
     scant_status status = report_results_parse(
         ctx,
-        (report_bytes[4]){{curve, strlen(curve)}, {picks, picks ? strlen(picks) : 0}},
+        (report_bytes[REPORT_FILES]){{curve, strlen(curve)},
+                                     {picks, picks ? strlen(picks) : 0}},
         &r);
     if (status != SCANT_OK) fail_msg("%s", scant_ctx_errmsg(ctx));
     return r;
@@ -23,7 +25,7 @@ static report_results parse(scant_ctx *ctx, const char *curve, const char *picks
 
 static scant_status parse_curve(scant_ctx *ctx, const char *curve, size_t size,
                                 report_results *out) {
-    return report_results_parse(ctx, (report_bytes[4]){{curve, size}}, out);
+    return report_results_parse(ctx, (report_bytes[REPORT_FILES]){{curve, size}}, out);
 }
 
 static void rows_and_columns_may_be_in_any_order(void **state) {
@@ -137,12 +139,13 @@ static void messages_name_file_and_line(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         report_results r;
         const char *picks = cases[i].picks;
-        assert_int_equal(report_results_parse(
-                             ctx,
-                             (report_bytes[4]){{cases[i].curve, strlen(cases[i].curve)},
-                                               {picks, picks ? strlen(picks) : 0}},
-                             &r),
-                         SCANT_EINPUT);
+        assert_int_equal(
+            report_results_parse(
+                ctx,
+                (report_bytes[REPORT_FILES]){{cases[i].curve, strlen(cases[i].curve)},
+                                             {picks, picks ? strlen(picks) : 0}},
+                &r),
+            SCANT_EINPUT);
         assert_says(ctx, cases[i].file, cases[i].says);
     }
     report_results r;
@@ -157,7 +160,9 @@ static void messages_name_file_and_line(void **state) {
 static scant_status parse_bins(scant_ctx *ctx, const char *bins, size_t size,
                                report_results *out) {
     return report_results_parse(
-        ctx, (report_bytes[4]){{CURVE TWO, strlen(CURVE TWO)}, {NULL, 0}, {bins, size}},
+        ctx,
+        (report_bytes[REPORT_FILES]){
+            {CURVE TWO, strlen(CURVE TWO)}, {NULL, 0}, {bins, size}},
         out);
 }
 
@@ -226,6 +231,77 @@ static void wrong_bins_are_refused(void **state) {
 }
 
 /* Names have up to 255 bytes; there are up to 1024 strategies. */
+#define TRAININGS "strategy,seed,round,trainings,signs,dead,gradient_norm\n"
+
+static scant_status parse_trainings(scant_ctx *ctx, const char *rows, size_t size,
+                                    report_results *out) {
+    return report_results_parse(
+        ctx,
+        (report_bytes[REPORT_FILES]){[REPORT_CURVE] = {CURVE TWO, strlen(CURVE TWO)},
+                                     [REPORT_TRAININGS] = {rows, size}},
+        out);
+}
+
+static void trainings_are_read_in_any_order(void **state) {
+    (void)state;
+    static const char rows[] =
+        TRAININGS "a,0,1,2,dead-units loss,0.95,0\n"
+                  "a,0,2,1,loss,1,1\na,5,0,1,loss,1,1\nb,0,0,1,loss,1,1\n" /* unknown */
+                  "a,0,0,1,,,inf\n";
+    scant_ctx *ctx = ctx_threads(1);
+    report_results r;
+    assert_int_equal(parse_trainings(ctx, rows, sizeof rows - 1, &r), SCANT_OK);
+    const report_point *p = r.runs->points;
+    assert_true(p[0].trainings == 1 && !p[0].signs && !report_collapsed(&p[0]));
+    assert_true(isnan(p[0].dead) && isnan(p[0].gradient_norm));
+    assert_true(p[1].trainings == 2 && report_collapsed(&p[1]));
+    assert_true(p[1].signs == (SCANT_SIGN_DEAD | SCANT_SIGN_LOSS));
+    assert_true(p[1].dead == 0.95 && p[1].gradient_norm == 0);
+    report_results_close(&r);
+    for (size_t size = 0; size < sizeof rows; size++) { /* truncated */
+        scant_status status = parse_trainings(ctx, rows, size, &r);
+        assert_true(status == SCANT_OK || status == SCANT_EINPUT);
+        if (status == SCANT_OK) report_results_close(&r);
+    }
+    /* without the file, nothing is known */
+    assert_int_equal(parse_trainings(ctx, NULL, 0, &r), SCANT_OK);
+    assert_true(!r.points->trainings && !r.points->signs && isnan(r.points->dead));
+    report_results_close(&r);
+    scant_ctx_free(ctx);
+}
+
+static void wrong_trainings_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *rows, *says;
+    } cases[] = {
+        {"", "is empty"},
+        {"strategy,seed,round,signs\n", "no column 'trainings'"},
+        {"strategy,seed,round,trainings\n", "no column 'signs'"},
+        {TRAININGS "a,0,0,0,,0,0\n",
+         "line 2, column 'trainings': at least 1 is expected, not 0"},
+        {TRAININGS "a,0,0,-1,,0,0\n", "column 'trainings'"},
+        {TRAININGS "a,0,0,1,\x01"
+                   "bad,0,0\n",
+         "line 2, column 'signs': names of signs such as 'dead-units loss' are expected, "
+         "not '?bad'"},
+        {TRAININGS "a,0,0,1,loss loss,0,0\n", "column 'signs'"},
+        {TRAININGS "z,0,0,1,los,0,0\n", "column 'signs'"}, /* also of unknown runs */
+        {TRAININGS "a,0,0,1,,1.01,0\n", "column 'dead': a fraction from 0 to 1"},
+        {TRAININGS "a,0,0,1,,0,-1\n", "column 'gradient_norm': a number from 0 to 1e100"},
+        {TRAININGS "a,0,0,1,,0,0\na,0,1,1,,0,0\na,0,0,1,,0,0\n",
+         "line 4: round 0 of a with seed 0 occurs twice"},
+    };
+    scant_ctx *ctx = ctx_threads(1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        report_results r;
+        assert_int_equal(parse_trainings(ctx, cases[i].rows, strlen(cases[i].rows), &r),
+                         SCANT_EINPUT);
+        assert_says(ctx, "trainings.csv", cases[i].says);
+    }
+    scant_ctx_free(ctx);
+}
+
 static void names_and_strategies_are_limited(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(1);
@@ -366,6 +442,7 @@ static void failed_allocations_leak_nothing(void **state) {
     const char *paths[] = {folder("mem", CURVE "a,0,0,10,0.1,1,1,1\nb,0,0,9,1,1,1,1\n",
                                   PICKS "a,0,0,0,1,1,0,0\n")};
     put_text("mem/classes.csv", "label,name\n0,x\n");
+    put_text("mem/trainings.csv", TRAININGS "a,0,0,2,loss,0,1\n");
     put_text("mem/thumbnails.csv", "row,index,label,name\n0,1,0,x\n");
     for (size_t fail_at = 0;; fail_at++) {
         memory m;
@@ -414,6 +491,8 @@ int main(void) {
         cmocka_unit_test(messages_name_file_and_line),
         cmocka_unit_test(bins_are_read_in_any_order),
         cmocka_unit_test(wrong_bins_are_refused),
+        cmocka_unit_test(trainings_are_read_in_any_order),
+        cmocka_unit_test(wrong_trainings_are_refused),
         cmocka_unit_test(names_and_strategies_are_limited),
         cmocka_unit_test(folders_are_merged_by_seed_or_kept_apart),
         cmocka_unit_test(unsuitable_folders_are_refused),
