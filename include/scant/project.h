@@ -358,12 +358,29 @@ typedef struct scant_project_train_opts {
 
 /* Trains a model on the labels outside the audit set. Stores it in models/, its
  * predictions in cache/, and its predictions for the audit set in the database.
- * SCANT_ENOTREADY: there are labels of fewer than two classes. SCANT_ECONFLICT: another
- * program trains; the message names it. *model: its number, from 1; may be NULL.
- */
+ * SCANT_ENOTREADY: there are labels of fewer than two classes; or the training collapsed,
+ * and so did its repetition with another seed (scant_project_collapse()): no model is
+ * stored. SCANT_ECONFLICT: another program trains; the message names it. *model: its
+ * number, from 1; may be NULL. */
 SCANT_API scant_status scant_project_train(scant_project *project,
                                            const scant_project_train_opts *opts,
                                            size_t *model);
+
+/* The last training, if it collapsed and so did its repetition with another seed. */
+enum { SCANT_COLLAPSE_TEXT = 640 };
+typedef struct scant_collapse {
+    int64_t at;     /* milliseconds since 1970; 0: the last training did not collapse */
+    size_t labels;  /* number of labels it was trained on */
+    size_t model;   /* the model before, which is still used; 0: none */
+    uint64_t signs; /* of scant_train_sign */
+    bool same; /* labels and settings of the training have not changed since: a training
+                  with the same seed would collapse again */
+    char found[SCANT_SIGNS_TEXT];   /* the signs in words */
+    char text[SCANT_COLLAPSE_TEXT]; /* what failed, what is used, and what may help */
+    SCANT_RESERVED;
+} scant_collapse;
+SCANT_API scant_status scant_project_collapse(scant_project *project,
+                                              scant_collapse *out);
 
 typedef struct scant_project_query_opts {
     const char *strategy; /* (the setting strategy; random if that needs a model and there
@@ -470,8 +487,9 @@ typedef struct scant_meter {
 } scant_meter;
 /* out->last.file is borrowed until the next call for the project. */
 SCANT_API scant_status scant_project_meter(scant_project *project, scant_meter *out);
-/* The same in words, a paragraph each: accuracy, gain over random, whether to stop. *text
- * is new, zero-terminated: scant_bytes_free() ends it. */
+/* The same in words, a paragraph each: a collapsed training if there is one, accuracy,
+ * gain over random, whether to stop. *text is new, zero-terminated: scant_bytes_free()
+ * ends it. */
 SCANT_API scant_status scant_project_advice(scant_project *project,
                                             const scant_meter *meter, char **text);
 
@@ -514,8 +532,8 @@ SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 
-/* An event: "created", "added", "trained", "queried", "imported", "set", "class",
- * "served". text is JSON. */
+/* An event: "created", "added", "trained", "collapsed", "queried", "imported", "set",
+ * "class", "served". text is JSON. */
 typedef struct scant_event {
     int64_t event, at;
     const char *kind, *text;

@@ -33,6 +33,7 @@ typedef struct status_job {
     project_job *project;
     scant_project_info info;
     scant_meter meter;
+    scant_collapse collapse;
     char *advice;
     size_t *labels; /* number of labels of each class */
     status_person *people;
@@ -87,6 +88,7 @@ static void count(status_job *job) {
         project_try(job->project, scant_project_history(project, SIZE_MAX, 0, false,
                                                         SIZE_MAX, count_entry, job));
     project_try(job->project, scant_project_meter(project, &job->meter));
+    project_try(job->project, scant_project_collapse(project, &job->collapse));
     project_try(job->project, scant_project_advice(project, &job->meter, &job->advice));
 }
 
@@ -140,6 +142,7 @@ static void text_counts(status_job *job) {
     if (i->untrained)
         scant__text_addf(text, "; %zu label%s since the last", i->untrained,
                          i->untrained == 1 ? "" : "s");
+    if (job->collapse.at) scant__text_add(text, "; the last training failed");
     scant__text_add(text, "\n");
 }
 
@@ -252,6 +255,17 @@ static scant_status json_model(void *json, const scant_model_point *point) {
     return SCANT_OK;
 }
 
+static void json_collapse(scant__json *json, const scant_collapse *collapse) {
+    if (!collapse->at) {
+        scant__json_null(json, "collapsed");
+        return;
+    }
+    scant__json_open(json, "collapsed", '{');
+    scant__json_string(json, "time", project_time(collapse->at));
+    scant__json_collapse(json, collapse);
+    scant__json_close(json, '}');
+}
+
 static void write_json(status_job *job) {
     project_job *p = job->project;
     scant__json json = CLI_JSON;
@@ -266,6 +280,7 @@ static void write_json(status_job *job) {
     scant__json_open(&json, "models", '[');
     project_try(p, scant_project_models(p->project, json_model, &json));
     scant__json_close(&json, ']');
+    json_collapse(&json, &job->collapse);
     project_json_meter(&json, &job->meter);
     JSON_MEMBERS(&json, MEMBER("advice", job->advice), MEMBER("stop", job->meter.stop));
     scant__json_close(&json, '}');

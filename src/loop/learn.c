@@ -26,6 +26,12 @@ scant_status learn_free_on_failure(scant_status status, scant_net **net) {
     return status;
 }
 
+bool learn_has_collapsed(scant_status status, const scant_train_state *state) {
+    bool ended = status == SCANT_OK ||
+                 (status == SCANT_EINPUT && state->signs & SCANT_SIGN_DIVERGED);
+    return ended && (state->signs & SCANT_SIGNS_COLLAPSED) != 0;
+}
+
 learn_mute learn_mute_log(scant_ctx *ctx) {
     learn_mute mute = {ctx, ctx->opts.log};
     ctx->opts.log = NULL;

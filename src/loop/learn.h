@@ -30,6 +30,9 @@ typedef struct learn_job {
 /* Returns status; on failure frees *net and sets it to NULL. */
 scant_status learn_free_on_failure(scant_status status, scant_net **net);
 
+/* Whether a training that ended so has collapsed. */
+bool learn_has_collapsed(scant_status status, const scant_train_state *state);
+
 /* Mutes the messages of a context until the end of the scope:
  *     AUTO(learn_unmute) learn_mute mute = learn_mute_log(ctx); */
 typedef struct learn_mute {

@@ -5,6 +5,7 @@
  * project_cache.c   files below cache/, arrays that stay mapped with a handle
  * project_features.c, project_samples.c   features of items; samples for networks
  * project_net.c, project_train.c   trains a network; a training from lock to database
+ * project_collapse.c   trainings that collapsed: recorded, read, in words
  * project_predict.c   predictions of the last model
  * project_gain.c   the gain over random picks, by cross-validation
  * project_query.c   picks
@@ -146,10 +147,28 @@ typedef struct project_training {
     void (*report)(void *user, const scant_train_state *state);
 } project_training;
 
-/* Trains a network by the project's recipe. Free *out with scant_net_free(). */
+/* The signs of a training that ended. */
+typedef struct project_signs {
+    uint64_t signs;
+    char found[SCANT_SIGNS_TEXT]; /* the signs in words */
+} project_signs;
+
+/* Trains a network by the project's recipe; if the training collapses, once more with
+ * another seed. If that collapses too, *out is NULL, and *signs is what was found. Free
+ * *out with scant_net_free(). */
 scant_status project_learn(scant_project *project, const project_settings *settings,
                            const project_samples *samples,
-                           const project_training *training, scant_net **out);
+                           const project_training *training, scant_net **out,
+                           project_signs *signs);
+
+/* ---- project_collapse.c ---- */
+
+/* Records that the training of a model on these labels collapsed twice, and fails with
+ * SCANT_ENOTREADY. last: number of the last model; 0: none. */
+scant_status project_collapse_fail(scant_project *project,
+                                   const project_settings *settings,
+                                   const project_training *training,
+                                   const project_signs *signs, size_t last);
 
 /* ---- project_predict.c ---- */
 
@@ -173,7 +192,7 @@ scant_status project_net_open(scant_project *project, const store_model *model,
 /* ---- project_gain.c ---- */
 
 /* The temperature, cross-fitted on the labelled set: each network is trained without a
- * fifth of it. 0: the set is too small. */
+ * fifth of it. 0: the set is too small, or a training collapsed. */
 scant_status project_temperature(scant_project *project, const project_settings *settings,
                                  const project_samples *samples,
                                  const project_training *labelled, double *out);
@@ -187,7 +206,8 @@ project_gain project_gain_of(size_t second, size_t first, size_t n);
 /* The gain over random: accuracy with the project's first labels (initial and picked
  * ones) minus that with as many random labels, on audited items that neither model has
  * seen. origins: a store_origin for each label of training. *labels: the number of labels
- * that each model was trained on; 0: the gain is unknown. */
+ * that each model was trained on; 0: the gain is unknown. If a training collapsed, the
+ * gain is NaN and *labels is not 0. */
 scant_status project_over_random(scant_project *project, const project_settings *settings,
                                  const project_samples *samples,
                                  const project_training *training,

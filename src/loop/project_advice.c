@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The meter in words, for the program and the page: one paragraph each on accuracy, on
- * the gain over random picks, and on the stop rule. docs/projects.md explains them.
+ * the gain over random picks, and on the stop rule; before them one on the last training,
+ * if it collapsed. docs/projects.md explains them.
  */
 #include <math.h>
 
@@ -141,6 +142,11 @@ static void add_over_random(scant__text *t, const scant_meter *m, bool features)
                                  "to be trained.");
         return;
     }
+    if (isnan(m->over_random)) {
+        scant__text_add(t, "The gain over random picks is unknown: a training of the "
+                           "comparison collapsed.");
+        return;
+    }
     bool less = m->over_random < 0;
     scant__text_addf(
         t,
@@ -258,6 +264,7 @@ static void add_stop_rule(scant__text *t, const scant_meter *m, const limits *l)
 scant_status scant_project_advice(scant_project *project, const scant_meter *meter,
                                   char **text) {
     AUTO(scant__text_end) scant__text t = {.ctx = store_ctx(project)};
+    scant_collapse collapse;
     bool features;
     size_t size;
     const limits l = {store_number(project, "stop_width"),
@@ -265,8 +272,14 @@ scant_status scant_project_advice(scant_project *project, const scant_meter *met
                       store_number(project, "stop_agreement")};
     *text = NULL;
     TRY(project_has_features(project, &features));
-    TRY(add_accuracy(project, &t, meter, (size_t)store_number(project, "audit_every")));
-    scant__text_add(&t, "\n\n");
+    TRY(scant_project_collapse(project, &collapse));
+    if (collapse.at)
+        scant__text_addf(&t, "The last training failed: %s.\n\n", collapse.text);
+    if (meter->last.model || !collapse.at) {
+        TRY(add_accuracy(project, &t, meter,
+                         (size_t)store_number(project, "audit_every")));
+        scant__text_add(&t, "\n\n");
+    }
     if (meter->last.model) {
         add_over_random(&t, meter, features);
         scant__text_add(&t, "\n\n");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Networks tested on labels that they were not trained on: a model's temperature, and the
- * gain of picking over random labels.
+ * gain of picking over random labels. If one of the networks collapses twice, the result
+ * is unknown.
  *
  * The gain: audited items are drawn at random, so models trained on them are like those
  * of a project that labels at random. Five such models are trained on four fifths of the
@@ -25,6 +26,7 @@
 
 #include "core/argmax.h"
 #include "loop/crossfit.h"
+#include "loop/learn.h"
 #include "loop/project.h"
 #include "scant/project.h"
 
@@ -45,6 +47,7 @@ typedef struct folding {
     scant__arena *arena;
     size_t *kept, *held;
     int32_t *labels;
+    bool collapsed; /* a training has collapsed twice; the others are left out */
 } folding;
 
 static scant_status folding_begin(folding *f) {
@@ -55,11 +58,32 @@ static scant_status folding_begin(folding *f) {
     return SCANT_OK;
 }
 
+/* Trains a network, without the warnings of its training. Fails with SCANT_ENOTREADY if
+ * it collapses twice. */
+static scant_status learn(folding *f, const project_training *training, scant_net **out) {
+    scant_ctx *ctx = store_ctx(f->project);
+    AUTO(learn_unmute) learn_mute mute = learn_mute_log(ctx);
+    project_signs signs;
+    TRY(project_learn(f->project, f->settings, f->samples, training, out, &signs));
+    f->collapsed = !*out;
+    if (*out) return SCANT_OK;
+    return scant__fail(ctx, SCANT_ENOTREADY, "%s: a training collapsed (%s)", f->phase,
+                       signs.found);
+}
+
+/* A collapse is no failure: it is only warned of. */
+static scant_status folding_end(const folding *f, scant_status status) {
+    scant_ctx *ctx = store_ctx(f->project);
+    if (!f->collapsed) return status;
+    scant__warn(ctx, "%s: the result is unknown", ctx->err);
+    return SCANT_OK;
+}
+
 /* Trains a network and writes the logits of some items. */
-static scant_status train_and_predict(const folding *f, const project_training *training,
+static scant_status train_and_predict(folding *f, const project_training *training,
                                       const size_t *rows, size_t n, float *logits) {
     AUTO(scant_net_auto) scant_net *net = NULL;
-    TRY(project_learn(f->project, f->settings, f->samples, training, &net));
+    TRY(learn(f, training, &net));
     return scant_net_predict(net, f->samples->data, rows, n,
                              &(scant_outputs){.logits = logits});
 }
@@ -105,7 +129,8 @@ scant_status project_temperature(scant_project *project, const project_settings 
                  .most = SIZE_MAX};
     TRY(folding_begin(&f));
     const loop_crossfit c = crossfit_of(&f);
-    return loop_crossfit_temperature(&c, arena.ctx, labelled->labels, out);
+    return folding_end(&f,
+                       loop_crossfit_temperature(&c, arena.ctx, labelled->labels, out));
 }
 
 /* ---- gain over random -------------------------------------------------------------- */
@@ -153,6 +178,14 @@ static scant_status test_picked(folding *f, const project_training *picked,
     return SCANT_OK;
 }
 
+static scant_status compare(folding *f, const project_training *picked,
+                            project_gain *out) {
+    TRY(folding_begin(f));
+    bool *right = TRY_ZERO(f->arena, bool, f->all->n);
+    TRY(test_random(f, right));
+    return test_picked(f, picked, right, out);
+}
+
 /* Copies the first `most` labels that were random or picked to rows and labels. False:
  * there are too few of them, too few picked or too many from elsewhere. */
 static bool gather(const project_training *all, const unsigned char *origins, size_t most,
@@ -195,10 +228,6 @@ scant_status project_over_random(scant_project *project, const project_settings 
     picked.rows = rows;
     picked.labels = used;
     picked.n = f.most;
-    TRY(folding_begin(&f));
-    bool *right = TRY_ZERO(&arena, bool, audited->n);
-    TRY(test_random(&f, right));
-    TRY(test_picked(&f, &picked, right, out));
     *labels = f.most;
-    return SCANT_OK;
+    return folding_end(&f, compare(&f, &picked, out));
 }

@@ -37,6 +37,15 @@ void scant__json_meter(scant__json *json, const scant_meter *meter) {
         MEMBER("agreeing", meter->agreeing), MEMBER("stop", meter->stop));
 }
 
+void scant__json_collapse(scant__json *json, const scant_collapse *collapse) {
+    char names[SCANT_SIGNS_SIZE];
+    JSON_MEMBERS(json, MEMBER("labels", collapse->labels),
+                 OPTIONAL("model", collapse->model ? (int64_t)collapse->model : -1),
+                 MEMBER("signs", scant_train_sign_names(collapse->signs, names)),
+                 MEMBER("found", (const char *)collapse->found),
+                 MEMBER("same", collapse->same));
+}
+
 scant_status scant__json_agreement(void *json, const scant_person_agreement *pair) {
     JSON_OBJECT(json, NULL, MEMBER("a", pair->a), MEMBER("b", pair->b),
                 MEMBER("items", pair->items), MEMBER("agreed", pair->agreed),

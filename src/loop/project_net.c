@@ -12,10 +12,14 @@
  * grey images, three convolutions for others, an MLP for images too small for either.
  *
  * The settings model, side, epochs, lr, method, bayes and samples override these.
+ *
+ * A training that collapsed is repeated once with another seed, which depends on the
+ * first one alone. Two collapsed trainings give no network.
  */
 #include <string.h>
 
 #include "data/dataset.h"
+#include "loop/learn.h"
 #include "loop/project.h"
 #include "scant/project.h"
 
@@ -197,32 +201,61 @@ static bool is_copied(scant_ctx *ctx, const project_samples *s,
 }
 
 static scant_status learn_copy(scant_ctx *ctx, const project_samples *s,
-                               scant_recipe *recipe, scant__arena *arena,
-                               scant_net **out) {
+                               scant_recipe *recipe, scant__arena *arena, scant_net **out,
+                               scant_train_state *state) {
     AUTO(scant_data_auto) scant_data *copy = NULL;
     scant_train_opts *o = &recipe->train;
     size_t *rows = TRY_NEW(arena, size_t, o->n_rows);
     TRY(project_copy_open(ctx, s->data, o->rows, o->n_rows, &copy));
     for (size_t i = 0; i < o->n_rows; i++) rows[i] = i;
     o->rows = rows;
-    return scant_learn(ctx, copy, recipe, out, NULL);
+    return scant_learn(ctx, copy, recipe, out, state);
 }
 
 /* With features one thread is used: a step takes 0.1 ms, so threads would mostly wait for
  * each other, especially in a busy server. */
-scant_status project_learn(scant_project *project, const project_settings *set,
-                           const project_samples *s, const project_training *training,
-                           scant_net **out) {
+static scant_status learn_once(scant_project *project, const project_settings *set,
+                               const project_samples *s, const project_training *training,
+                               scant_net **out, scant_train_state *state) {
     scant_ctx *ctx = store_ctx(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     unsigned threads = ctx->threads;
     scant_recipe recipe;
     *out = NULL;
+    *state = (scant_train_state){0};
     TRY(make_recipe(project, set, s, training, &arena, &recipe));
     if (s->features) ctx->threads = 1;
     scant_status status = is_copied(ctx, s, &recipe.train)
-                              ? learn_copy(ctx, s, &recipe, &arena, out)
-                              : scant_learn(ctx, s->data, &recipe, out, NULL);
+                              ? learn_copy(ctx, s, &recipe, &arena, out, state)
+                              : scant_learn(ctx, s->data, &recipe, out, state);
     ctx->threads = threads;
     return status;
+}
+
+/* Frees a collapsed network and describes its signs. */
+static bool drop_collapsed(scant_status status, scant_train_state *state, scant_net **net,
+                           project_signs *signs) {
+    if (!learn_has_collapsed(status, state)) return false;
+    if (!*net) state->dead_layer = NULL; /* its name was the network's */
+    signs->signs = state->signs;
+    scant_train_signs_text(state, signs->found);
+    scant_net_free(*net);
+    *net = NULL;
+    return true;
+}
+
+scant_status project_learn(scant_project *project, const project_settings *set,
+                           const project_samples *s, const project_training *training,
+                           scant_net **out, project_signs *signs) {
+    project_training again = *training;
+    scant_train_state state;
+    *signs = (project_signs){0};
+    scant_status status = learn_once(project, set, s, training, out, &state);
+    if (!drop_collapsed(status, &state, out, signs)) return status;
+    scant__warn(store_ctx(project),
+                "the training has collapsed (%s): it is repeated once with another seed",
+                signs->found);
+    again.seed = project_seed(training->seed, 1, PROJECT_SEED_TRAINING);
+    status = learn_once(project, set, s, &again, out, &state);
+    return drop_collapsed(status, &state, out, signs) ? SCANT_OK : status;
 }

@@ -6,6 +6,7 @@
  * semi-supervised method also uses the candidates. The weights are written first, then
  * the predictions of all items, then the row in the database, which adds the model. So a
  * killed call leaves the last model intact, and the next call uses the same number again.
+ * So does a training that collapsed: nothing but an event is written.
  */
 #include <math.h>
 #include <stdio.h>
@@ -196,7 +197,11 @@ static scant_status learn(training *t) {
     const char *folder = scant__arena_format(&t->arena, "%s/models", dir);
     const char *path = scant__arena_format(&t->arena, "%s/%s", dir, t->file);
     if (!folder || !path) return SCANT_ENOMEM;
-    TRY(project_learn(t->project, &t->settings, &t->samples, &t->labelled, &net));
+    project_signs signs;
+    TRY(project_learn(t->project, &t->settings, &t->samples, &t->labelled, &net, &signs));
+    if (!net)
+        return project_collapse_fail(t->project, &t->settings, &t->labelled, &signs,
+                                     t->model.number - 1);
     TRY(scant__folder_make(t->arena.ctx, folder));
     TRY(scant_net_save(net, path));
     return project_predict_all(t->project, net, &t->samples, t->model.number);

@@ -38,10 +38,7 @@ bool loop_is_retried(const loop_run *run, scant_status status,
                      const scant_train_state *state) {
     const loop_settings *set = &run->job->e->set;
     bool fresh = set->reinit || (run->round.number == 0 && !set->warm);
-    bool ended = status == SCANT_OK ||
-                 (status == SCANT_EINPUT && state->signs & SCANT_SIGN_DIVERGED);
-    return set->retry_collapsed && fresh && ended &&
-           (state->signs & SCANT_SIGNS_COLLAPSED) != 0;
+    return set->retry_collapsed && fresh && learn_has_collapsed(status, state);
 }
 
 static scant_status copy_weights(scant_net *from, scant_net *to) {

@@ -9,6 +9,9 @@
  *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
  *             than CLASSES times that of the labels' classes.
  *
+ * If the loss is below SOLVED times that of the best constant prediction, the labels are
+ * solved: the gradient is 0 for living units too, so no unit counts as dead.
+ *
  * No sign is given during the warm-up, the first quarter of the steps and the first LEAST
  * steps; mask and classes are given in the second half only, because pseudo-labels begin
  * with the easiest classes. docs/networks.md has the measurements that the bounds are
@@ -23,6 +26,7 @@
 
 enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
 static const double DEAD = 0.9, LOSS = 0.99, MASK = 0.01, CLASSES = 0.5;
+static const double SOLVED = 1e-6;
 
 /* ---- which layers ------------------------------------------------------------------ */
 
@@ -140,11 +144,17 @@ static void watch_units(nn_watch *w, const nn_weights *weights) {
     }
 }
 
+/* Whether the window's loss is practically 0; constant 0: compared with 1. */
+static bool is_solved(const nn_watch *w, double loss) {
+    return w->samples && loss < SOLVED * (w->constant > 0 ? w->constant : 1);
+}
+
 /* Finds the layer with the largest share of dead units, from the last layer back to the
  * first one whose units are all dead. */
-static void judge_units(nn_watch *w) {
+static void judge_units(nn_watch *w, double loss) {
     w->dead = 0;
     w->dead_layer = 0;
+    if (is_solved(w, loss)) return;
     for (size_t i = w->n_layers; i-- > 0 && w->dead < 1;) {
         const nn_watched *layer = &w->layers[i];
         size_t dead = 0;
@@ -163,7 +173,7 @@ static void judge(nn_watch *w, const nn_watched_step *s) {
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
     w->last_loss = loss;
     w->last_kept = (double)w->kept / seen;
-    judge_units(w);
+    judge_units(w, loss);
     w->gradient_norm = w->norms ? w->norm / (double)w->norms : w->gradient_norm;
     w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
     w->signs = 0;

@@ -12,7 +12,8 @@
  * ReLU behind it is dead if the gradient of its bias was exactly 0 in every step of the
  * window: the ReLU was 0 for all samples, so no step can change its weights. If all units
  * of a layer are dead, the layers before it have no gradient either; they are not
- * counted.
+ * counted. Once the labels are solved (the loss is practically 0), no unit has a
+ * gradient: then none counts as dead.
  *
  * Cost per step: one comparison for each watched unit, and at every eighth step a pass
  * over the gradient.

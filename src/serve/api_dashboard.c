@@ -52,6 +52,20 @@ static scant_status write_meter(project_handle *h, scant__json *o) {
     return SCANT_OK;
 }
 
+static scant_status write_collapse(project_handle *h, scant__json *o) {
+    scant_collapse collapse;
+    TRY(scant_project_collapse(h->project, &collapse));
+    if (!collapse.at) {
+        scant__json_null(o, "collapsed");
+        return SCANT_OK;
+    }
+    scant__json_open(o, "collapsed", '{');
+    scant__json_collapse(o, &collapse);
+    scant__json_integer(o, "at", collapse.at);
+    scant__json_close(o, '}');
+    return SCANT_OK;
+}
+
 static void write_settings(project_handle *h, scant__json *o) {
     scant__json_open(o, "settings", '{');
     size_t count;
@@ -85,6 +99,7 @@ scant_status api_status(project_handle *h, request *r, scant__json *o) {
     JSON_MEMBERS(o, MEMBER("rounds", info.rounds), MEMBER("models", info.models),
                  MEMBER("people", info.people));
     scant__json_close(o, '}');
+    TRY(write_collapse(h, o));
     TRY(write_meter(h, o));
     TRY(write_lists(h, o));
     TRY(statistics_balance(s->statistics, h, &info, o));

@@ -5,7 +5,9 @@
  * threads that wait for each other stall on busy cores. The worker prepares features,
  * picks the first round, trains when there are enough new labels or on request, and picks
  * the next round. Pages show its last error; it tries again on request, or when entries,
- * items or settings have changed.
+ * items or settings have changed. If a training has collapsed, it goes on with the last
+ * model, and trains again on request or when labels or settings of trainings have
+ * changed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +28,21 @@ struct worker {
     bool ends, requested;
     bool changed; /* something has changed since the last check */
     const char *doing;
-    char phase[80], error[500];
-    const char *failed_at; /* `doing` at the time of the error */
+    char phase[80], error[SCANT_COLLAPSE_TEXT];
+    const char *failed_at; /* what failed */
     double fraction;
     int64_t next_after; /* labels until the next training; negative: none is planned */
 
     /* used by the worker thread only */
     project_handle handle;
     bool prepared;
-    size_t items;       /* number of items prepared */
-    size_t unusable;    /* a model that cannot predict; 0: none */
-    size_t picked_by;   /* the last model that was used for picks */
-    bool picks_pending; /* picking with the worker's last model has failed */
-    bool failed;        /* the last step failed */
-    uint64_t digest;    /* digest_of() the project at the last step */
+    size_t items;            /* number of items prepared */
+    size_t unusable;         /* a model that cannot predict; 0: none */
+    size_t picked_by;        /* the last model that was used for picks */
+    bool picks_pending;      /* picking with the worker's last model has failed */
+    bool failed;             /* the last step failed */
+    uint64_t digest;         /* digest_of() the project at the last step */
+    scant_collapse collapse; /* of the last training */
 };
 
 /* ---- state of the worker ---------------------------------------------------------- */
@@ -55,13 +58,14 @@ static void show(worker *w, const char *doing, const char *phase, double fractio
     events_touch(w->handle.server);
 }
 
-static void show_error(worker *w, const char *text) {
+/* failed: the activity that failed. */
+static void show_error(worker *w, const char *failed, const char *text) {
     char shown[sizeof w->error] = "";
     public_text(w->handle.server, text, shown, sizeof shown);
     LOCK(&w->lock);
     if (strcmp(w->error, shown) != 0) events_touch(w->handle.server);
     memcpy(w->error, shown, sizeof shown);
-    w->failed_at = w->doing;
+    w->failed_at = failed;
 }
 
 void worker_write(server *s, scant__json *o, const char *key) {
@@ -141,12 +145,22 @@ static scant_status pick(worker *w, size_t batch, size_t model) {
     return status;
 }
 
+/* A training that collapsed is not a failed step: the project has recorded it, and keeps
+ * the last model. */
 static scant_status train(worker *w, size_t batch) {
     scant_project_train_opts opts = {.user = w, .report = on_step};
+    scant_project *project = w->handle.project;
     size_t model;
+    int64_t before = w->collapse.at;
     show(w, "training", "", 0);
-    TRY(scant_project_train(w->handle.project, &opts, &model));
-    return pick(w, batch, model);
+    scant_status status = scant_project_train(project, &opts, &model);
+    if (status == SCANT_OK) return pick(w, batch, model);
+    if (status != SCANT_ENOTREADY ||
+        scant_project_collapse(project, &w->collapse) != SCANT_OK ||
+        w->collapse.at == before)
+        return status;
+    server_log(w->handle.server, SCANT_LOG_WARNING, "training: %s", w->collapse.text);
+    return SCANT_OK;
 }
 
 static bool is_automatic(worker *w) {
@@ -154,10 +168,16 @@ static bool is_automatic(worker *w) {
     return !w->handle.server->opts->no_training && (!text || strcmp(text, "no") != 0);
 }
 
+/* Whether a training can give a model: there are two classes, and labels or settings are
+ * not those of a training that collapsed. */
+static bool is_trainable(const worker *w, const scant_project_info *info) {
+    return info->learnable && !w->collapse.same;
+}
+
 static void update_next_training(worker *w, const scant_project_info *info,
                                  size_t batch) {
     int64_t after = !is_automatic(w)           ? -1
-                    : info->untrained >= batch ? !info->learnable
+                    : info->untrained >= batch ? !is_trainable(w, info)
                                                : (int64_t)(batch - info->untrained);
     LOCK(&w->lock);
     if (w->next_after != after) events_touch(w->handle.server);
@@ -175,7 +195,7 @@ static bool needs_picks(worker *w, const scant_project_info *info) {
 /* Prepares; then trains, or picks, if that is due. */
 static scant_status work_once(worker *w, bool requested, const scant_project_info *info,
                               size_t batch) {
-    bool due = is_automatic(w) && info->untrained >= batch && info->learnable;
+    bool due = is_automatic(w) && info->untrained >= batch && is_trainable(w, info);
     TRY(prepare(w, info));
     if (requested || due) return train(w, batch);
     bool picks = !w->handle.server->opts->no_training && needs_picks(w, info);
@@ -199,15 +219,21 @@ static uint64_t digest_of(worker *w, const scant_project_info *info) {
 
 /* Returns why the worker is idle; "": nothing special. */
 static const char *waiting_for(worker *w, const scant_project_info *info, size_t batch) {
-    bool enough = is_automatic(w) && info->untrained >= batch;
-    return enough && !info->learnable ? "waiting for a second class" : "";
+    if (!is_automatic(w) || info->untrained < batch) return "";
+    if (!info->learnable) return "waiting for a second class";
+    return w->collapse.same ? "waiting for other labels or settings" : "";
+}
+
+/* Reads what decides about the next step. */
+static scant_status look(worker *w, scant_project_info *info) {
+    TRY(scant_project_info_get(w->handle.project, info));
+    return scant_project_collapse(w->handle.project, &w->collapse);
 }
 
 static void check(worker *w, bool requested) {
-    const char *why = "";
     scant_project_info info;
-    if (scant_project_info_get(w->handle.project, &info) != SCANT_OK) {
-        show_error(w, scant_ctx_errmsg(w->handle.ctx));
+    if (look(w, &info) != SCANT_OK) {
+        show_error(w, w->doing, scant_ctx_errmsg(w->handle.ctx));
         return;
     }
     size_t batch = batch_setting(w);
@@ -216,13 +242,14 @@ static void check(worker *w, bool requested) {
     scant_status status = work_once(w, requested, &info, batch);
     w->failed = status != SCANT_OK;
     if (w->failed && status != SCANT_ECANCELLED) {
-        why = scant_ctx_errmsg(w->handle.ctx);
+        const char *why = scant_ctx_errmsg(w->handle.ctx);
         server_log(w->handle.server, SCANT_LOG_WARNING, "%s: %s", w->doing, why);
+        show_error(w, w->doing, why); /* before other calls replace the message */
     }
-    show_error(w, why); /* copies it, before other calls replace the message */
     w->digest = digest_of(w, &info);
-    if (scant_project_info_get(w->handle.project, &info) == SCANT_OK)
-        update_next_training(w, &info, batch);
+    if (look(w, &info) == SCANT_OK) update_next_training(w, &info, batch);
+    if (!w->failed || status == SCANT_ECANCELLED)
+        show_error(w, "training", w->collapse.at ? w->collapse.text : "");
     show(w, "idle", waiting_for(w, &info, batch), 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trained models, rounds and their picks.
+ * Trained models, trainings that collapsed, rounds and their picks.
  */
 #include "scant/project.h"
 #include "store/store_int.h"
@@ -74,6 +74,26 @@ scant_status store_models(scant_project *project, scant__arena *arena, store_mod
     STORE_EACH(row, project, MODELS)
         if (*n < room) TRY(read_model(row, arena, &(*out)[(*n)++]));
     return store_commit(&tx);
+}
+
+scant_status store_collapse_last(scant_project *project, scant__arena *arena,
+                                 store_collapse *out) {
+    *out = (store_collapse){0};
+    STORE_EACH(row, project,
+               "SELECT at, json_extract(text, '$.used'), json_extract(text, '$.labels'),"
+               " json_extract(text, '$.signs'), json_extract(text, '$.found'),"
+               " json_extract(text, '$.digest') FROM events"
+               " WHERE kind = 'collapsed' AND json_valid(text)"
+               " ORDER BY event DESC LIMIT 1") {
+        *out = (store_collapse){.at = store_integer(row, 0),
+                                .used = store_count(row, 1),
+                                .labels = store_count(row, 2),
+                                .signs = scant__arena_strdup(arena, store_name(row, 3)),
+                                .found = scant__arena_strdup(arena, store_name(row, 4)),
+                                .digest = scant__arena_strdup(arena, store_name(row, 5))};
+        if (!out->signs || !out->found || !out->digest) return SCANT_ENOMEM;
+    }
+    return SCANT_OK;
 }
 
 /* ---- rounds ------------------------------------------------------------------------ */

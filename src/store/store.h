@@ -178,6 +178,16 @@ scant_status store_model_last(scant_project *project, scant__arena *arena,
                               store_model *out);
 scant_status store_models(scant_project *project, scant__arena *arena, store_model **out,
                           size_t *n); /* all, in order; files in the arena */
+/* The last event "collapsed" (loop/project_collapse.c); at 0: there is none. Strings are
+ * in the arena. */
+typedef struct store_collapse {
+    int64_t at;
+    size_t used;   /* the last model then; 0: none */
+    size_t labels; /* number of labels trained on */
+    const char *signs, *found, *digest;
+} store_collapse;
+scant_status store_collapse_last(scant_project *project, scant__arena *arena,
+                                 store_collapse *out);
 /* A model's predictions for labelled items of the audit set, in the audit order; in the
  * arena. Only items that existed when it was trained, and if the argument `items` is not
  * 0, only those with smaller numbers. The list ends at the first such item that nobody

@@ -13,7 +13,8 @@ from scantcli import SCANT, run
 
 STATUS = {"dir", "kind", "created", "items", "copies", "withheld", "labelled", "training",
           "audited", "disputed", "skipped", "unsure", "entries", "picked", "waiting", "untrained",
-          "classes", "people", "agreements", "rounds", "models", "meter", "advice", "stop"}
+          "classes", "people", "agreements", "rounds", "models", "meter", "advice", "stop",
+          "collapsed"}
 MODEL = {"model", "round", "time", "labels", "audited", "right", "accuracy", "low", "high",
          "agreement", "seconds", "file"}
 METER = {"accuracy", "low", "high", "left_out", "added", "over_random", "over_random_low", "over_random_high",
@@ -76,6 +77,40 @@ class Loop(ProjectCase):
         self.assertEqual(len(rows), 300)
         right = np.mean([row["class"] == truth[int(row["id"])] for row in rows])
         self.assertGreater(right, 0.9)
+
+    def test_a_collapsed_training_leaves_the_model_before(self):
+        project, truth = self.blobs(200)
+        self.label(project, truth, "--batch", "30")
+        self.ok("set", project, "model=mlp", "lr=10")  # a hundred times too large
+        done = run("train", project)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        for words in ("repeated once with another seed", "27 labels collapsed", "still no model", "a smaller lr"):
+            self.assertIn(words, done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(project, "models")))
+        state = self.status(project)
+        self.assertEqual((state["models"], state["collapsed"]["model"], state["collapsed"]["labels"]), ([], None, 27))
+        self.assertIn("The last training failed", state["advice"])
+
+        self.ok("set", project, "lr=auto")
+        self.ok("train", project)
+        self.assertIsNone(self.status(project)["collapsed"])
+        predictions = self.ok("predict", project)
+        self.ok("set", project, "lr=10")
+        self.label(project, truth, "--batch", "10")
+        self.assertIn("model 1 is still used", run("train", project).stderr)
+        self.assertEqual(self.ok("predict", project), predictions)
+        state = self.status(project)
+        self.assertEqual([model["model"] for model in state["models"]], [1])
+        self.assertEqual(set(state["collapsed"]), {"time", "labels", "model", "signs", "found", "same"})
+        self.assertEqual((state["collapsed"]["model"], state["collapsed"]["signs"]), (1, "diverged"))
+        self.assertTrue(state["collapsed"]["same"])
+        self.assertEqual(state["meter"]["accuracy"], state["models"][0]["accuracy"])
+        text = " ".join(run("status", project).stdout.split())
+        for words in ("models 1; 9 labels since the last; the last training failed", "model 1 is still used"):
+            self.assertIn(words, text)
+        [*_, last] = json.loads(self.ok("log", project, "--events", "--format", "json"))
+        self.assertEqual((last["kind"], last["text"]["used"], last["text"]["labels"]), ("collapsed", 1, 36))
 
     def test_images_are_learned_without_a_backbone(self):
         folder, truth = self.images(60)

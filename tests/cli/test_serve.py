@@ -92,6 +92,63 @@ class Labelling(ServeCase):
         self.assertEqual(server.end(), 0)
         self.assertIn("stopping", "".join(server.said))
 
+    def collapses(self, project):
+        """The number of trainings that collapsed."""
+        [[count]] = self.database(project).execute("SELECT count(*) FROM events WHERE kind = 'collapsed'")
+        return count
+
+    def test_a_collapsed_training_is_not_repeated_until_labels_or_settings_change(self):
+        project = self.project(settings=("batch=10", "audit_every=0"))
+        server = self.serve(project)
+        ann = self.person(server)
+        label = lambda count: [ann.answer(item, int(self.truth[item["item"]])) for item in ann.next(count)]
+        label(10)
+        self.eventually(lambda: ann.get("/api/status")["rounds"][-1]["model"] == 1, "picks by a model")
+        stream = Stream(server.port)
+        self.addCleanup(stream.close)
+        ann.post("/api/settings", model="mlp", lr="10")  # a thousand times too large
+        label(10)
+        event = stream.until(lambda e: e["worker"]["failed"])
+        self.assertEqual((event["model"], event["worker"]["failed"]), (1, "training"))
+        self.assertIn("model 1 is still used", event["worker"]["error"])
+        for restart in False, True:
+            if restart:
+                self.assertEqual(server.end(), 0)
+                server = self.serve(project)
+                ann = self.person(server)
+            worker = self.eventually(
+                lambda: (w := ann.get("/api/status")["worker"])["phase"] == "waiting for other labels or settings" and w,
+                "the training's end")
+            self.assertEqual((worker["doing"], worker["failed"], worker["next_after"]), ("idle", "training", 1))
+            ann.answer(*ann.next(), None, "skip")
+            time.sleep(2.5)  # the worker looks every two seconds
+            self.assertEqual(self.collapses(project), 1)
+        status = ann.get("/api/status")
+        self.assertEqual((status["meter"]["model"], status["collapsed"]["model"], status["collapsed"]["labels"]),
+                         (1, 1, 20))
+        self.assertIn("The last training failed", status["advice"][0])
+        self.assertIn("model 1 is still used", status["advice"][0])
+        left = next(item for item in ann.next())["item"]
+        self.assertEqual(ann.get(f"/api/items/{left}/prediction")["model"], 1)
+        label(1)
+        self.eventually(lambda: self.collapses(project) == 2, "a training with another label")
+        ann.post("/api/settings", lr="auto")
+        status = self.eventually(
+            lambda: (s := ann.get("/api/status"))["meter"]["model"] == 2 and s["worker"]["doing"] == "idle" and s, "a model")
+        self.assertEqual((status["collapsed"], status["worker"]["error"]), (None, None))
+
+    def test_items_are_picked_although_the_first_training_collapsed(self):
+        project = self.project(settings=("batch=10", "audit_every=0", "model=mlp", "lr=10"))
+        with open(self.path("labels.csv"), "w") as file:
+            file.write("id,label\n" + "".join(f"{i},{CLASSES[self.truth[i]]}\n" for i in range(20)))
+        self.ok("label", project, "--import", self.path("labels.csv"))
+        ann = self.person(self.serve(project))
+        status = self.eventually(lambda: (s := ann.get("/api/status"))["rounds"] and s, "a round")
+        self.assertEqual((status["models"], status["meter"]["model"], status["rounds"][0]["strategy"]),
+                         ([], None, "random"))
+        self.assertIn("there is still no model", status["advice"][0])
+        self.assertEqual(self.collapses(project), 1)
+
     def test_answers_can_be_undone_and_replaced(self):
         server = self.serve(self.project(), "--no-training")
         ann = self.person(server)

@@ -39,6 +39,7 @@ static const struct row {
     ROW(scant_import_opts, 80),
     ROW(scant_project_train_opts, 88),
     ROW(scant_project_query_opts, 112),
+    ROW(scant_collapse, 1128),
     ROW(scant_model_point, 160),
     ROW(scant_item, 144),
     ROW(scant_calibration, 440),

@@ -145,10 +145,12 @@ static void answer(scant_ctx *ctx, scant_project *project) {
 
 static void use(scant_ctx *ctx, scant_project *project) {
     scant_project_info info;
+    scant_collapse collapse;
     size_t n;
     scant_status status = store_items(project, &n);
     check(ctx, status);
     check(ctx, scant_project_info_get(project, &info));
+    check(ctx, scant_project_collapse(project, &collapse));
     if (status == SCANT_OK) {
         check(ctx, scant_project_items(project, 0, SIZE_MAX, check_item, &n));
         check_training_lists(ctx, project, n);

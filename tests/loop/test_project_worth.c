@@ -128,6 +128,32 @@ static void picks_of_every_class_gain_over_random(void **state) {
     assert_int_equal(f.covered + f.above, FEWER);
 }
 
+/* ---- collapsed trainings ----------------------------------------------------------- */
+
+/* Networks that predict the same for all items would give a gain, and a temperature. */
+static void collapsed_trainings_do_not_count(void **state) {
+    static const scant_setting broken[] = {{"model", "mlp"}, {"lr", "10"}};
+    static trial t;
+    (void)state;
+    lab l;
+    size_t rows[LEARNED], labels;
+    int32_t said[LEARNED];
+    double temperature;
+    make_many(&l, ctx_threads(1), "collapsed", broken, 2);
+    trial_begin(&t, &l);
+    project_gain g = try_once(&t, &l, 1000, false, &labels);
+    assert_int_equal(labels, LEARNED); /* compared, but of no use */
+    assert_true(isnan(g.mean) && isnan(g.low) && isnan(g.high));
+    for (size_t i = 0; i < LEARNED; i++) rows[i] = i, said[i] = l.truth[i];
+    OK(project_temperature(
+        l.project, &t.settings, &t.samples,
+        &(project_training){.rows = rows, .labels = said, .n = LEARNED, .seed = 3},
+        &temperature));
+    assert_true(temperature == 0);
+    trial_end(&t);
+    lab_end(&l);
+}
+
 /* ---- which labels ------------------------------------------------------------------ */
 
 static size_t labels_compared(lab *l) {
@@ -244,6 +270,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_picks_gain_nothing_over_random),
         cmocka_unit_test(picks_of_every_class_gain_over_random),
+        cmocka_unit_test(collapsed_trainings_do_not_count),
         cmocka_unit_test(random_rounds_are_not_compared_with_random),
         cmocka_unit_test(picks_are_compared_once_they_are_half_of_the_labels),
         cmocka_unit_test(imported_labels_of_other_items_do_not_count_as_picks),

@@ -150,6 +150,50 @@ static void only_relu_units_can_die(void **state) {
     }
 }
 
+/* Scales the last layer's weights, and so the margins. */
+static void scale_weights(fixture *f, const char *weight, float factor) {
+    const nn_param *p = nn_net_find(f->net->net, weight);
+    float *w = malloc(f->net->net->n_floats * sizeof *w);
+    assert_non_null(p);
+    assert_int_equal(nn_weights_get(f->net->weights, w), SCANT_OK);
+    for (size_t i = 0; i < p->count; i++) w[p->offset + i] *= factor;
+    assert_int_equal(nn_weights_set(f->net->weights, w), SCANT_OK);
+    free(w);
+}
+
+static size_t largest(const float *x, size_t n) {
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+/* With its own predictions as labels and margins of thousands, a network's loss and its
+ * gradients are exactly 0. */
+static void a_solved_training_has_no_dead_units(void **state) {
+    size_t rows[300];
+    int32_t labels[300];
+    float logits[300 * 8];
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    size_t c = scant_data_classes(f.data);
+    assert_true(c <= 8);
+    scale_weights(&f, "fc3.weight", 1e9F);
+    for (size_t i = 0; i < 300; i++) rows[i] = i;
+    assert_int_equal(
+        scant_net_predict(f.net, f.data, rows, 300, &(scant_outputs){.logits = logits}),
+        SCANT_OK);
+    for (size_t i = 0; i < 300; i++) labels[i] = (int32_t)largest(logits + i * c, c);
+    scant_train_state s =
+        train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 40, with.lr = 1e-6,
+                             with.rows = rows, with.n_rows = 300, with.labels = labels));
+    assert_true(s.gradient_norm == 0);
+    assert_int_equal(s.signs, 0);
+    assert_true(s.dead == 0);
+    assert_null(s.dead_layer);
+    end(&f);
+}
+
 /* ---- the loss ---------------------------------------------------------------------- */
 
 /* The loss of predicting the shares of the classes, from the samples of each class. */
@@ -397,6 +441,7 @@ int main(void) {
         cmocka_unit_test(dead_units_are_counted_in_the_worst_layer),
         cmocka_unit_test(a_few_dead_units_are_no_sign),
         cmocka_unit_test(only_relu_units_can_die),
+        cmocka_unit_test(a_solved_training_has_no_dead_units),
         cmocka_unit_test(the_constant_loss_is_the_entropy_of_the_labels),
         cmocka_unit_test(the_constant_loss_of_a_regression_is_the_variance),
         cmocka_unit_test(a_loss_that_does_not_fall_is_a_sign),

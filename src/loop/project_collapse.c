@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trainings that collapsed, and whose repetition with another seed did so too. They give
+ * no model: the last one stays. The event "collapsed" records them, with a hash of the
+ * labels and settings: the same training would collapse again. It counts until there is a
+ * newer model.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "loop/project.h"
+#include "scant/project.h"
+
+enum { DIGEST = 17 };
+
+static uint64_t add_word(uint64_t hash, const char *word) {
+    return scant__hash(hash, word ? word : "", word ? strlen(word) + 1 : 1);
+}
+
+/* Hashes what a training depends on, except its seed. */
+static void digest_of(const project_settings *set, const size_t *items,
+                      const int32_t *labels, size_t n, char out[DIGEST]) {
+    const size_t sizes[] = {set->side, set->classes, set->epochs, set->draws, n};
+    uint64_t hash = scant__hash(SCANT__HASH_FIRST, sizes, sizeof sizes);
+    hash = scant__hash(hash, &set->lr, sizeof set->lr);
+    hash = add_word(add_word(add_word(hash, set->model), set->method), set->bayes);
+    hash = scant__hash(hash, items, n * sizeof *items);
+    hash = scant__hash(hash, labels, n * sizeof *labels);
+    snprintf(out, DIGEST, "%016" PRIx64, hash);
+}
+
+/* What failed, which model is used, and what may help. */
+static void describe(size_t labels, const char *found, size_t model,
+                     char out[SCANT_COLLAPSE_TEXT]) {
+    char used[48] = "there is still no model";
+    if (model) snprintf(used, sizeof used, "model %zu is still used", model);
+    snprintf(
+        out, SCANT_COLLAPSE_TEXT,
+        "the training on %zu labels collapsed, and so did its repetition with another "
+        "seed (%s); %s; more labels, a smaller lr, another network or another seed "
+        "may help",
+        labels, found, used);
+}
+
+static scant_status add_event(scant_project *project, const project_settings *set,
+                              const project_training *training,
+                              const project_signs *signs, size_t last) {
+    AUTO(scant__json_end) scant__json json = {.text.ctx = store_ctx(project)};
+    char digest[DIGEST], names[SCANT_SIGNS_SIZE];
+    digest_of(set, training->rows, training->labels, training->n, digest);
+    JSON_OBJECT(&json, NULL, MEMBER("used", last), MEMBER("labels", training->n),
+                MEMBER("signs", scant_train_sign_names(signs->signs, names)),
+                MEMBER("found", (const char *)signs->found),
+                MEMBER("digest", (const char *)digest));
+    return json.text.failed ? SCANT_ENOMEM
+                            : scant_project_event(project, "collapsed", json.text.data);
+}
+
+scant_status project_collapse_fail(scant_project *project, const project_settings *set,
+                                   const project_training *training,
+                                   const project_signs *signs, size_t last) {
+    char text[SCANT_COLLAPSE_TEXT];
+    TRY(add_event(project, set, training, signs, last));
+    describe(training->n, signs->found, last, text);
+    return scant__fail(store_ctx(project), SCANT_ENOTREADY, "%s: %s", store_dir(project),
+                       text);
+}
+
+/* Whether labels and settings are those of the collapsed training. */
+static scant_status is_same(scant_project *project, scant__arena *arena,
+                            const char *digest, bool *out) {
+    project_settings settings;
+    char now[DIGEST];
+    size_t *items, n;
+    int32_t *labels;
+    int64_t entry;
+    TRY(project_settings_read(project, &settings));
+    TRY(store_training(project, arena, &items, &labels, &n, &entry));
+    digest_of(&settings, items, labels, n, now);
+    *out = strcmp(now, digest) == 0;
+    return SCANT_OK;
+}
+
+scant_status scant_project_collapse(scant_project *project, scant_collapse *out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
+    store_collapse last;
+    store_model model;
+    *out = (scant_collapse){0};
+    TRY(store_collapse_last(project, &arena, &last));
+    if (!last.at) return SCANT_OK;
+    TRY(store_model_last(project, &arena, &model));
+    if (model.number != last.used) return SCANT_OK;
+    out->at = last.at;
+    out->labels = last.labels;
+    out->model = last.used;
+    out->signs = scant_train_signs_of(last.signs);
+    snprintf(out->found, sizeof out->found, "%s", last.found);
+    describe(last.labels, out->found, last.used, out->text);
+    return is_same(project, &arena, last.digest, &out->same);
+}
