@@ -252,14 +252,20 @@ typedef struct scant_ssl_opts {
     double threshold; /* minimum confidence of a pseudo-label that counts */
     size_t ramp;      /* steps over which the weight rises; 0: 0.4 of all steps */
     bool darp;        /* FixMatch: refine pseudo-labels to a class distribution */
-    const double *darp_target; /* the distribution, a share per class; NULL: uniform */
+    bool align;       /* scale predictions for weak views to a class distribution */
+    /* the distribution for darp and align: that of the labels */
+    bool labelled_target;
+    const double *darp_target; /* else a share per class; NULL: uniform */
     /* a class keeps its floor(darp_alpha * count) largest entries; 0: all */
     double darp_alpha;
     size_t darp_every;  /* steps between refinements */
     double darp_warmup; /* share of all steps before the first refinement */
     size_t cut;         /* side in pixels of the square a strong view hides; 0: half */
-    double noise;       /* noise added to feature rows, in standard deviations */
-    double drop;        /* share of features that a strong view replaces by their mean */
+    /* decay of running means of predictions; NaN: by the number of steps */
+    double prediction_ema;
+    double fairness; /* FreeMatch: weight of the fairness loss */
+    double noise;    /* noise added to feature rows, in standard deviations */
+    double drop;     /* share of features that a strong view replaces by their mean */
     SCANT_RESERVED;
 } scant_ssl_opts;
 

@@ -44,10 +44,11 @@ static const scant_option flags[] = {
         "with other labels: its weights, their average, momentum and stored "
         "pseudo-labels"),
     OPT_ARRAY("unlabelled", "FILE", AT(unlabelled), method_group,
-              "rows that train without labels (default: all without one; fixmatch: all "
-              "samples)"),
+              "rows that train without labels (default: all without one; fixmatch, "
+              "freematch, softmatch: all samples)"),
     OPT_ARRAY("darp-target", "T", AT(darp_target), method_group,
-              "the class distribution for --darp: a number per class (default: uniform)"),
+              "the class distribution for --darp and --align: a number per class, or "
+              "'labelled': that of the labels (default: uniform)"),
     OPT_FILE("out", "DIR", AT(out), NET_OUTPUT,
              "folder for weights.safetensors, state.safetensors (the checkpoint), "
              "log.jsonl, train.json and result.json (required)"),

@@ -38,8 +38,11 @@ static void check_flag(const train_job *job, const cli_flag *flag) {
                   flag->name);
     if (!takes(scant_method_find(method), key))
         cli_usage(command, "--%s does not apply to --method %s", flag->name, method);
-    if (strncmp(key, "darp_", 5) == 0 && !job->args.train.ssl.darp)
-        cli_usage(command, "--%s needs --darp", flag->name);
+    bool target = strcmp(key, "darp_target") == 0;
+    const scant_ssl_opts *o = &job->args.train.ssl;
+    if (strncmp(key, "darp_", 5) == 0 && !o->darp && !(target && o->align))
+        cli_usage(command, "--%s needs --darp%s", flag->name,
+                  target ? " or --align" : "");
 }
 
 void train_check_method(const train_job *job) {
@@ -51,6 +54,9 @@ void train_check_method(const train_job *job) {
     if (!train_has_accuracy(job))
         cli_usage(job->net.command, "--method %s needs classes: no --regression",
                   a->train.method);
+    if (a->train.ssl.darp && a->train.ssl.align)
+        cli_usage(job->net.command, "--darp cannot be combined with --align: both move "
+                                    "predictions to a class distribution");
     if (a->train.loss && strcmp(a->train.loss, "ce") != 0)
         cli_usage(job->net.command, "--method %s needs --loss ce", a->train.method);
 }
@@ -74,12 +80,14 @@ void train_set_defaults(train_job *job) {
 
 static void read_target(train_job *job) {
     const char *path = job->args.darp_target;
+    scant_ssl_opts *o = &job->args.train.ssl;
     size_t classes = scant_data_classes(job->data);
-    if (!path) return;
+    o->labelled_target = path && strcmp(path, "labelled") == 0;
+    if (!path || o->labelled_target) return;
     float *numbers = net_read_floats(&job->net, path, classes, "class");
     double *target = cli_calloc(classes, sizeof *target);
     for (size_t i = 0; i < classes; i++) target[i] = (double)numbers[i];
-    job->args.train.ssl.darp_target = target;
+    o->darp_target = target;
 }
 
 void train_open_unlabelled(train_job *job) {

@@ -49,8 +49,8 @@ typedef struct loop_key {
     char key[SCANT_EXPERIMENT_KEY];
     const scant_option *row;
     size_t base;
-    const char *value;  /* the default; NULL: it depends on other keys */
-    const char *method; /* the only training method that reads it; NULL: all do */
+    const char *value;   /* the default; NULL: it depends on other keys */
+    const char *methods; /* the training methods that read it; NULL: all do */
 } loop_key;
 
 /* Gets key i, ordered by section. False: there is no such key. */

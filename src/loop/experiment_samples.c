@@ -217,7 +217,8 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
-/* ---- class distribution for darp --------------------------------------------------- */
+/* ---- class distribution for darp and align
+ * ------------------------------------------------ */
 
 static scant_status check_target(scant_ctx *ctx, const char *path, const float *parts,
                                  size_t n) {
@@ -240,8 +241,9 @@ static scant_status read_target(const scant_experiment *e, scant__arena *arena,
     const char *path = set->darp_target;
     scant_ctx *ctx = e->ctx;
     AUTO(scant_array_auto) scant_array *array = NULL;
-    bool needed = set->training.ssl.darp && strcmp(set->training.method, "fixmatch") == 0;
-    if (!needed || !*path) return SCANT_OK;
+    bool needed =
+        !loop_supervised(set) && (set->training.ssl.darp || set->training.ssl.align);
+    if (!needed || !*path || strcmp(path, "labelled") == 0) return SCANT_OK;
     TRY(scant_array_open(ctx, path, &array));
     size_t n = scant_array_ndim(array) == 1 ? scant_array_shape(array)[0] : 0;
     char shape[200];

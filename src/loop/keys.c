@@ -80,9 +80,10 @@ static const scant_option train_rows[] = {
                "loss; draw, as probabilities of drawing a sample"),
     OPT_COUNT("initial_models", "K", "1", AT(initial_models), 1, 1000, NULL,
               "train the initial network K times and keep the one of median accuracy"),
-    OPT_TEXT("darp_target", "FILE", "", AT(darp_target), NULL,
-             "the class distribution for darp: .npy with a number per class; default: "
-             "uniform"),
+    OPT_TEXT(
+        "darp_target", "FILE|labelled", "", AT(darp_target), NULL,
+        "the class distribution for darp and align: .npy with a number per class, or "
+        "labelled: that of the labels; default: uniform"),
 };
 
 static const scant_option loop_rows[] = {
@@ -186,9 +187,10 @@ static bool set_key(size_t section, const scant_option *row, size_t base,
                       .value = value ? value : row->value};
     snprintf(out->key, sizeof out->key, "%s", row->key);
     if (method) method_key(method->name, row->key, out->key, sizeof out->key);
-    if (method) out->method = method->name;
-    /* an own row, because the value is the name of a file; only fixmatch reads it */
-    if (strcmp(row->key, "darp_target") == 0) out->method = "fixmatch";
+    if (method) out->methods = method->name;
+    /* an own row, because the value is the name of a file */
+    if (strcmp(row->key, "darp_target") == 0)
+        out->methods = "fixmatch freematch softmatch";
     return true;
 }
 
@@ -240,7 +242,7 @@ static scant_status parse_key(scant_experiment *e, size_t i, const loop_key *key
     const char *text = e->texts[i];
     if (!text || (!*text && !key->value)) return SCANT_OK;
     void *base = (char *)&e->set + key->base;
-    if (key->method && key->base && !loop_key_counts(e, key)) base = &idle;
+    if (key->methods && key->base && !loop_key_counts(e, key)) base = &idle;
     bool on, word = key->row->kind == SCANT_OPTION_CHOICE && *text &&
                     scant__is_choice(key->row->choices, "yes") &&
                     scant__switch_read(text, &on);
@@ -273,7 +275,7 @@ static void fill_defaults(scant_experiment *e) {
         bool other =
             other_default(TRAIN, key.row->key) &&
             !(method && find(method->defaults, method->n_defaults, key.row->key));
-        if (!key.value || (training && (key.method || !other))) continue;
+        if (!key.value || (training && (key.methods || !other))) continue;
         scant__option_read(key.row, key.value, &value);
         scant__option_store(key.row, key.value, &value, (char *)&e->set + key.base);
     }
@@ -295,9 +297,9 @@ static void fill_rest(scant_experiment *e) {
 
 scant_status loop_parse(scant_experiment *e) {
     loop_key key;
-    loop_method_warn(e);
     fill_defaults(e);
     for (size_t i = 0; loop_key_at(i, &key); i++) TRY(parse_key(e, i, &key));
     fill_rest(e);
+    loop_method_warn(e);
     return SCANT_OK;
 }

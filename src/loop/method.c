@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/option.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
@@ -26,7 +27,7 @@ static const char *chosen(const scant_experiment *e) {
 }
 
 bool loop_key_counts(const scant_experiment *e, const loop_key *key) {
-    return !key->method || strcmp(key->method, chosen(e)) == 0;
+    return !key->methods || scant__has_word(key->methods, chosen(e));
 }
 
 static void add_word(char *list, size_t size, const char *word) {
@@ -34,20 +35,37 @@ static void add_word(char *list, size_t size, const char *word) {
     snprintf(list + used, size - used, "%s%s", used ? ", " : "", word);
 }
 
-void loop_method_warn(const scant_experiment *e) {
-    char others[400] = "", darp[100] = "";
+/* The key of the option align of the chosen method. */
+static void align_key(const scant_experiment *e, char out[60]) {
+    snprintf(out, 60, "%s_align", chosen(e));
+}
+
+/* Whether a key of the chosen method has no effect because darp or, for the target, align
+ * is off by default. If a file says "no" itself, its keys are ignored on purpose. */
+static bool lacks_darp(const scant_experiment *e, const char *key) {
+    char align[60];
     bool asked = e->texts[train_key("darp")] != NULL;
+    if (strncmp(key, "darp_", 5) != 0 || asked) return false;
+    align_key(e, align);
+    return strcmp(key, "darp_target") != 0 ||
+           (!e->texts[train_key(align)] && !e->set.training.ssl.align);
+}
+
+void loop_method_warn(const scant_experiment *e) {
+    char others[1000] = "", darp[100] = "", off[60];
     loop_key key;
     for (size_t i = 0; loop_key_at(i, &key); i++) {
-        if (!key.method || !e->texts[i]) continue;
+        if (!key.methods || !e->texts[i]) continue;
         if (!loop_key_counts(e, &key))
             add_word(others, sizeof others, key.key);
-        else if (!asked && strncmp(key.key, "darp_", 5) == 0)
+        else if (lacks_darp(e, key.key))
             add_word(darp, sizeof darp, key.key);
     }
     if (*others)
         scant__warn(e->ctx, "ignored because train.method = %s: %s", chosen(e), others);
-    if (*darp) scant__warn(e->ctx, "ignored because train.darp = no: %s", darp);
+    align_key(e, off);
+    if (strcmp(chosen(e), "fixmatch") == 0) snprintf(off, sizeof off, "darp");
+    if (*darp) scant__warn(e->ctx, "ignored because train.%s = no: %s", off, darp);
 }
 
 scant_status loop_method_check(scant_experiment *e) {
@@ -63,6 +81,8 @@ scant_status loop_method_check(scant_experiment *e) {
          "it needs classes, and data.task = regression has none"},
         {!supervised && strcmp(o->loss, "ce") != 0, "train.loss", o->loss,
          "methods that learn from unlabelled samples need ce"},
+        {o->ssl.darp && o->ssl.align, "train.darp", "yes",
+         "align also moves predictions to a class distribution: use one of them"},
         {strcmp(o->method, "mean-teacher") == 0 && o->ema == 0, "train.ema", "0",
          "mean-teacher needs an average: expected above 0"},
     };
@@ -104,6 +124,7 @@ scant_status loop_method_options(loop_run *run, const loop_labelled *labelled,
     const loop_settings *set = &run->job->e->set;
     if (loop_supervised(set)) return SCANT_OK;
     o->ssl.darp_target = run->job->samples.darp_target;
+    o->ssl.labelled_target = strcmp(set->darp_target, "labelled") == 0;
     o->unlabelled = run->split.pool;
     o->n_unlabelled = run->split.n_pool;
     if (!scant_method_find(o->method)->uses_labelled) TRY(list_rest(run, labelled, o));

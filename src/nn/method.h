@@ -41,8 +41,8 @@ typedef struct nn_unlabelled {
 
 typedef struct nn_method_result {
     double loss;   /* loss of the unlabelled samples, before weighting */
-    size_t kept;   /* number of unlabelled samples that counted */
-    float *counts; /* per class: number of pseudo-labels used; initially 0 */
+    double kept;   /* sum of the weights, 0 to 1, with which unlabelled samples counted */
+    float *counts; /* per class: the same sum of its pseudo-labels; initially 0 */
 } nn_method_result;
 
 /* A vector of the method's state that a checkpoint stores. */

@@ -224,7 +224,7 @@ static void measure_unlabelled(nn_trainer *t) {
     double seen = (double)t->sum_unlabelled;
     if (!t->sum_unlabelled) return;
     t->state.unlabelled_loss = t->sum_unlabelled_loss / seen;
-    t->state.kept = (double)t->sum_kept / seen;
+    t->state.kept = t->sum_kept / seen;
     t->state.balance = balance(t->counts, nn_trainer_classes(t));
 }
 
@@ -261,7 +261,8 @@ static scant_status end_epoch(nn_trainer *t) {
     t->sum_loss = 0;
     t->sum_correct = t->sum_samples = 0;
     t->sum_unlabelled_loss = 0;
-    t->sum_kept = t->sum_unlabelled = 0;
+    t->sum_kept = 0;
+    t->sum_unlabelled = 0;
     if (t->counts) memset(t->counts, 0, nn_trainer_classes(t) * sizeof *t->counts);
     if (t->opts.report) t->opts.report(t->opts.user, s);
     /* after the report: a crash in between repeats a report instead of losing it */

@@ -96,7 +96,8 @@ typedef struct nn_trainer {
     double sum_loss;
     size_t sum_correct, sum_samples;
     double sum_unlabelled_loss;
-    size_t sum_kept, sum_unlabelled;
+    double sum_kept;
+    size_t sum_unlabelled;
     float *counts; /* pseudo-labels per class */
     scant_train_state state;
 } nn_trainer;

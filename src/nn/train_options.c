@@ -73,8 +73,8 @@ static const scant_option rows[] = {
         "(flip-crop); feature rows get noise, with methods that use unlabelled "
         "samples; auto: none, with such methods crop or noise"),
     OPT_CHOICE(
-        "method", "supervised|fixmatch|mean-teacher|pi|pseudo-label", "supervised",
-        AT(method), unlabelled,
+        "method", "supervised|fixmatch|freematch|softmatch|mean-teacher|pi|pseudo-label",
+        "supervised", AT(method), unlabelled,
         "training method; all but supervised learn from unlabelled samples too and "
         "have defaults of their own for the options above"),
     OPT_COUNT("mu", "N", "1", AT(ssl.mu), 1, 1 << 20, unlabelled,
@@ -92,6 +92,16 @@ static const scant_option rows[] = {
                unlabelled, "noise added to feature rows, in standard deviations"),
     OPT_NUMBER("drop", "P", "0.2", AT(ssl.drop), 0, 1, SCANT_OPEN_MAX, unlabelled,
                "share of features that a strong view of a feature row loses"),
+    OPT_SWITCH("align", "no", AT(ssl.align), unlabelled,
+               "scale predictions for weak views so that their running mean becomes a "
+               "given class distribution"),
+    OPT_ROW("prediction_ema", NUMBER, "DECAY|auto", "auto", AT(ssl.prediction_ema),
+            unlabelled,
+            "decay of running means of predictions, which thresholds, weights and align "
+            "follow; auto: 1 - 20 / steps, from 0.9 to 0.999",
+            .max = 1, .open = SCANT_OPEN_MAX, .choices = "auto"),
+    OPT_NUMBER("fairness", "W", "0.01", AT(ssl.fairness), 0, INFINITY, SCANT_OPEN_MAX,
+               unlabelled, "weight of the fairness loss"),
     OPT_SWITCH("darp", "no", AT(ssl.darp), unlabelled,
                "refine pseudo-labels to a given class distribution (DARP)"),
     OPT_NUMBER("darp_alpha", "A", "2", AT(ssl.darp_alpha), 0, INFINITY, SCANT_OPEN_MAX,

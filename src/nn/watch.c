@@ -172,7 +172,7 @@ static void judge(nn_watch *w, const nn_watched_step *s) {
     double loss = w->samples ? w->loss / (double)w->samples : 0;
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
     w->last_loss = loss;
-    w->last_kept = (double)w->kept / seen;
+    w->last_kept = w->kept / seen;
     judge_units(w, loss);
     w->gradient_norm = w->norms ? w->norm / (double)w->norms : w->gradient_norm;
     w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
@@ -190,8 +190,8 @@ static void judge(nn_watch *w, const nn_watched_step *s) {
 }
 
 static void begin_window(nn_watch *w) {
-    w->loss = w->norm = 0;
-    w->samples = w->norms = w->kept = w->unlabelled = 0;
+    w->loss = w->norm = w->kept = 0;
+    w->samples = w->norms = w->unlabelled = 0;
     memset(w->alive, 0, w->n_units * sizeof *w->alive);
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
 }

@@ -39,8 +39,8 @@ typedef struct nn_watch {
     /* The current window. A checkpoint has these and the results of the last one. */
     float *alive;  /* per unit: 1 if it had a gradient, else 0 */
     float *counts; /* per class: number of pseudo-labels; NULL: there are none */
-    double loss, norm;
-    size_t samples, norms, kept, unlabelled;
+    double loss, norm, kept;
+    size_t samples, norms, unlabelled;
     /* The last complete window. */
     double last_loss, last_kept; /* mean loss; share of pseudo-labels that counted */
     size_t signs;                /* scant_train_sign bits */
@@ -56,8 +56,9 @@ typedef struct nn_watched_step {
     size_t warmup;      /* steps of the warm-up */
     double loss;        /* mean loss of the labelled samples */
     size_t samples;
-    size_t kept, unlabelled; /* unlabelled samples: those that counted, all */
-    const float *counts;     /* per class: pseudo-labels; NULL: there are none */
+    double kept;         /* sum of the weights with which unlabelled samples counted */
+    size_t unlabelled;   /* number of unlabelled samples */
+    const float *counts; /* per class: pseudo-labels; NULL: there are none */
 } nn_watched_step;
 
 /* The samples that the loss is computed on. */

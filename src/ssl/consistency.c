@@ -59,7 +59,7 @@ static void evaluate(void *arg, const nn_unlabelled *u, nn_method_result *result
             (double)n;
         result->counts[scant__argmax(c->target + at, classes)]++;
     }
-    result->kept = n;
+    result->kept = (double)n;
 }
 
 static scant_status begin(ssl_setup *s) {

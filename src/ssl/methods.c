@@ -14,9 +14,10 @@ const ssl_kind ssl_supervised = {
 
 /* ---- table of methods ---- */
 
-static const scant_method_info *const infos[] = {&ssl_supervised.info, &ssl_fixmatch.info,
-                                                 &ssl_mean_teacher.info, &ssl_pi.info,
-                                                 &ssl_pseudo_label.info};
+static const scant_method_info *const infos[] = {
+    &ssl_supervised.info,  &ssl_fixmatch.info,     &ssl_freematch.info,
+    &ssl_softmatch.info,   &ssl_mean_teacher.info, &ssl_pi.info,
+    &ssl_pseudo_label.info};
 enum { INFOS = sizeof infos / sizeof *infos };
 
 const scant_method_info *const *scant_methods(size_t *count) {

@@ -19,9 +19,11 @@ typedef struct ssl_setup {
     scant_train_opts o; /* options, with the method's defaults */
     scant__arena *arena;
     size_t classes;
-    bool *trains;   /* per sample: used for training, labelled or not */
-    bool mixed;     /* all views go through the network together */
-    bool augmented; /* false: views are copies of the sample */
+    double *counts;       /* per class: number of labels */
+    const double *target; /* weight per class, for darp and align; NULL: uniform */
+    bool *trains;         /* per sample: used for training, labelled or not */
+    bool mixed;           /* all views go through the network together */
+    bool augmented;       /* false: views are copies of the sample */
     scant__views views;
     nn_method method; /* rows, n, batch, views and scratch are set before begin */
 } ssl_setup;
@@ -31,8 +33,8 @@ typedef struct ssl_kind {
     scant_status (*begin)(ssl_setup *setup); /* NULL: supervised */
 } ssl_kind;
 
-extern const ssl_kind ssl_supervised, ssl_fixmatch, ssl_mean_teacher, ssl_pi,
-    ssl_pseudo_label;
+extern const ssl_kind ssl_supervised, ssl_fixmatch, ssl_freematch, ssl_softmatch,
+    ssl_mean_teacher, ssl_pi, ssl_pseudo_label;
 
 const ssl_kind *ssl_find(const char *name); /* NULL: unknown */
 

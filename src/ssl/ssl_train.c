@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "scant/train.h"
 #include "ssl/ssl.h"
 
 /* ---- options ---- */
 
 static scant_status check_target(const ssl_setup *s) {
-    const double *target = s->o.ssl.darp_target;
+    const double *target = s->target;
     double sum = 0;
     for (size_t k = 0; target && k < s->classes; k++) {
         if (!(target[k] >= 0) || !isfinite(target[k]))
@@ -46,7 +47,11 @@ static scant_status check(const ssl_setup *s, const ssl_kind *kind) {
         return scant__fail(s->ctx, SCANT_EUSAGE,
                            "batch times mu is %zu, expected at most 1048576",
                            o->batch * o->ssl.mu);
-    return check_target(s);
+    if (o->ssl.darp && o->ssl.align)
+        return scant__fail(s->ctx, SCANT_EUSAGE,
+                           "darp cannot be combined with align: both move predictions to "
+                           "a class distribution");
+    return SCANT_OK;
 }
 
 /* ---- samples ---- */
@@ -123,19 +128,24 @@ static scant_status find_samples(ssl_setup *s, const ssl_kind *kind) {
                        scant_data_name(s->data), kind->info.name);
 }
 
-/* Warns about classes that no labelled sample has: pseudo-labels rarely find them. */
-static scant_status warn_of_classes(ssl_setup *s) {
+static scant_status count_labels(ssl_setup *s) {
     const scant_train_opts *o = &s->o;
     const int32_t *own = scant_data_labels(s->data);
-    size_t n = o->rows ? o->n_rows : scant_data_count(s->data), missing = 0, used = 0;
-    char list[200] = "";
-    bool *there = TRY_ZERO(s->arena, bool, s->classes);
+    size_t n = o->rows ? o->n_rows : scant_data_count(s->data);
+    s->counts = TRY_ZERO(s->arena, double, s->classes);
     for (size_t i = 0; i < n && (o->labels || own); i++) {
         int32_t label = o->labels ? o->labels[i] : own[o->rows ? o->rows[i] : i];
-        if (label >= 0 && (size_t)label < s->classes) there[label] = true;
+        if (label >= 0 && (size_t)label < s->classes) s->counts[label]++;
     }
+    return SCANT_OK;
+}
+
+/* Warns about classes that no labelled sample has: pseudo-labels rarely find them. */
+static void warn_of_classes(const ssl_setup *s) {
+    size_t missing = 0, used = 0;
+    char list[200] = "";
     for (size_t k = 0; k < s->classes; k++) {
-        if (there[k]) continue;
+        if (s->counts[k] > 0) continue;
         if (missing++ < 20)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu",
                                      missing > 1 ? ", " : "", k);
@@ -145,7 +155,16 @@ static scant_status warn_of_classes(ssl_setup *s) {
                     "%s: no sample is labelled as class %s%s: %s may not be learnt",
                     scant_data_name(s->data), list, missing > 20 ? ", ..." : "",
                     missing > 1 ? "they" : "it");
-    return SCANT_OK;
+}
+
+/* The class distribution that darp or align aims at. */
+static scant_status find_target(ssl_setup *s) {
+    const scant_ssl_opts *o = &s->o.ssl;
+    s->target = o->labelled_target ? s->counts : o->darp_target;
+    if (s->target && (o->darp || o->align))
+        s->method.hash =
+            scant__hash(SCANT__HASH_FIRST, s->target, s->classes * sizeof *s->target);
+    return check_target(s);
 }
 
 /* ---- ssl_train() ---- */
@@ -156,7 +175,9 @@ static scant_status set_up(ssl_setup *s, const ssl_kind *kind) {
     TRY(nn_input_check(s->net, s->data));
     TRY(find_samples(s, kind));
     TRY(ssl_views_fit(s));
-    TRY(warn_of_classes(s));
+    TRY(count_labels(s));
+    TRY(find_target(s));
+    warn_of_classes(s);
     m->name = kind->info.name;
     m->batch = s->o.batch * s->o.ssl.mu;
     m->views = s->augmented ? &s->views : NULL;

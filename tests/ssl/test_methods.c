@@ -11,7 +11,12 @@
 #include "scant/train.h"
 #include "train_opts.h"
 
-static const char *const methods[] = {"fixmatch", "mean-teacher", "pi", "pseudo-label"};
+static const char *const methods[] = {"fixmatch",     "freematch", "softmatch",
+                                      "mean-teacher", "pi",        "pseudo-label"};
+enum {
+    METHODS = sizeof methods / sizeof *methods,
+    FAMILY = 3 /* fixmatch and those like it come first */
+};
 
 /* ---- no unlabelled loss ---- */
 
@@ -36,6 +41,7 @@ static void compare_with_supervised(const char *method, double weight, double th
     o.method = method;
     o.ema = strcmp(method, "mean-teacher") == 0 ? 1e-12 : 0; /* almost no averaging */
     o.ssl.weight = weight;
+    o.ssl.fairness = 0;
     o.ssl.threshold = threshold;
     scant_train_state s = train_mixed(&b, o, mixed);
     assert_near_weights(&a, &b, 1e-6);
@@ -46,7 +52,7 @@ static void compare_with_supervised(const char *method, double weight, double th
 
 static void an_unlabelled_weight_of_0_gives_supervised_training(void **state) {
     (void)state;
-    for (int i = 0; i < 4; i++) compare_with_supervised(methods[i], 0, 0.5, false);
+    for (int i = 0; i < METHODS; i++) compare_with_supervised(methods[i], 0, 0.5, false);
     compare_with_supervised("fixmatch", 0, 0.5, true);
 }
 
@@ -64,7 +70,8 @@ static scant_train_opts method_opts(const char *method, const size_t *rows, size
     return TRAIN_OPTS(method, NULL, with.batch = 4, with.steps = 12, with.seed = 7,
                       with.ssl.mu = 5, with.ssl.threshold = 0.6, with.ssl.darp_every = 3,
                       with.ssl.darp_warmup = 0.25, with.rows = rows, with.n_rows = n,
-                      with.ssl.darp = strcmp(method, "fixmatch") == 0);
+                      with.ssl.darp = strcmp(method, "fixmatch") == 0,
+                      with.ssl.align = strcmp(method, "fixmatch") != 0);
 }
 
 /* Images of 12x12 bytes, and labels. */
@@ -114,12 +121,12 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
     const char *models[] = {"lenet5", "wrn-28-2"}; /* the second has batch statistics */
-    for (int i = 0; i < 5; i++) {
-        const char *method = methods[i % 4], *model = models[i / 4];
+    for (int i = 0; i < METHODS + FAMILY; i++) {
+        const char *method = methods[i % METHODS], *model = models[i / METHODS];
         fixture whole = image_fixture(2, model, 0.3),
                 broken = image_fixture(2, model, 0.3);
         scant_train_opts o = method_opts(method, rows, 6);
-        if (i / 4) o.steps = 6, o.ssl.mu = 2, o.batch = 3;
+        if (i / METHODS) o.steps = 6, o.ssl.mu = 2, o.batch = 3;
         checks = 0;
         scant_train_state want = train(&whole, o), s = {0};
         int often = checks; /* depends on the kernels, not on the method */
@@ -149,9 +156,9 @@ static void a_resumed_training_ends_with_the_same_bits(void **state) {
 static void validation_samples_are_not_used_as_unlabelled(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20, 30, 31, 59};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < METHODS; i++) {
         size_t rest[60], n = 0;
-        for (size_t k = i == 0 ? 0 : 6, v = 0; k < 60; k++)
+        for (size_t k = i < FAMILY ? 0 : 6, v = 0; k < 60; k++)
             if (v < 6 && valid[v] == k)
                 v++;
             else
@@ -177,7 +184,7 @@ static void validation_samples_are_not_used_as_unlabelled(void **state) {
 static void training_with_resolved_options_is_the_same(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < METHODS; i++) {
         size_t list[60];
         fixture a = fixture_of("blobs", 60, "linear", (scant_net_opts){0}),
                 b = fixture_of("blobs", 60, "linear", (scant_net_opts){0});
@@ -188,8 +195,8 @@ static void training_with_resolved_options_is_the_same(void **state) {
         assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
         assert_string_equal(o.augment, "noise");
         assert_ptr_equal(o.unlabelled, list);
-        assert_int_equal(o.n_unlabelled, i == 0 ? 57 : 51); /* 0: fixmatch */
-        assert_int_equal(list[0], i == 0 ? 0 : 6);
+        assert_int_equal(o.n_unlabelled, i < FAMILY ? 57 : 51);
+        assert_int_equal(list[0], i < FAMILY ? 0 : 6);
         train(&b, o);
         assert_same_weights(&a, &b);
         o.unlabelled = rows, o.n_unlabelled = 2, o.augment = "none";
@@ -203,7 +210,7 @@ static void training_with_resolved_options_is_the_same(void **state) {
         assert_string_equal(o.augment, "noise");
         o = TRAIN_OPTS(methods[i], NULL, with.rows = NULL); /* all samples have a label */
         assert_int_equal(scant_train_resolve(b.ctx, b.data, &o, list), SCANT_OK);
-        assert_int_equal(o.n_unlabelled, i == 0 ? 60 : 0);
+        assert_int_equal(o.n_unlabelled, i < FAMILY ? 60 : 0);
         fixture_free(&a), fixture_free(&b);
     }
 }
@@ -229,7 +236,7 @@ static void tape_evaluate(void *arg, const nn_unlabelled *seen, nn_method_result
     (void)arg;
     assert_int_equal(seen->n_chosen, seen->n);
     for (size_t i = 0; i < seen->n * seen->classes; i++) assert_true(seen->d[i] == 0);
-    found->kept = seen->n;
+    found->kept = (double)seen->n;
 }
 
 static tape record_views(unsigned threads) {
@@ -286,7 +293,8 @@ static void unlabelled_samples_improve_accuracy(void **state) {
     train(&supervised, o);
     double base = accuracy(&supervised);
     fixture_free(&supervised);
-    for (int i = 1; i < 3; i++) { /* mean-teacher and pi, which noise suffices for */
+    for (int i = FAMILY; i < FAMILY + 2;
+         i++) { /* mean-teacher and pi, which noise suffices for */
         fixture b = fixture_of("moons", 1000, "mlp", net);
         o = TRAIN_OPTS(methods[i], "adam", with.rows = rows, with.n_rows = 8,
                        with.steps = 1200, with.batch = 8, with.lr = 0.003,
@@ -494,7 +502,7 @@ static void wrong_calls_are_refused(void **state) {
     } cases[] = {
         {TRAIN_OPTS(NULL, NULL, with.method = "fixmtch"),
          "method is fixmtch, expected one of "
-         "supervised|fixmatch|mean-teacher|pi|pseudo-label"},
+         "supervised|fixmatch|freematch|softmatch|mean-teacher|pi|pseudo-label"},
         {TRAIN_OPTS("fixmatch", NULL, with.unlabelled = rows, with.n_unlabelled = 0),
          "use method=supervised"},
         {TRAIN_OPTS("pi", NULL, with.steps = 0),
@@ -562,7 +570,7 @@ static void every_method_is_listed_with_its_options(void **state) {
     (void)state;
     size_t n;
     const scant_method_info *const *all = scant_methods(&n);
-    assert_int_equal(n, 5);
+    assert_int_equal(n, METHODS + 1);
     assert_string_equal(all[0]->name, "supervised");
     for (size_t i = 1; i < n; i++) {
         assert_string_equal(all[i]->name, methods[i - 1]);
