@@ -17,12 +17,13 @@
  *
  * The paper's main text leaves the constants of the algorithm open; its appendix was not
  * available to us. With option epsilon, gamma = min(0.11, sqrt(epsilon / (2 + epsilon))).
- * Then each draw's coefficient beta_j times its condition number K_j is at most epsilon/2, and the output is always good (eigenvalues
- * within [3/4, 5/4], sum of beta at most 5/4), not only with probability 0.9. Without
- * epsilon, gamma is chosen for the batch: a run has about 1.6 D t draws, t = 1/gamma^2 -
- * 1, and secant steps with the same seed move t towards B distinct rows from below. If
- * the batch is small for the basis, the output is not good, and the figure `good` is 0.
- * The batch is not filled up with other rows, since they would have no weight.
+ * Then each draw's coefficient beta_j times its condition number K_j is at most
+ * epsilon/2, and the output is always good (eigenvalues within [3/4, 5/4], sum of beta at
+ * most 5/4), not only with probability 0.9. Without epsilon, gamma is chosen for the
+ * batch: a run has about 1.6 D t draws, t = 1/gamma^2 - 1, and secant steps with the same
+ * seed move t towards B distinct rows from below. If the batch is small for the basis,
+ * the output is not good, and the figure `good` is 0. The batch is not filled up with
+ * other rows, since they would have no weight.
  *
  * There are at most about 2B draws, or 2000 if that is more. If few rows have most of the
  * leverage, or B is nearly n, these give fewer than B rows.
