@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/theory-figures: its own computations agree with the program, and its charts are complete."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
 import subprocess
@@ -61,6 +63,19 @@ class TheoryFigures(unittest.TestCase):
         self.assertEqual(rows[2], {"strategy": "a", "round": 1.0, "ratio": None})
         (mean, deviation), = self.tool.by(rows, "round", "ratio").values()
         self.assertEqual((mean, round(deviation ** 2, 12)), (2, 2))
+
+    def test_ratios_of_random_batches_and_of_dynamics_own_are_kept_apart(self):
+        with open(self.path("theory.csv"), "w", encoding="utf-8") as file:
+            file.write("strategy,round,ratio\nrandom,0,0.5\nrandom,1,9\ndynamic,0,0.125\n")
+        lab = self.tool.argparse.Namespace(run=lambda *_, **__: self.dir,
+                                           draw=lambda *drawn: charts.extend(drawn[2]))
+        charts, printed = [], io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.tool.dynamical_ratio(lab)
+        rows = [line.split(" | ") for line in printed.getvalue().splitlines()[2:] if line]
+        self.assertEqual({(row[0], row[2]) for row in rows},
+                         {("| random", "0.500 ± 0.000"), ("| dynamic", "0.125 ± 0.000")})
+        self.assertEqual(len(charts), 2)
 
     def test_charts_are_valid_for_missing_and_extreme_numbers(self):
         panel = self.tool.svgchart.Panel("a < b", "x", "y", log_y=True)
