@@ -92,7 +92,8 @@ static void read_picks(train_job *job, const char *path) {
 static void scale_to_mean_1(float *weights, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += (double)weights[i];
-    for (size_t i = 0; i < n; i++) weights[i] = (float)((double)weights[i] * (double)n / sum);
+    for (size_t i = 0; i < n; i++)
+        weights[i] = (float)((double)weights[i] * (double)n / sum);
 }
 
 void train_read_weights(train_job *job) {

@@ -35,6 +35,28 @@ class References(unittest.TestCase):
         np.testing.assert_allclose(total, 0, atol=1e-15)
 
 
+class MarginOfLogits(StrategyCase):
+    def test_it_is_the_gap_of_the_two_largest_logits(self):
+        # by hand: gaps 2, 1 and 1.5
+        Z = np.array([[2., 0, -9], [1, 0, 0], [1.5, 0, -9]])
+        for rows in ({"logits": Z}, {"probs": softmax(Z)}):
+            indices, scores = self.pick("margin", 3, self.inputs(**rows), on_logits=1)
+            self.assertEqual(indices, [1, 2, 0])
+            np.testing.assert_allclose(scores, [-1, -1.5, -2], atol=1e-6)
+
+    def test_it_orders_rows_unlike_probabilities(self):
+        # gaps of logits 0.5 and 0.6; of probabilities .213 and .166, because the second row has
+        # more probable other classes
+        Z = np.array([[.5, 0, -5, -5], [.6, 0, 0, 0]])
+        args = self.inputs(logits=Z)
+        self.assertEqual(self.pick("margin", 2, args, on_logits=1)[0], [0, 1])
+        self.assertEqual(self.pick("margin", 2, args)[0], [1, 0])
+
+    def test_certain_rows_come_last(self):
+        Z = np.array([[900., 0], [1, 0], [-900, 0]])
+        self.assertEqual(self.pick("margin", 3, self.inputs(logits=Z), on_logits=1)[0][0], 1)
+
+
 class Ties(StrategyCase):
     def test_equal_rows_go_by_index(self):
         # 200 copies of 5 rows in random order: copies of a row must have ascending indices.
