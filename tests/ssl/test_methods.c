@@ -437,6 +437,34 @@ static const char *copy_with(const char *from, const char *tensor, float value,
     return put("spoilt.safetensors", all, bytes ? bytes : n);
 }
 
+static void damaged_running_means_are_refused(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    const struct {
+        const char *method, *tensor;
+        float value;
+    } wrong[] = {{"freematch", "thresholds", NAN},
+                 {"freematch", "thresholds", -0.1f},
+                 {"freematch", "mean_prediction", 2},
+                 {"softmatch", "confidence", NAN},
+                 {"softmatch", "mean_prediction", INFINITY}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fixture b = image_fixture(2, "lenet5", 0);
+        scant_train_opts o = method_opts(wrong[i].method, rows, 6);
+        char good[512];
+        snprintf(good, sizeof good, "%s", path_of("good.safetensors"));
+        unlink(good);
+        o.checkpoint = good;
+        train(&b, o);
+        o.resume = true;
+        train(&b, o);
+        o.checkpoint = copy_with(good, wrong[i].tensor, wrong[i].value, 0);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+        assert_says(b.ctx, o.checkpoint, "missing or wrong");
+        fixture_free(&b);
+    }
+}
+
 static void damaged_checkpoints_are_refused(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
@@ -524,6 +552,12 @@ static void wrong_calls_are_refused(void **state) {
          "darp_target sums to 0"},
         {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.darp_target = negative),
          "darp_target of class 1 is -1"},
+        {TRAIN_OPTS("softmatch", NULL, with.ssl.darp_target = none),
+         "darp_target sums to 0"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.align = 1),
+         "darp cannot be combined with align"},
+        {TRAIN_OPTS("freematch", NULL, with.ssl.prediction_ema = 1),
+         "prediction_ema is 1"},
         {TRAIN_OPTS("mean-teacher", NULL, with.rows = rows, with.n_rows = 3,
                     with.ema = 0),
          "needs ema"},
@@ -628,6 +662,7 @@ int main(void) {
         cmocka_unit_test(a_warm_start_takes_weights_and_momentum),
         cmocka_unit_test(a_warm_start_ignores_the_state_of_another_optimiser),
         cmocka_unit_test(stored_pseudo_labels_are_carried_over),
+        cmocka_unit_test(damaged_running_means_are_refused),
         cmocka_unit_test(damaged_checkpoints_are_refused),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(classes_without_a_label_are_named),
