@@ -181,6 +181,39 @@ static void validation_samples_are_not_used_as_unlabelled(void **state) {
     }
 }
 
+/* A training with one step left to do starts from the running means of the first. */
+static void a_warm_start_takes_running_means(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    for (int i = 1; i < FAMILY; i++) {
+        const char *name = i == 1 ? "thresholds" : "confidence";
+        fixture b = image_fixture(2, "lenet5", 0);
+        scant_train_opts o = method_opts(methods[i], rows, 6);
+        o.ssl.prediction_ema = 0.999;
+        char first[512];
+        snprintf(first, sizeof first, "%s", path_of("first.safetensors"));
+        unlink(first);
+        o.checkpoint = first;
+        train(&b, o);
+        o.warm = first, o.checkpoint = path_of("second.safetensors"), o.steps = 1;
+        unlink(o.checkpoint);
+        train(&b, o);
+        float x[8], y[8];
+        size_t n = i == 1 ? 8 : 3, at = i == 1 ? 6 : 0; /* the mean confidence */
+        scant__tensors *a, *c;
+        assert_int_equal(scant__tensors_open(b.ctx, o.warm, &a), SCANT_OK);
+        assert_int_equal(scant__tensors_open(b.ctx, o.checkpoint, &c), SCANT_OK);
+        assert_int_equal(scant__tensors_find(a, name)->count, n);
+        scant__tensor_floats(scant__tensors_find(a, name), x);
+        scant__tensor_floats(scant__tensors_find(c, name), y);
+        double start = 1 / 3.0, moved = fabs((double)x[at] - start);
+        assert_true(x[at] != y[at]); /* the step counts */
+        assert_true(fabs((double)y[at] - (double)x[at]) < 0.5 * moved);
+        scant__tensors_close(a), scant__tensors_close(c);
+        fixture_free(&b);
+    }
+}
+
 static void training_with_resolved_options_is_the_same(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20};
@@ -655,6 +688,7 @@ int main(void) {
         cmocka_unit_test(one_pass_over_all_views_matches_two),
         cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
         cmocka_unit_test(validation_samples_are_not_used_as_unlabelled),
+        cmocka_unit_test(a_warm_start_takes_running_means),
         cmocka_unit_test(training_with_resolved_options_is_the_same),
         cmocka_unit_test(views_do_not_depend_on_the_thread_count),
         cmocka_unit_test(unlabelled_samples_improve_accuracy),
