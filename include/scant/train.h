@@ -261,12 +261,12 @@ typedef struct scant_ssl_opts {
     size_t darp_every;  /* steps between refinements */
     double darp_warmup; /* share of all steps before the first refinement */
     size_t cut;         /* side in pixels of the square a strong view hides; 0: half */
+    double noise;       /* noise added to feature rows, in standard deviations */
+    double drop;        /* share of features that a strong view replaces by their mean */
     /* decay of running means of predictions; NaN: by the number of steps */
     double prediction_ema;
-    double fairness; /* FreeMatch: weight of the fairness loss */
-    double noise;    /* noise added to feature rows, in standard deviations */
-    double drop;     /* share of features that a strong view replaces by their mean */
-    SCANT_RESERVED;
+    double fairness;      /* FreeMatch: weight of the fairness loss */
+    uint64_t reserved[6]; /* SCANT_RESERVED less the members since added */
 } scant_ssl_opts;
 
 /* Options of a training. Fill them with scant_train_defaults(), then change some: unlike

@@ -46,6 +46,8 @@ static const scant_option flags[] = {
     OPT_ARRAY("unlabelled", "FILE", AT(unlabelled), method_group,
               "rows that train without labels (default: all without one; fixmatch, "
               "freematch, softmatch: all samples)"),
+    OPT_SWITCH("no-align", NULL, AT(no_align), method_group,
+               "no alignment, which softmatch has by default"),
     OPT_ARRAY("darp-target", "T", AT(darp_target), method_group,
               "the class distribution for --darp and --align: a number per class, or "
               "'labelled': that of the labels (default: uniform)"),

@@ -19,6 +19,7 @@ typedef struct train_args {
     const char *sample_weights, *picks;
     scant_train_opts train; /* some options are set by flags, the others by the command */
     const char *unlabelled, *darp_target;
+    bool no_align;
     const char *out, *format;
     bool overwrite;
 } train_args;

@@ -29,6 +29,7 @@ static void check_flag(const train_job *job, const cli_flag *flag) {
     const char *method = job->args.train.method, *key = flag->row->key;
     bool some = false;
     if (strcmp(key, "darp-target") == 0) key = "darp_target";
+    if (strcmp(key, "no-align") == 0) key = "align";
     for (size_t i = 0; i < count; i++) some = some || takes(methods[i], key);
     if (!some) return;
     if (!train_by_method(job))
@@ -54,6 +55,8 @@ void train_check_method(const train_job *job) {
     if (!train_has_accuracy(job))
         cli_usage(job->net.command, "--method %s needs classes: no --regression",
                   a->train.method);
+    if (train_given(job, "align") && a->no_align)
+        cli_usage(job->net.command, "--align cannot be combined with --no-align");
     if (a->train.ssl.darp && a->train.ssl.align)
         cli_usage(job->net.command, "--darp cannot be combined with --align: both move "
                                     "predictions to a class distribution");
@@ -73,6 +76,7 @@ void train_set_defaults(train_job *job) {
     for (size_t i = 0; cli_flag_at(job->net.command, i, &flag); i++)
         if (!job->given[i] && flag.row >= rows && flag.row < rows + n)
             scant__option_copy(flag.row, &defaults, o);
+    if (job->args.no_align) o->ssl.align = false;
     if (o->momentum == 0 && !train_given(job, "nesterov")) o->nesterov = false;
 }
 

@@ -98,7 +98,7 @@ static const scant_option rows[] = {
     OPT_ROW("prediction_ema", NUMBER, "DECAY|auto", "auto", AT(ssl.prediction_ema),
             unlabelled,
             "decay of running means of predictions, which thresholds, weights and align "
-            "follow; auto: 1 - 20 / steps, from 0.9 to 0.999",
+            "follow; auto: 1 - 100 / steps, from 0.9 to 0.999",
             .max = 1, .open = SCANT_OPEN_MAX, .choices = "auto"),
     OPT_NUMBER("fairness", "W", "0.01", AT(ssl.fairness), 0, INFINITY, SCANT_OPEN_MAX,
                unlabelled, "weight of the fairness loss"),

@@ -13,7 +13,7 @@ enum { STEPS = 1 << 20 };
 
 double ssl_running_decay(double option, size_t steps) {
     if (!isnan(option)) return option;
-    return fmin(fmax(1 - 20 / (double)steps, 0.9), 0.999);
+    return fmin(fmax(1 - 100 / (double)steps, 0.9), 0.999);
 }
 
 bool ssl_running_begins(float *stamp, size_t step) {

@@ -22,8 +22,8 @@ static inline double ssl_mean(size_t n, size_t c, const float *x) {
 }
 
 /* The decay for a training of `steps` steps: the option prediction_ema. If that is auto,
- * 1 - 20 / steps from 0.9 to 0.999, so that a mean covers a twentieth of the training and
- * at most the papers' thousand steps. */
+ * 1 - 100 / steps from 0.9 to 0.999: a mean covers a hundredth of the training, from ten
+ * steps to the papers' thousand. */
 double ssl_running_decay(double option, size_t steps);
 
 /* Whether a step has not been counted yet in a state whose stamp is *stamp (initially 0);

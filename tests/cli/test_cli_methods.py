@@ -9,7 +9,8 @@ import numpy as np
 from scantcli import run
 from test_cli_train import Train
 
-METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
+FAMILY = ("fixmatch", "freematch", "softmatch")
+METHODS = (*FAMILY, "mean-teacher", "pi", "pseudo-label")
 QUICK = ("--model", "mlp", "--width", 8, "--steps", 6, "--batch", 4)
 
 
@@ -41,7 +42,7 @@ class Methods(Train):
     def test_samples_with_label_minus_one_or_not_in_indices_are_unlabelled(self):
         for method in METHODS:
             with self.subTest(method):
-                others = 60 if method == "fixmatch" else 51
+                others = 60 if method in FAMILY else 51
                 done = self.train(method, *self.few, *QUICK, "--method", method)
                 self.assertEqual((done["method"], done["samples"], done["unlabelled"]),
                                  (method, 9, others))
@@ -145,6 +146,55 @@ class Methods(Train):
         self.fails(3, "train", *self.few, "--model", "linear", "--warm", state, "--out",
                    self.path("e"), says="another network")
 
+    def test_thresholds_and_weights_follow_their_options(self):
+        def train(name, *flags):
+            self.train(name, *self.few, *QUICK, *flags)
+            return self.weights(name)
+        free, soft = ("--method", "freematch"), ("--method", "softmatch")
+        plain = train("a", *free)
+        for name, flag, value in (("b", "--prediction-ema", 0.5), ("c", "--fairness", 0)):
+            self.assertNotEqual(train(name, *free, flag, value), plain, flag)
+        self.assertEqual(train("d", *free, "--prediction-ema", 0.9), plain)  # auto: 0.9 in 6 steps
+        self.assertEqual(self.described("d")["options"]["prediction-ema"], 0.9)
+        self.assertEqual(self.described("a")["options"]["prediction-ema"], "auto")
+        self.assertNotEqual(train("e", *soft), train("f", *soft, "--prediction-ema", 0.5))
+        self.assertNotEqual(train("g", *soft, "--no-align"), self.weights("e"))
+        self.assertEqual(train("h", *soft, "--align"), self.weights("e"))
+        self.assertEqual((self.described("g")["options"]["align"], self.described("e")["options"]["align"]),
+                         (False, True))
+
+    def test_alignment_has_the_targets_of_darp(self):
+        np.save(self.path("even.npy"), np.ones(3))
+        np.save(self.path("odd.npy"), np.array([1.0, 2, 6]))
+        y = np.load(self.path("y.npy"))
+        y[[5, 8]] = [1, 0]  # 4, 4 and 1 labels
+        np.save(self.path("y.npy"), y)
+        np.save(self.path("counts.npy"), np.array([4.0, 4, 1]))
+        for switch in ("--align", "--darp"):
+            warm = ("--darp-warmup", 0) if switch == "--darp" else ()
+            flags = (*self.few, *QUICK, "--method", "fixmatch", "--threshold", 0.3, switch, *warm)
+            for name, *target in (("none",), ("even", self.path("even.npy")), ("odd", self.path("odd.npy")),
+                                  ("labelled", "labelled"), ("counts", self.path("counts.npy"))):
+                self.train(switch + name, *flags, *(word for value in target for word in ("--darp-target", value)))
+            weights = {name: self.weights(switch + name) for name in ("none", "even", "odd", "labelled", "counts")}
+            self.assertEqual(weights["none"], weights["even"])
+            self.assertEqual(weights["labelled"], weights["counts"])
+            self.assertEqual(len(set(weights.values())), 3, switch)
+            self.assertEqual(self.described(switch + "labelled")["options"]["darp-target"], "labelled")
+        self.fails(3, "train", *flags[:-3], "--align", "--darp-target", self.path("x.npy"), "--out",
+                   self.path("w"), says="has shape 60 x 2, expected 3 numbers, one for each class")
+
+    def test_resumed_adaptive_methods_end_with_the_same_bits(self):
+        for method in ("freematch", "softmatch"):
+            flags = (*self.few, *QUICK[:4], "--batch", 4, "--method", method, "--schedule", "constant",
+                     "--align", "--darp-target", "labelled", "--prediction-ema", 0.8)
+            whole = self.train(method, *flags, "--steps", 12)
+            self.train(method + "2", *flags, "--steps", 5)
+            again = self.train(method + "2", "--resume", "--steps", 12)
+            self.assertEqual(self.weights(method), self.weights(method + "2"))
+            for key in ("unlabelled_loss", "kept", "balance"):
+                self.assertEqual(whole[key], again[key])
+
     def test_balance_is_printed_only_if_samples_count(self):
         flags = (*self.few, *QUICK, "--method", "fixmatch")
         for name, threshold, told in (("a", 1, False), ("b", 0.1, True)):
@@ -187,6 +237,17 @@ class Methods(Train):
                 ("--ramp does not apply to --method fixmatch", "--method", "fixmatch", "--ramp", 3),
                 ("--darp-every needs --darp", "--method", "fixmatch", "--darp-every", 3),
                 ("--darp does not apply to --method pi", "--method", "pi", "--darp"),
+                ("--darp does not apply to --method softmatch", "--method", "softmatch", "--darp"),
+                ("--align does not apply to --method pi", "--method", "pi", "--align"),
+                ("--no-align does not apply to --method pi", "--method", "pi", "--no-align"),
+                ("--align cannot be combined with --no-align", "--method", "softmatch", "--align", "--no-align"),
+                ("--darp cannot be combined with --align", "--method", "fixmatch", "--darp", "--align"),
+                ("--darp-target needs --darp or --align", "--method", "freematch", "--darp-target", "labelled"),
+                ("--darp-target needs --darp or --align", "--method", "softmatch", "--no-align", "--darp-target", "labelled"),
+                ("--threshold does not apply to --method freematch", "--method", "freematch", "--threshold", 0.9),
+                ("--fairness does not apply to --method softmatch", "--method", "softmatch", "--fairness", 1),
+                ("--prediction-ema is '1', expected auto or a number of at least 0", "--method", "freematch",
+                 "--prediction-ema", 1),
                 ("--threshold is '0', expected a number above 0 and at most 1", "--method", "fixmatch", "--threshold", 0),
                 ("--threshold is '1.5', expected a number above 0", "--method", "fixmatch", "--threshold", 1.5),
                 ("--method pi needs --loss ce", "--method", "pi", "--loss", "mse"),

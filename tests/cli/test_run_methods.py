@@ -13,7 +13,7 @@ from runcase import MOONS, RunCase, sets
 from scantcli import run
 
 CIFAR = os.path.join(os.environ.get("SCANT_SHARED_DATA", ""), "cifar10_test_5000.bin.xz")
-METHODS = ("fixmatch", "mean-teacher", "pi", "pseudo-label")
+METHODS = ("fixmatch", "freematch", "softmatch", "mean-teacher", "pi", "pseudo-label")
 
 
 class Methods(RunCase):
@@ -112,6 +112,31 @@ class Methods(RunCase):
                        says=[target, says])
         self.assertIn("ignored because train.darp = no: darp_target", run("run", *sets(
             MOONS, train__method="fixmatch", train__darp_target=target), "--print").stderr)
+
+    def test_alignment_and_its_target_change_the_results(self):
+        def run_experiment(name, **more):
+            return self.results(self.run_experiment(name, train__method="freematch", train__steps=12, loop__seeds=0,
+                                                    loop__strategies="crc", loop__rounds=1, **more))
+        target = self.path("t.npy")
+        np.save(target, np.array([1, 9]))
+        results = [run_experiment("off"), run_experiment("on", train__freematch_align="yes"),
+                   run_experiment("odd", train__freematch_align="yes", train__darp_target=target),
+                   run_experiment("labels", train__freematch_align="yes", train__darp_target="labelled",
+                                  loop__initial=5)]
+        self.assertEqual(len(set(map(str, results))), 4)
+        self.assertNotEqual(str(results[3]), str(run_experiment("uniform", train__freematch_align="yes",
+                                                                loop__initial=5)))
+        with open(self.path("labels/experiment.ini")) as file:
+            text = file.read()
+        self.assertIn("\nfreematch_align = yes\n", text)
+        self.assertIn("\ndarp_target = labelled\n", text)
+        self.assertNotIn("\ndarp = ", text)
+        said = run("run", *sets(MOONS, train__method="freematch", train__darp_target=target), "--print").stderr
+        self.assertIn("ignored because train.freematch_align = no: darp_target", said)
+        said = run("run", *sets(MOONS, train__method="softmatch", train__darp_target=target), "--print").stderr
+        self.assertEqual(said, "")
+        self.fails(2, "run", *sets(MOONS, train__method="fixmatch", train__darp="yes", train__fixmatch_align="yes"),
+                   "--out", self.path("w"), says="align also moves predictions")
 
     @unittest.skipUnless(os.path.isdir("/usr/share/datasets/fashion-mnist"), "no fashion-mnist here")
     def test_every_method_completes_on_a_slice_of_fashion_mnist(self):

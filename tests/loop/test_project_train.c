@@ -132,7 +132,8 @@ static char *weights_by(const char *method, bool turned, size_t *size) {
 
 /* Also where unlabelled items are trained on. */
 static void no_method_trains_on_the_audit_set(void **state) {
-    static const char *const methods[] = {"fixmatch", "pi", "pseudo-label"};
+    static const char *const methods[] = {"fixmatch", "freematch", "softmatch", "pi",
+                                          "pseudo-label"};
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         size_t n, m;
@@ -180,8 +181,8 @@ static void labelled_items_do_not_train_without_their_labels(void **state) {
 }
 
 static void every_method_trains_when_all_items_are_labelled(void **state) {
-    static const char *const methods[] = {"fixmatch", "mean-teacher", "pi",
-                                          "pseudo-label"};
+    static const char *const methods[] = {"fixmatch",     "freematch", "softmatch",
+                                          "mean-teacher", "pi",        "pseudo-label"};
     (void)state;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const scant_setting settings[] = {{"method", methods[i]}};

@@ -127,6 +127,19 @@ static void a_checkpoint_with_other_method_options_is_refused(void **state) {
     const change ramp[] = {COUNT(ssl.ramp, 5)};
     o.method = "pi";
     ASSERT_EACH_CHANGE_IS_REFUSED(o, ramp);
+    const change adaptive[] = {
+        WORD(method, "softmatch"),
+        SWITCH(ssl.align, 0),
+        NUMBER(ssl.prediction_ema, 0.5),
+        NUMBER(ssl.fairness, 0.5),
+        CHANGE(ssl.darp_target, (const double *const){other_target}),
+        CHANGE(ssl.darp_target, (const double *const){NULL}),
+        SWITCH(ssl.labelled_target, 1),
+    };
+    o = base("freematch");
+    o.ssl.align = true;
+    o.ssl.darp_target = target;
+    ASSERT_EACH_CHANGE_IS_REFUSED(o, adaptive);
 }
 
 int main(void) {

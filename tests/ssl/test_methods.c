@@ -181,6 +181,39 @@ static void validation_samples_are_not_used_as_unlabelled(void **state) {
     }
 }
 
+/* A training with one step left to do starts from the running means of the first. */
+static void a_warm_start_takes_running_means(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    for (int i = 1; i < FAMILY; i++) {
+        const char *name = i == 1 ? "thresholds" : "confidence";
+        fixture b = image_fixture(2, "lenet5", 0);
+        scant_train_opts o = method_opts(methods[i], rows, 6);
+        o.ssl.prediction_ema = 0.999;
+        char first[512];
+        snprintf(first, sizeof first, "%s", path_of("first.safetensors"));
+        unlink(first);
+        o.checkpoint = first;
+        train(&b, o);
+        o.warm = first, o.checkpoint = path_of("second.safetensors"), o.steps = 1;
+        unlink(o.checkpoint);
+        train(&b, o);
+        float x[8], y[8];
+        size_t n = i == 1 ? 8 : 3, at = i == 1 ? 6 : 0; /* the mean confidence */
+        scant__tensors *a, *c;
+        assert_int_equal(scant__tensors_open(b.ctx, o.warm, &a), SCANT_OK);
+        assert_int_equal(scant__tensors_open(b.ctx, o.checkpoint, &c), SCANT_OK);
+        assert_int_equal(scant__tensors_find(a, name)->count, n);
+        scant__tensor_floats(scant__tensors_find(a, name), x);
+        scant__tensor_floats(scant__tensors_find(c, name), y);
+        double start = 1 / 3.0, moved = fabs((double)x[at] - start);
+        assert_true(x[at] != y[at]); /* the step counts */
+        assert_true(fabs((double)y[at] - (double)x[at]) < 0.5 * moved);
+        scant__tensors_close(a), scant__tensors_close(c);
+        fixture_free(&b);
+    }
+}
+
 static void training_with_resolved_options_is_the_same(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5}, valid[] = {9, 10, 20};
@@ -437,6 +470,34 @@ static const char *copy_with(const char *from, const char *tensor, float value,
     return put("spoilt.safetensors", all, bytes ? bytes : n);
 }
 
+static void damaged_running_means_are_refused(void **state) {
+    (void)state;
+    const size_t rows[] = {0, 1, 2, 3, 4, 5};
+    const struct {
+        const char *method, *tensor;
+        float value;
+    } wrong[] = {{"freematch", "thresholds", NAN},
+                 {"freematch", "thresholds", -0.1f},
+                 {"freematch", "mean_prediction", 2},
+                 {"softmatch", "confidence", NAN},
+                 {"softmatch", "mean_prediction", INFINITY}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fixture b = image_fixture(2, "lenet5", 0);
+        scant_train_opts o = method_opts(wrong[i].method, rows, 6);
+        char good[512];
+        snprintf(good, sizeof good, "%s", path_of("good.safetensors"));
+        unlink(good);
+        o.checkpoint = good;
+        train(&b, o);
+        o.resume = true;
+        train(&b, o);
+        o.checkpoint = copy_with(good, wrong[i].tensor, wrong[i].value, 0);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, NULL), SCANT_EINPUT);
+        assert_says(b.ctx, o.checkpoint, "missing or wrong");
+        fixture_free(&b);
+    }
+}
+
 static void damaged_checkpoints_are_refused(void **state) {
     (void)state;
     const size_t rows[] = {0, 1, 2, 3, 4, 5};
@@ -524,6 +585,12 @@ static void wrong_calls_are_refused(void **state) {
          "darp_target sums to 0"},
         {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.darp_target = negative),
          "darp_target of class 1 is -1"},
+        {TRAIN_OPTS("softmatch", NULL, with.ssl.darp_target = none),
+         "darp_target sums to 0"},
+        {TRAIN_OPTS("fixmatch", NULL, with.ssl.darp = 1, with.ssl.align = 1),
+         "darp cannot be combined with align"},
+        {TRAIN_OPTS("freematch", NULL, with.ssl.prediction_ema = 1),
+         "prediction_ema is 1"},
         {TRAIN_OPTS("mean-teacher", NULL, with.rows = rows, with.n_rows = 3,
                     with.ema = 0),
          "needs ema"},
@@ -621,6 +688,7 @@ int main(void) {
         cmocka_unit_test(one_pass_over_all_views_matches_two),
         cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
         cmocka_unit_test(validation_samples_are_not_used_as_unlabelled),
+        cmocka_unit_test(a_warm_start_takes_running_means),
         cmocka_unit_test(training_with_resolved_options_is_the_same),
         cmocka_unit_test(views_do_not_depend_on_the_thread_count),
         cmocka_unit_test(unlabelled_samples_improve_accuracy),
@@ -628,6 +696,7 @@ int main(void) {
         cmocka_unit_test(a_warm_start_takes_weights_and_momentum),
         cmocka_unit_test(a_warm_start_ignores_the_state_of_another_optimiser),
         cmocka_unit_test(stored_pseudo_labels_are_carried_over),
+        cmocka_unit_test(damaged_running_means_are_refused),
         cmocka_unit_test(damaged_checkpoints_are_refused),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(classes_without_a_label_are_named),
