@@ -67,7 +67,7 @@ class TheoryFigures(unittest.TestCase):
     def test_ratios_of_random_batches_and_of_dynamics_own_are_kept_apart(self):
         with open(self.path("theory.csv"), "w", encoding="utf-8") as file:
             file.write("strategy,round,ratio\nrandom,0,0.5\nrandom,1,9\ndynamic,0,0.125\n")
-        lab = self.tool.argparse.Namespace(run=lambda *_, **__: self.dir,
+        lab = self.tool.argparse.Namespace(experiment=lambda *_, **__: self.dir,
                                            draw=lambda *drawn: charts.extend(drawn[2]))
         charts, printed = [], io.StringIO()
         with contextlib.redirect_stdout(printed):
