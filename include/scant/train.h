@@ -91,15 +91,16 @@ SCANT_API const scant_model_info *const *scant_models(size_t *count);
 SCANT_API const scant_model_info *scant_model_find(const char *name); /* or NULL */
 
 typedef struct scant_net_opts {
-    size_t shape[3];        /* channels, height, width; all 0: the model's default */
-    size_t classes;         /* number of classes, or of targets in regression */
-    size_t width, depth;    /* for models that have them (scant_model_option) */
-    const char *activation; /* relu, leaky, tanh, sigmoid, swish, relu6; NULL: default */
-    double dropout;         /* dropout rate before the last layer (wrn: within blocks) */
-    const char *norm;       /* batch (the default), folded or none */
-    const char *stem;       /* small or original; NULL: by the size of the images */
-    const char *head;       /* small (the default) or full */
-    uint64_t seed;          /* seed of the initial weights */
+    size_t shape[3];     /* channels, height, width; all 0: the model's default */
+    size_t classes;      /* number of classes, or of targets in regression */
+    size_t width, depth; /* for models that have them (scant_model_option) */
+    const char
+        *activation;  /* relu, leaky, tanh, sigmoid, swish, relu6, square; or NULL */
+    double dropout;   /* dropout rate before the last layer (wrn: within blocks) */
+    const char *norm; /* batch (the default), folded or none */
+    const char *stem; /* small or original; NULL: by the size of the images */
+    const char *head; /* small (the default) or full */
+    uint64_t seed;    /* seed of the initial weights */
     /* The posterior of the last layer's weights (docs/bayesian.md). none (the default);
      * dropout: a draw of the weights is a dropout mask on the layer's input (rate 0.5 if
      * `dropout` is 0); variational: a normal distribution, whose standard

@@ -12,7 +12,8 @@ typedef enum nn_act {
     NN_ACT_RELU6,
     NN_ACT_TANH,
     NN_ACT_SIGMOID,
-    NN_ACT_SWISH
+    NN_ACT_SWISH,
+    NN_ACT_SQUARE
 } nn_act;
 
 #endif

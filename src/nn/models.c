@@ -42,7 +42,8 @@ static const scant_option options[] = {
     OPT_COUNT("depth", "N", "0", AT(depth), 0, 100, network,
               "hidden layers of mlp; 0: the model's own"),
     OPT_ROW("activation", CHOICE, NULL, NULL, AT(activation), network,
-            "activation function", .choices = "relu|leaky|tanh|sigmoid|swish|relu6",
+            "activation function",
+            .choices = "relu|leaky|tanh|sigmoid|swish|relu6|square",
             .otherwise = "the model's own"),
     OPT_ROW("norm", CHOICE, NULL, NULL, AT(norm), network,
             "normalisation of vgg, resnet18 and mobilenetv2: by the batch, folded into "
@@ -523,7 +524,8 @@ static scant_status check_bayes(scant_ctx *ctx, const char *name,
 
 /* In the order of the choices of option activation. */
 static const nn_act activations[] = {NN_ACT_RELU,    NN_ACT_LEAKY, NN_ACT_TANH,
-                                     NN_ACT_SIGMOID, NN_ACT_SWISH, NN_ACT_RELU6};
+                                     NN_ACT_SIGMOID, NN_ACT_SWISH, NN_ACT_RELU6,
+                                     NN_ACT_SQUARE};
 
 static scant_status build(scant_ctx *ctx, const model *m, const scant_net_opts *o,
                           nn_net **out) {

@@ -182,6 +182,8 @@ static dnnl_alg_kind_t algorithm(nn_act act) {
         return dnnl_eltwise_logistic;
     case NN_ACT_SWISH:
         return dnnl_eltwise_swish;
+    case NN_ACT_SQUARE:
+        return dnnl_eltwise_square;
     case NN_ACT_RELU6:
         return dnnl_eltwise_bounded_relu;
     default:

@@ -36,7 +36,7 @@ typedef struct nn_stage {
     size_t ic, ih, iw, oc, oh, ow;
     size_t kernel[2], stride[2], pad[2]; /* vertical, horizontal */
     bool bias;
-    nn_act act;  /* convolutions: any but swish, which is not monotone */
+    nn_act act;  /* convolutions: any that is monotone: not swish or square */
     float slope; /* leaky: 0 or more */
     /* Offsets of a convolution's weights (oc, ic, kernel) and biases (oc) in vectors of
      * parameters and gradients. */

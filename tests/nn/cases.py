@@ -37,6 +37,7 @@ CASES = [
     Case("mlp", "mlp", 1, (1, 20), 5, 9, 1),
     Case("mlp-deep", "mlp", 1, (1, 20), 5, 9, 1, depth=3, width=32, activation="tanh"),
     Case("onehidden", "onehidden", 1, (1, 20), 3, 9, 1, width=64, activation="swish"),
+    Case("onehidden-square", "onehidden", 1, (1, 20), 3, 9, 1, stored=False, width=64, activation="square"),
     Case("lenet5", "lenet5", 1, (28, 28), 10, 9, 1),
     Case("cnn", "cnn", 3, (32, 32), 10, 9, 1),
     Case("gapcnn", "gapcnn", 3, (16, 12), 10, 9, 1, width=16),

@@ -183,6 +183,8 @@ static inline double reference_act(const nn_node *v, double x, bool slope) {
         return slope ? s * (1 - s) : s;
     case NN_ACT_SWISH:
         return slope ? s + x * s * (1 - s) : x * s;
+    case NN_ACT_SQUARE:
+        return slope ? 2 * x : x * x;
     default:
         return slope ? 1 : x;
     }

@@ -22,6 +22,7 @@ ACTIVATIONS = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "swish": F.silu,
+    "square": torch.square,
 }
 
 
