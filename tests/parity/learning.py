@@ -33,8 +33,9 @@ def train(model, x, y, settings, generator):
             step(model, optimizer, x[rows], y[rows])
 
 
-def predict(model, x, rows=None, batch=1000):
-    """(logits, input of the last layer) of samples (all, or rows of x), in big batches."""
+def predict(model, x, rows=None, batch=250):
+    """(logits, input of the last layer) of samples: all, or rows of x. Larger batches are slower,
+    because their intermediate results do not fit in the cache."""
     model.eval()
     logits, features = [], []
     count = len(x) if rows is None else len(rows)

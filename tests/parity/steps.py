@@ -10,15 +10,18 @@ labels are read, and scaled, by this program itself.
 The loss of a step is the mean cross-entropy of its mini-batch before the update; its difference is
 |scant - torch| / torch. There is no absolute term, because no loss here comes near zero.
 
-Rounding makes two correct programs drift apart. The losses agree to seven digits until an
+Rounding makes two correct programs drift apart. The losses agree to six or seven digits until an
 activation lies so close to the kink of a rectifier, or to another one in a pooling window, that the
 programs take different sides. From then on training amplifies the difference, the faster the
-larger the learning rate. For that reason there are two kinds of trainings:
+larger the learning rate. That is why not all steps have the same bound:
 
-  slow    a small learning rate. The loss of each of the 200 steps must differ by at most 1 %.
-  usual   the learning rate of an experiment. The loss of each of the first 25 steps must differ by
-          at most 1 %, and so must the mean loss of all 200 steps. Single later steps may differ by
-          some per cent, or by some tens of per cent where the loss is small.
+  first 25 steps   0.001 %. Rounding alone gives 0.00001 to 0.0001 % here, since the seed is one
+                   whose first steps meet no kink. Small errors show: weight decay that leaves out
+                   the biases differs by 0.002 %, and one wrong sample in a mini-batch by 0.05 %.
+  all 200 steps    1 % each, in the trainings called slow, which have a small learning rate.
+                   At the learning rates of experiments (the other trainings) single late steps may
+                   differ by some per cent, and by tens of per cent where the loss is small; there
+                   the mean loss of the 200 steps must agree within 1 %.
 
 The table has the same differences between torch's own float32 and float64, in the same training: the
 drift of two programs that certainly do the same.
@@ -42,9 +45,10 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
 import tensors  # noqa: E402
 import torch_models  # noqa: E402
 
-MOST = 0.01  # largest relative difference
 STEPS = 200
-FIRST = 25  # steps that are compared one by one at usual learning rates
+FIRST = 25
+# largest relative differences: of each of the first steps; of all steps or their mean
+MOST_FIRST, MOST = 1e-5, 0.01
 
 
 class Training:
@@ -54,12 +58,12 @@ class Training:
         self.name, self.model, self.data, self.settings = name, model, data, settings
         self.slow = name.endswith("slow")
 
-    def excess(self, losses, reference):
-        """The largest difference that counts; at most MOST passes."""
+    def agrees(self, losses, reference):
+        if len(losses) != STEPS or apart(losses, reference)[:FIRST].max() > MOST_FIRST:
+            return False
         if self.slow:
-            return apart(losses, reference).max()
-        return max(apart(losses, reference)[:FIRST].max(),
-                   apart(losses.mean(), reference.mean()))
+            return apart(losses, reference).max() <= MOST
+        return apart(losses.mean(), reference.mean()) <= MOST
 
 
 SGD = {"optimizer": "sgd", "momentum": 0.9, "weight_decay": 5e-4}
@@ -140,7 +144,7 @@ def compare(program, training):
     images = images.scaled(*check_scaling(recorded, images))
     single = replay(recorded, training, images)
     exact = replay(recorded, training, images, torch.float64)
-    agree = len(single) == STEPS and training.excess(recorded.losses, single) <= MOST
+    agree = training.agrees(recorded.losses, single)
     print(f"{training.name:17}{single[0]:7.3f}{single[-10:].mean():7.3f}"
           f"{describe(recorded.losses, single)}  {describe(single, exact)}"
           f"{'' if agree else '  differ'}", flush=True)
@@ -172,8 +176,7 @@ def main():
         except datasets.Missing as missing:
             print(f"{training.name} is skipped: {missing}")
     if failed:
-        sys.exit(f"losses of {', '.join(failed)} differ from torch's by more than "
-                 f"{100 * MOST:g} %")
+        sys.exit(f"losses of {', '.join(failed)} differ from torch's")
 
 
 if __name__ == "__main__":
