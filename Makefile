@@ -76,13 +76,14 @@ load: ## load test of the server with wrk: requests per second, latencies
 	@$(MAKE) --no-print-directory all
 	@tools/load $(BUILD)
 
-parity: ## gradients, whole trainings, accuracies, learning curves compared with PyTorch (20 minutes)
+parity: ## gradients, whole trainings, accuracies, learning curves compared with PyTorch (10 minutes)
 	@tools/deps parity
 	@$(MAKE) --no-print-directory tests
 	@$(PARITY) tests/nn/make_golden.py --check
 	@$(PARITY) tests/parity/gradients.py --program $(BUILD)/tests/parity_dump_gradients
 	@$(PARITY) tests/parity/steps.py --program $(BUILD)/tests/parity_record_training
 	@$(PARITY) tests/parity/accuracies.py --program $(BUILD)/scant --jobs $(JOBS)
+	@rm -rf $(BUILD)/parity
 	@$(PARITY) tests/parity/replica.py --out $(BUILD)/parity --scant $(BUILD)/scant --jobs $(JOBS)
 
 install: all ## into PREFIX (/usr/local), below DESTDIR if set

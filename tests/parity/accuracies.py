@@ -16,9 +16,7 @@ Exit status 1 if a case fails. A case whose data is missing is skipped, with a s
 """
 import argparse
 import json
-import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,6 +29,7 @@ import datasets
 import learning
 from datasets import ROOT
 from intervals import Mean, difference
+from workers import workers
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
 import torch_models  # noqa: E402
@@ -56,7 +55,7 @@ SCANT = ["--optimizer", "sgd", "--init", "torch", "--weight-decay", "0", "--sche
          "--warmup", "0", "--augment", "none", "--clip", "none", "--threads", "1", "--quiet",
          "--format", "json"]
 
-shared = {}  # what worker processes inherit: program, training, source, train, test
+shared = {}  # what worker processes inherit: program, training, source, train, test, folder
 
 
 def rows_of(training, seed, count):
@@ -66,16 +65,16 @@ def rows_of(training, seed, count):
 
 def with_scant(seed):
     """The accuracy of `PROGRAM train`."""
-    training = shared["training"]
-    with tempfile.TemporaryDirectory() as folder:
-        indices = os.path.join(folder, "rows.npy")
-        np.save(indices, rows_of(training, seed, len(shared["train"])))
-        settings = [word for key, value in training.settings.items()
-                    for word in ("--" + key, str(value))]
-        done = subprocess.run(
-            [shared["program"], "train", *shared["source"].flags, "--indices", indices, "--model",
-             training.model, *settings, *SCANT, "--seed", str(seed), "--out",
-             os.path.join(folder, "run")], check=True, stdout=subprocess.PIPE)
+    training, folder = shared["training"], os.path.join(shared["folder"], str(seed))
+    os.mkdir(folder)
+    indices = os.path.join(folder, "rows.npy")
+    np.save(indices, rows_of(training, seed, len(shared["train"])))
+    settings = [word for key, value in training.settings.items()
+                for word in ("--" + key, str(value))]
+    done = subprocess.run(
+        [shared["program"], "train", *shared["source"].flags, "--indices", indices, "--model",
+         training.model, *settings, *SCANT, "--seed", str(seed), "--out",
+         os.path.join(folder, "run")], check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["test"]["accuracy"]
 
 
@@ -100,10 +99,9 @@ def work(job):
 def measure(jobs):
     """(scant's accuracies, torch's) in percent by seed."""
     calls = [(call, seed) for seed in SEEDS for call in (with_scant, with_torch)]
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    with multiprocessing.get_context("fork").Pool(jobs, signal.signal, ignore) as workers:
-        values = []
-        for value in workers.imap(work, calls):
+    values = []
+    with tempfile.TemporaryDirectory() as shared["folder"], workers(jobs) as pool:
+        for value in pool.imap(work, calls):
             values.append(value)
             print(f"\r{shared['training'].name}: {len(values)} of {len(calls)} trainings",
                   end="", file=sys.stderr, flush=True)

@@ -28,10 +28,8 @@ import collections
 import configparser
 import csv
 import io
-import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -43,6 +41,7 @@ import datasets
 import learning
 from datasets import ROOT
 from intervals import Mean, difference, paired
+from workers import workers
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
 import torch_models  # noqa: E402
@@ -303,17 +302,11 @@ def compute(settings, paths, folder, jobs, processes):
     shared.update(settings=settings, folder=folder,
                   train=datasets.Images.of_bytes(files["train"], files["train_labels"]),
                   test=datasets.Images.of_bytes(files["test"], files["test_labels"]))
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    with multiprocessing.get_context("fork").Pool(processes, signal.signal, ignore) as workers:
-        try:
-            for done, (strategy, seed) in enumerate(workers.imap_unordered(work, jobs), 1):
-                folder.join()
-                print(f"{strategy} {seed} is finished: {done} of {len(jobs)} runs",
-                      file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
-            workers.terminate()
-            print(f"stopped; finished runs are in {folder.runs}", file=sys.stderr)
-            sys.exit(130)
+    with workers(processes) as pool:
+        for done, (strategy, seed) in enumerate(pool.imap_unordered(work, jobs), 1):
+            folder.join()
+            print(f"{strategy} {seed} is finished: {done} of {len(jobs)} runs", file=sys.stderr,
+                  flush=True)
 
 
 def run_scant(program, experiment, paths, out, strategies, seeds, processes):
@@ -446,13 +439,14 @@ def main():
     other = given.compare
     if given.scant:
         other = os.path.join(given.out, "scant")
-        try:
-            run_scant(given.scant, given.experiment, paths, other, given.strategies, given.seeds,
-                      given.jobs)
-        except KeyboardInterrupt:
-            sys.exit(130)
+        run_scant(given.scant, given.experiment, paths, other, given.strategies, given.seeds,
+                  given.jobs)
     print_tables(given.out, other)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("stopped; the next call with the same --out continues", file=sys.stderr)
+        sys.exit(130)
