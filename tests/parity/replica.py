@@ -199,7 +199,8 @@ class Run:
         generator = torch.Generator().manual_seed(seed + 1)
         rows, began = torch.from_numpy(np.sort(self.labelled)), time.perf_counter()
         model = self.new_model()
-        learning.train(model, self.train.x[rows], self.train.y[rows], self.settings["train"], generator)
+        learning.train(model, self.train.x[rows], self.train.y[rows], self.settings["train"],
+                       generator)
         trained = time.perf_counter()
         accuracy, loss = learning.evaluate(model, self.test)
         judged, more = time.perf_counter(), number < self.settings["loop"]["rounds"]
@@ -398,7 +399,7 @@ def print_tables(out, other):
     strategies = [name for name in sides[0][1] if all(curves.get(name) for _, curves in sides)]
     print("accuracy on the test set in percent: mean +- standard deviation over seeds")
     table_means(sides, strategies)
-    if "random" in strategies:
+    if "random" in strategies and len(strategies) > 1:
         table_differences(sides, strategies)
 
 
