@@ -9,6 +9,8 @@ SOAK_SECONDS ?= 600
 DEMO_JOBS ?= 2
 # the distribution's Python has NumPy; another one that comes first in PATH may have none
 PYTHON  = $(shell /usr/bin/python3 -c 'import numpy' 2>/dev/null && echo /usr/bin/python3 || echo python3)
+# one thread per process, so that PyTorch's results do not depend on the machine's cores
+PARITY  = PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 $(PYTHON)
 export JOBS
 # one more job than cores, because servers and browsers wait much of the time
 CTEST   = ctest --output-on-failure -j$$(($(JOBS) + 1))
@@ -74,11 +76,15 @@ load: ## load test of the server with wrk: requests per second, latencies
 	@$(MAKE) --no-print-directory all
 	@tools/load $(BUILD)
 
-parity: ## compares losses and gradients of networks with PyTorch's
+parity: ## gradients, whole trainings, accuracies, learning curves compared with PyTorch (10 minutes)
 	@tools/deps parity
 	@$(MAKE) --no-print-directory tests
-	@$(PYTHON) tests/nn/make_golden.py --check
-	@$(PYTHON) tests/nn/parity.py --program $(BUILD)/tests/nn_dump_gradients
+	@$(PARITY) tests/nn/make_golden.py --check
+	@$(PARITY) tests/parity/gradients.py --program $(BUILD)/tests/parity_dump_gradients
+	@$(PARITY) tests/parity/steps.py --program $(BUILD)/tests/parity_record_training
+	@$(PARITY) tests/parity/accuracies.py --program $(BUILD)/scant --jobs $(JOBS)
+	@rm -rf $(BUILD)/parity
+	@$(PARITY) tests/parity/replica.py --out $(BUILD)/parity --scant $(BUILD)/scant --jobs $(JOBS)
 
 install: all ## into PREFIX (/usr/local), below DESTDIR if set
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -19,7 +19,7 @@ class Case:
         self.classes, self.batch, self.seed, self.options = classes, batch, seed, options
         self.only = only  # one mode; the other mode has a case of its own
         self.gain = gain  # scale of normalised planes: > 1 makes relu6 clip
-        self.stored = stored  # False: only parity.py uses it, to keep the tests fast
+        self.stored = stored  # False: only tests/parity uses it, to keep the tests fast
 
     def shape(self):
         return (self.batch, self.channels, *self.size)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""parity.py [--program PROGRAM] [CASE]...: compares scant's gradients with PyTorch's.
+"""gradients.py [--program PROGRAM] [CASE]...: compares scant's gradients with PyTorch's.
 
-For each case and mode, PROGRAM (build/tests/nn_dump_gradients) reads weights, inputs and labels
+For each case and mode, PROGRAM (build/tests/parity_dump_gradients) reads weights, inputs and labels
 from files and writes the loss, the logits, the embedding, each gradient and each running
 statistic. They are compared with PyTorch's in float64: |a - b| <= 1e-4 |b| + 1e-7 for each tensor.
 The table shows scant's largest distance in units of that bound, and that of PyTorch's own float32.
@@ -23,11 +23,12 @@ import time
 import numpy as np
 import torch
 
-import tensors
-from cases import CASES
-from evaluate import batch_of, compare, evaluate, modes, weights_of, worst
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
+
+import tensors  # noqa: E402
+from cases import CASES  # noqa: E402
+from evaluate import batch_of, compare, evaluate, modes, weights_of, worst  # noqa: E402
 
 
 def run(program, folder, case, weights, x, y, mode):
@@ -48,7 +49,7 @@ def run(program, folder, case, weights, x, y, mode):
 def main():
     names = [case.name for case in CASES]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--program", default=os.path.join(ROOT, "build/tests/nn_dump_gradients"))
+    parser.add_argument("--program", default=os.path.join(ROOT, "build/tests/parity_dump_gradients"))
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(names))
     given = parser.parse_args()
     unknown = set(given.cases) - set(names)

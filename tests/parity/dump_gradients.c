@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * dump_gradients MODEL OPTIONS MODE WEIGHTS INPUTS LABELS OUT: writes the loss,
- * logits, embedding, gradients and statistics of one batch. parity.py calls it and
+ * logits, embedding, gradients and statistics of one batch. gradients.py calls it and
  * describes the arguments.
  */
 #include <stdio.h>
 
+#include "../nn/pass.h"
 #include "data/array.h"
 #include "data/safetensors.h"
-#include "pass.h"
 #include "scant/train.h"
 
 enum { NAME = 128 };
