@@ -140,6 +140,17 @@ static void put_weights(void *arg) {
     set_status(w, nn_weights_set(member->weights, w->weights));
 }
 
+/* The name of the dead layer is the copy's; the member has it too. */
+static void keep_dead_layer(void *arg) {
+    const worker *w = arg;
+    const nn_net *own = scant_net_member(w->group->net, w->job->member)->net;
+    scant_train_state *state = &w->job->state;
+    const char *name = state->dead_layer;
+    state->dead_layer = NULL;
+    for (size_t i = 0; name && i < own->n_nodes; i++)
+        if (strcmp(own->nodes[i].name, name) == 0) state->dead_layer = own->nodes[i].name;
+}
+
 static void note_failure(void *arg) {
     const worker *w = arg;
     group *g = w->group;
@@ -223,6 +234,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned thr
     w.status = train_copy(&w);
     w.job->done = w.status == SCANT_OK;
     if (w.status != SCANT_OK) scant__jobpool_call(jobpool, note_failure, &w);
+    scant__jobpool_call(jobpool, keep_dead_layer, &w);
     scant_net_free(w.net);
     if (w.ctx) scant__free(w.ctx, w.weights);
     scant_ctx_free(w.ctx);

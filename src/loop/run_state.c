@@ -410,8 +410,8 @@ static scant_status read_results(const expected *x, const json_t *root,
 
 /* The training states of parts; NULL: the value is not valid. */
 static const char *parts_of(const json_t *value) {
-    static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_SLOT_A, LOOP_SLOT_B,
-                                 0};
+    static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_COLLAPSED,
+                                 LOOP_SLOT_A,    LOOP_SLOT_B,  0};
     const char *text = json_string_value(value);
     return text && !text[strspn(text, known)] ? text : NULL;
 }

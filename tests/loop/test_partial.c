@@ -2,7 +2,8 @@
  *
  * Cancelled rounds: wherever a round is cancelled, its training is kept, and resuming it
  * gives the same results. The callback that reports phases cancels, so that the place is
- * known.
+ * known. Collapses are planted: the linker replaces scant_net_train()
+ * (tests/CMakeLists.txt).
  */
 #include <dirent.h>
 #include <math.h>
@@ -23,6 +24,44 @@ static const scant_setting base[BASE] = {
     {"model.width", "8"},    {"train.lr", "0.1"},      {"train.batch", "4"},
     {"loop.initial", "8"},   {"loop.batch", "4"},      {"loop.rounds", "2"},
 };
+
+/* ---- planted collapses ------------------------------------------------------------- */
+
+enum { PLANTED = 4 };
+
+/* Seeds of trainings, in order. */
+static struct {
+    uint64_t collapsed[PLANTED]; /* end with a sign, whatever the network */
+    uint64_t still;              /* does not change the weights */
+} planted;
+
+scant_status __real_scant_net_train(scant_net *net, const scant_data *data,
+                                    const scant_train_opts *opts,
+                                    scant_train_state *state);
+scant_status __wrap_scant_net_train(scant_net *net, const scant_data *data,
+                                    const scant_train_opts *opts,
+                                    scant_train_state *state);
+
+scant_status __wrap_scant_net_train(scant_net *net, const scant_data *data,
+                                    const scant_train_opts *opts,
+                                    scant_train_state *state) {
+    scant_train_opts o = *opts;
+    if (planted.still && o.seed == planted.still) o.lr = 1e-30;
+    scant_status status = __real_scant_net_train(net, data, &o, state);
+    for (size_t i = 0; i < PLANTED && status == SCANT_OK; i++)
+        if (planted.collapsed[i] && o.seed == planted.collapsed[i])
+            state->signs |= SCANT_SIGN_LOSS;
+    return status;
+}
+
+/* Plants the collapse of the first training of a part in round 0. */
+static void plant(size_t i, uint64_t seed, size_t part) {
+    planted.collapsed[i] = loop_seed(seed, 0, part, LOOP_SEED_TRAINING);
+}
+
+static void plant_nothing(void) { memset(&planted, 0, sizeof planted); }
+
+/* ---- experiments ------------------------------------------------------------------- */
 
 /* An experiment of one run. */
 typedef struct plan {
@@ -348,18 +387,91 @@ static void a_collapsed_training_is_repeated_once_unless_told_otherwise(void **s
     }
 }
 
-/* Networks that continue from round to round have no other first weights. */
-static void a_training_that_continues_is_not_repeated(void **state) {
-    plan p = plans[COLLAPSES];
+/* Members 0 and 2 of 3 collapse. Every step is reported, because the callback sleeps
+ * longer than the interval of reports. */
+static void a_repetition_is_not_lost_by_a_cancellation(void **state) {
+    enum { STEPS = 4 };
+    static const size_t cancelled_at[] = {
+        STEPS + 2,     /* the first member has collapsed, the second is in training */
+        3 * STEPS,     /* the last step of the first trainings */
+        3 * STEPS + 2, /* the first repetition */
+        4 * STEPS + 2, /* the second one */
+    };
+    static const char *const parts[] = {"ca.", "ctc", "ctc", "ttc"};
+    const plan p = {"bald-11",
+                    {"bald", 11},
+                    {{"loop.strategies", "bald"},
+                     {"loop.seeds", "11"},
+                     {"train.epochs", "4"},
+                     {"train.batch", "8"},
+                     {"model.bayes", "ensemble"},
+                     {"model.samples", "3"}},
+                    1};
     heard h = {0};
     (void)state;
-    add_setting(&p, "train.reinit", "no");
-    assert_int_equal(run_experiment(&p, "continued", false, &h), SCANT_OK);
-    kept k = read_kept(&p, "continued");
-    assert_true(k.state.healths[1].signs & SCANT_SIGNS_COLLAPSED);
-    for (size_t round = 1; round <= ROUNDS; round++)
-        assert_int_equal(k.state.healths[round].trainings, 1);
+    plant(0, 11, 0);
+    plant(1, 11, 2);
+    assert_int_equal(run_experiment(&p, "repeated", false, &h), SCANT_OK);
+    for (size_t i = 0; i < sizeof cancelled_at / sizeof *cancelled_at; i++) {
+        heard first = {.pause = 0.11, .cancel_at = cancelled_at[i]}, rest = {0};
+        char folder[32];
+        snprintf(folder, sizeof folder, "repeated%zu", i);
+        assert_int_equal(run_experiment(&p, folder, false, &first), SCANT_ECANCELLED);
+        kept k = read_kept(&p, folder);
+        assert_memory_equal(k.state.partial.parts, parts[i], 4);
+        end_kept(&k);
+        assert_int_equal(run_experiment(&p, folder, true, &rest), SCANT_OK);
+        assert_same(&p, folder, "repeated");
+    }
+    kept k = read_kept(&p, "repeated");
+    assert_int_equal(k.state.healths[0].trainings, 2);
+    assert_int_equal(k.state.healths[1].trainings, 1);
     end_kept(&k);
+    plant_nothing();
+}
+
+/* The repetition leaves its initial weights as they are, so all its evaluations equal the
+ * last one. */
+static void the_best_accuracy_is_that_of_the_second_network(void **state) {
+    const plan p = {
+        "random-14",
+        {"random", 14},
+        {{"loop.strategies", "random"}, {"loop.seeds", "14"}, {"train.epochs", "20"}},
+        1};
+    heard h = {0};
+    (void)state;
+    assert_int_equal(run_experiment(&p, "best-first", false, &h), SCANT_OK);
+    plant(0, 14, 0);
+    planted.still = loop_seed(14, 0, 0, LOOP_SEED_RETRY_TRAINING);
+    assert_int_equal(run_experiment(&p, "best-second", false, &h), SCANT_OK);
+    plant_nothing();
+    kept first = read_kept(&p, "best-first"), second = read_kept(&p, "best-second");
+    const loop_point *point = second.state.points;
+    assert_true(point->accuracy < first.state.points->accuracy);
+    assert_true(point->best == point->accuracy);
+    end_kept(&first);
+    end_kept(&second);
+}
+
+/* From round 1 on there are no other first weights. */
+static void a_training_that_continues_is_not_repeated(void **state) {
+    static const scant_setting ways[] = {{"train.reinit", "no"}, {"train.warm", "yes"}};
+    (void)state;
+    plant(0, 9, 0);
+    plant(1, 9, 1);
+    for (size_t i = 0; i < 2; i++) {
+        plan p = plans[COLLAPSES];
+        heard h = {0};
+        const char *folder = i ? "warm" : "continued";
+        add_setting(&p, ways[i].key, ways[i].value);
+        assert_int_equal(run_experiment(&p, folder, false, &h), SCANT_OK);
+        kept k = read_kept(&p, folder);
+        assert_true(k.state.healths[1].signs & SCANT_SIGNS_COLLAPSED);
+        for (size_t round = 0; round <= ROUNDS; round++)
+            assert_int_equal(k.state.healths[round].trainings, round ? 1 : 2);
+        end_kept(&k);
+    }
+    plant_nothing();
 }
 
 /* ---- damaged files ----------------------------------------------------------------- */
@@ -649,6 +761,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_round_cancelled_anywhere_is_resumed_there),
         cmocka_unit_test(a_collapsed_training_is_repeated_once_unless_told_otherwise),
+        cmocka_unit_test(a_repetition_is_not_lost_by_a_cancellation),
+        cmocka_unit_test(the_best_accuracy_is_that_of_the_second_network),
         cmocka_unit_test(a_training_that_continues_is_not_repeated),
         cmocka_unit_test(an_unreadable_file_costs_only_time),
         cmocka_unit_test(a_second_member_is_resumed_or_starts_again),
