@@ -91,9 +91,10 @@ typedef struct loop_theory {
     double figures[LOOP_FIGURES];
 } loop_theory;
 
-/* How the trainings of a network, or of the members of an ensemble, went. */
+/* How the trainings of a network, of the members of an ensemble, or of a round's networks
+ * went. */
 typedef struct loop_health {
-    size_t trainings;           /* 2: the first one had collapsed; 0: there was none */
+    size_t trainings;           /* 2: a first one had collapsed; 0: there was none */
     uint64_t signs;             /* scant_train_sign bits of the last one */
     double dead, gradient_norm; /* as in scant_train_state; negative: unknown */
 } loop_health;
@@ -129,6 +130,7 @@ typedef struct loop_partial {
     double train_seconds, test_seconds;
     size_t *epochs;       /* n_parts: number of epochs of each part's training */
     loop_health *healths; /* n_parts */
+    loop_health query_health;
 } loop_partial;
 
 /* A run so far: its finished rounds, and the picks for these rounds and the next one. The
@@ -350,11 +352,11 @@ size_t loop_median(const loop_test_result *results, size_t n);
 
 /* What a training's final state says. */
 loop_health loop_health_of(const scant_train_state *state, size_t trainings);
-/* The worst of the n members of an ensemble. */
-loop_health loop_health_worst(const loop_health *members, size_t n);
-/* Records how the training of a part ended; status: that of learn_train(). A part whose
- * training has collapsed becomes LOOP_COLLAPSED, with a warning, if it is to be repeated;
- * true: it has just become so. */
+/* The worst of n trainings. */
+loop_health loop_health_worst(const loop_health *trainings, size_t n);
+/* Records how the training of a part or of the query network ended; status: that of
+ * learn_train(). A part whose training has collapsed becomes LOOP_COLLAPSED, with a
+ * warning, if it is to be repeated; true: it has just become so. */
 bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
                          scant_status status);
 /* Prepares the repetition for the part's network: other initial weights, another order of

@@ -271,7 +271,8 @@ static scant_status reset_partial(loop_run *run) {
     loop_partial p = {.on_disk = run->state.partial.on_disk,
                       .round = run->round.number,
                       .n_parts = run->round.n_models * run->recipe.members,
-                      .query = LOOP_NOT_BEGUN};
+                      .query = LOOP_NOT_BEGUN,
+                      .query_health = {.dead = -1, .gradient_norm = -1}};
     p.parts = TRY_NEW(arena, char, p.n_parts);
     p.results = TRY_ZERO(arena, loop_test_result, p.n_parts);
     p.epochs = TRY_ZERO(arena, size_t, p.n_parts);

@@ -23,10 +23,10 @@ loop_health loop_health_of(const scant_train_state *s, size_t trainings) {
                          .gradient_norm = known ? s->gradient_norm : -1};
 }
 
-loop_health loop_health_worst(const loop_health *members, size_t n) {
+loop_health loop_health_worst(const loop_health *trainings, size_t n) {
     loop_health worst = {.dead = -1, .gradient_norm = -1};
     for (size_t i = 0; i < n; i++) {
-        const loop_health *h = &members[i];
+        const loop_health *h = &trainings[i];
         worst.trainings = size_max(worst.trainings, h->trainings);
         worst.signs |= h->signs;
         worst.dead = fmax(worst.dead, h->dead);
@@ -54,8 +54,13 @@ static void warn(loop_run *run, const scant_train_state *state) {
 static void note(loop_run *run, size_t part, const scant_train_state *state,
                  size_t trainings) {
     loop_partial *p = &run->state.partial;
+    loop_health health = loop_health_of(state, trainings);
+    if (part == LOOP_QUERY) {
+        p->query_health = health;
+        return;
+    }
     p->epochs[part] = state->epoch;
-    p->healths[part] = loop_health_of(state, trainings);
+    p->healths[part] = health;
     run->round.trained[part] = *state;
     run->round.trained[part].dead_layer = NULL; /* may be freed before the state */
 }
@@ -89,10 +94,11 @@ scant_status loop_retry_prepare(loop_run *run, size_t part, scant_net *net,
                                 learn_job *job) {
     AUTO(scant_net_auto) scant_net *other = NULL;
     size_t round = run->round.number;
-    job->opts.seed = loop_seed(run->seed, round, part, LOOP_SEED_RETRY_TRAINING);
+    uint64_t seed = part == LOOP_QUERY ? run->job->e->query_seed : run->seed;
+    job->opts.seed = loop_seed(seed, round, part, LOOP_SEED_RETRY_TRAINING);
     job->opts.checkpoint = job->opts.resume_from = NULL;
     job->opts.resume = false;
-    TRY(loop_net_make(run, loop_seed(run->seed, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
+    TRY(loop_net_make(run, loop_seed(seed, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
                       &other));
     return copy_weights(other, net);
 }

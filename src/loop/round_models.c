@@ -362,18 +362,20 @@ void loop_drop_models(loop_run *run) {
         drop(&run->round.models[i]);
 }
 
-static scant_status train_query_net(loop_run *run, uint64_t seed) {
+/* again: the first training has collapsed. */
+static scant_status train_query_net(loop_run *run, bool again) {
+    const scant_experiment *e = run->job->e;
     watcher w = {.phase = "training the query network"};
     scant_train_opts o;
     learn_job job;
-    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
-                           &o));
-    TRY(prepare(run, &o, LOOP_QUERY, seed, &w, &job));
+    TRY(loop_train_options(run, &run->round.labelled, e->set.training.epochs, &o));
+    TRY(prepare(run, &o, LOOP_QUERY,
+                loop_seed(e->query_seed, run->round.number, 0, LOOP_SEED_QUERY_TRAINING),
+                &w, &job));
+    if (again) TRY(loop_retry_prepare(run, LOOP_QUERY, run->query_net, &job));
     scant_status status =
         learn_train(run->query_net, run->job->samples.train, &run->recipe, &job, 1);
-    if (status == SCANT_ECANCELLED) loop_training_cancelled(run, LOOP_QUERY, &job.opts);
-    if (status == SCANT_OK) run->state.partial.query = LOOP_TRAINED;
-    return status;
+    return loop_training_ended(run, LOOP_QUERY, &job, status) ? SCANT_OK : status;
 }
 
 /* Makes and trains the query network, if there is one. */
@@ -385,8 +387,19 @@ static scant_status do_query_net(loop_run *run) {
         TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY), 1,
                           &run->query_net));
     if (!run->round.labelled.n) return SCANT_OK;
-    return train_query_net(run,
-                           loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY_TRAINING));
+    if (run->state.partial.query != LOOP_COLLAPSED) TRY(train_query_net(run, false));
+    return run->state.partial.query == LOOP_COLLAPSED ? train_query_net(run, true)
+                                                      : SCANT_OK;
+}
+
+/* The worst of the chosen model's members and the query network. */
+static loop_health health_of(const loop_run *run) {
+    const loop_partial *p = &run->state.partial;
+    size_t members = run->recipe.members;
+    loop_health both[] = {
+        loop_health_worst(p->healths + run->round.chosen * members, members),
+        p->query_health};
+    return loop_health_worst(both, *run->job->e->set.query_seed ? 2 : 1);
 }
 
 /* Allocates the round's models. The first continues from run->net (train.reinit = no). */
@@ -421,9 +434,7 @@ static scant_status learn(loop_run *run) {
     run->progress.work_done += loop_work(set, r->labelled.n);
     TRY(do_query_net(run));
     r->training = r->trained[r->chosen * run->recipe.members];
-    run->state.healths[r->number] =
-        loop_health_worst(run->state.partial.healths + r->chosen * run->recipe.members,
-                          run->recipe.members);
+    run->state.healths[r->number] = health_of(run);
     return SCANT_OK;
 }
 

@@ -453,6 +453,46 @@ static void the_best_accuracy_is_that_of_the_second_network(void **state) {
     end_kept(&second);
 }
 
+/* The query network's collapse is repeated, and counts in the round's health, also if the
+ * round is cancelled later. */
+static void a_collapsed_query_network_is_repeated(void **state) {
+    static const char *const phases[] = {"training the query network",
+                                         "computing predictions"};
+    const plan p = {"margin-13",
+                    {"margin", 13},
+                    {{"loop.strategies", "margin"},
+                     {"loop.seeds", "13"},
+                     {"train.epochs", "6"},
+                     {"loop.query_seed", "13"}},
+                    1};
+    heard h = {0};
+    (void)state;
+    assert_int_equal(run_experiment(&p, "query-sound", false, &h), SCANT_OK);
+    planted.collapsed[0] = loop_seed(13, 0, 0, LOOP_SEED_QUERY_TRAINING);
+    planted.collapsed[1] = loop_seed(13, 1, 0, LOOP_SEED_QUERY_TRAINING);
+    planted.collapsed[2] = loop_seed(13, 1, LOOP_QUERY, LOOP_SEED_RETRY_TRAINING);
+    assert_int_equal(run_experiment(&p, "query", false, &h), SCANT_OK);
+    assert_non_null(strstr(h.said, "repeated once"));
+    kept sound = read_kept(&p, "query-sound"), k = read_kept(&p, "query");
+    assert_memory_not_equal(k.state.picks + 8, sound.state.picks + 8,
+                            4 * sizeof *k.state.picks);
+    for (size_t round = 0; round <= ROUNDS; round++) {
+        assert_int_equal(k.state.healths[round].trainings, round < 2 ? 2 : 1);
+        assert_int_equal(k.state.healths[round].signs, round == 1 ? SCANT_SIGN_LOSS : 0);
+    }
+    end_kept(&sound);
+    end_kept(&k);
+    for (size_t i = 0; i < 4; i++) {
+        heard first = {.phase = phases[i / 2], .round = i % 2}, rest = {0};
+        char folder[32];
+        snprintf(folder, sizeof folder, "query%zu", i);
+        assert_int_equal(run_experiment(&p, folder, false, &first), SCANT_ECANCELLED);
+        assert_int_equal(run_experiment(&p, folder, true, &rest), SCANT_OK);
+        assert_same(&p, folder, "query");
+    }
+    plant_nothing();
+}
+
 /* From round 1 on there are no other first weights. */
 static void a_training_that_continues_is_not_repeated(void **state) {
     static const scant_setting ways[] = {{"train.reinit", "no"}, {"train.warm", "yes"}};
@@ -763,6 +803,7 @@ int main(void) {
         cmocka_unit_test(a_collapsed_training_is_repeated_once_unless_told_otherwise),
         cmocka_unit_test(a_repetition_is_not_lost_by_a_cancellation),
         cmocka_unit_test(the_best_accuracy_is_that_of_the_second_network),
+        cmocka_unit_test(a_collapsed_query_network_is_repeated),
         cmocka_unit_test(a_training_that_continues_is_not_repeated),
         cmocka_unit_test(an_unreadable_file_costs_only_time),
         cmocka_unit_test(a_second_member_is_resumed_or_starts_again),
