@@ -88,6 +88,23 @@ static void on_step(void *user, const scant_train_state *state) {
     loop_report_progress(user, "calibrating", 0);
 }
 
+/* Steps of an epoch, as the trainer counts them: a pass over the unlabelled samples, if
+ * there are any. A last batch of one labelled sample, which the trainer leaves out if the
+ * network normalises by the batch, is not counted. */
+static size_t steps_per_epoch(const scant_train_opts *o) {
+    size_t labelled = o->n_rows / o->batch + (o->n_rows % o->batch > 1);
+    size_t batch = size_mul(o->batch, o->ssl.mu);
+    return size_max(o->unlabelled ? (o->n_unlabelled + batch - 1) / batch : labelled, 1);
+}
+
+/* Shortens the warm-up like the training, and to at most all of its steps: a fold has
+ * fewer samples than the round. */
+static void shorten_warmup(const loop_settings *set, size_t epochs, scant_train_opts *o) {
+    size_t steps = o->steps ? o->steps : epochs * steps_per_epoch(o);
+    if (o->warmup == SIZE_MAX) return;
+    o->warmup = size_min(loop_steps(o->warmup, epochs, set->training.epochs), steps);
+}
+
 /* Makes a network and trains it briefly on the samples of `part`. */
 static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
                                const loop_labelled *part, scant_net **out) {
@@ -98,6 +115,7 @@ static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
     learn_job *jobs = TRY_NEW(&run->round.arena, learn_job, members);
     scant_train_opts o;
     TRY(loop_train_options(run, part, epochs, &o));
+    shorten_warmup(set, epochs, &o);
     TRY(loop_net_make(run, loop_seed(run->seed, round, fold, LOOP_SEED_FOLDS), members,
                       out));
     for (size_t i = 0; i < members; i++) {

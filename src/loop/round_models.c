@@ -160,10 +160,6 @@ scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
     o.lr = run->round.lr;
     o.epochs = epochs;
     o.steps = loop_steps(set->training.steps, epochs, set->training.epochs);
-    if (o.warmup != SIZE_MAX && epochs < set->training.epochs) {
-        size_t steps = o.steps ? o.steps : epochs * size_max(o.n_rows / o.batch, 1);
-        o.warmup = size_min(loop_steps(o.warmup, epochs, set->training.epochs), steps);
-    }
     if (set->training.patience && run->split.n_valid) {
         o.valid = run->job->samples.train;
         o.valid_rows = run->split.valid;

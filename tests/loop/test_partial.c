@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../data/support.h"
+#include "planted.h"
 
 #include "core/clock.h"
 #include "loop/loop.h"
@@ -25,43 +26,10 @@ static const scant_setting base[BASE] = {
     {"loop.initial", "8"},   {"loop.batch", "4"},      {"loop.rounds", "2"},
 };
 
-/* ---- planted collapses ------------------------------------------------------------- */
-
-enum { PLANTED = 4 };
-
-/* Seeds of trainings, in order. */
-static struct {
-    uint64_t collapsed[PLANTED]; /* end with a sign, whatever the network */
-    uint64_t still;              /* does not change the weights */
-} planted;
-
-scant_status __real_scant_net_train(scant_net *net, const scant_data *data,
-                                    const scant_train_opts *opts,
-                                    scant_train_state *state);
-scant_status __wrap_scant_net_train(scant_net *net, const scant_data *data,
-                                    const scant_train_opts *opts,
-                                    scant_train_state *state);
-
-scant_status __wrap_scant_net_train(scant_net *net, const scant_data *data,
-                                    const scant_train_opts *opts,
-                                    scant_train_state *state) {
-    scant_train_opts o = *opts;
-    if (planted.still && o.seed == planted.still) o.lr = 1e-30;
-    scant_status status = __real_scant_net_train(net, data, &o, state);
-    for (size_t i = 0; i < PLANTED && status == SCANT_OK; i++)
-        if (planted.collapsed[i] && o.seed == planted.collapsed[i])
-            state->signs |= SCANT_SIGN_LOSS;
-    return status;
-}
-
 /* Plants the collapse of the first training of a part in round 0. */
 static void plant(size_t i, uint64_t seed, size_t part) {
     planted.collapsed[i] = loop_seed(seed, 0, part, LOOP_SEED_TRAINING);
 }
-
-static void plant_nothing(void) { memset(&planted, 0, sizeof planted); }
-
-/* ---- experiments ------------------------------------------------------------------- */
 
 /* An experiment of one run. */
 typedef struct plan {
