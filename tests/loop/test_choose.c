@@ -101,10 +101,47 @@ static void the_warm_up_of_a_method_is_shortened_like_its_training(void **state)
     plant_nothing();
 }
 
+/* ---- collapses --------------------------------------------------------------------- */
+
+static uint64_t repeated_seed(size_t fold) {
+    return loop_seed(fold_seed(fold), 0, 0, LOOP_SEED_RETRY_TRAINING);
+}
+
+static void a_collapsed_fold_is_repeated_else_the_temperature_is_1(void **state) {
+    static const scant_setting more[] = {{"train.epochs", "10"},
+                                         {"loop.retry_collapsed", "no"}};
+    (void)state;
+    double sound = temperature_of("sound", more, 1);
+    assert_true(sound > 0 && sound != 1);
+    planted.collapsed[0] = fold_seed(1);
+    double repeated = temperature_of("repeated", more, 1);
+    assert_true(repeated > 0 && repeated != 1 && repeated != sound);
+    assert_string_equal(said, "");
+    assert_true(temperature_of("once", more, 2) == 1);
+    assert_non_null(strstr(said, "has collapsed: their temperature is 1"));
+    planted.collapsed[1] = repeated_seed(1);
+    assert_true(temperature_of("twice", more, 1) == 1);
+    assert_non_null(strstr(said, "and so has its repetition: their temperature is 1"));
+    plant_nothing();
+}
+
+/* A fold's training diverges, the round's does not. */
+static void a_fold_that_diverges_does_not_end_the_run(void **state) {
+    static const scant_setting more[] = {{"train.epochs", "10"}};
+    (void)state;
+    planted.diverges[0] = fold_seed(2);
+    assert_true(temperature_of("diverged", more, 1) != 1);
+    planted.diverges[1] = repeated_seed(2);
+    assert_true(temperature_of("diverged-twice", more, 1) == 1);
+    plant_nothing();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_warm_up_that_fits_the_round_fits_its_folds),
         cmocka_unit_test(the_warm_up_of_a_method_is_shortened_like_its_training),
+        cmocka_unit_test(a_collapsed_fold_is_repeated_else_the_temperature_is_1),
+        cmocka_unit_test(a_fold_that_diverges_does_not_end_the_run),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
