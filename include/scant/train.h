@@ -399,7 +399,9 @@ typedef struct scant_recipe {
 SCANT_API scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
                                          const scant_recipe *recipe, scant_net **out);
 /* The same, trained on recipe->train.rows of data. Members of an ensemble start from
- * different seeds and train side by side. state (may be NULL) is the first member's. */
+ * different seeds and train side by side. state (may be NULL) is the first member's, with
+ * the signs of all members and the numbers that describe these, and with the largest dead
+ * and gradient_norm. dead_layer is NULL on failure. */
 SCANT_API scant_status scant_learn(scant_ctx *ctx, const scant_data *data,
                                    const scant_recipe *recipe, scant_net **out,
                                    scant_train_state *state);

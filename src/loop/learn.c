@@ -9,6 +9,7 @@
  */
 #include "loop/learn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -267,6 +268,26 @@ scant_status learn_train(scant_net *net, const scant_data *data,
 
 /* ---- make and train ---------------------------------------------------------------- */
 
+/* Adds the signs of another member, with the numbers that describe them. */
+static void add_signs(scant_train_state *s, const scant_train_state *other) {
+    uint64_t added = other->signs & ~s->signs;
+    s->signs |= added;
+    if (other->dead > s->dead) {
+        s->dead = other->dead;
+        s->dead_layer = other->dead_layer;
+    }
+    s->gradient_norm = fmax(s->gradient_norm, other->gradient_norm);
+    if (added & SCANT_SIGN_LOSS) {
+        s->loss = other->loss;
+        s->constant_loss = other->constant_loss;
+    }
+    if (added & SCANT_SIGN_MASK) s->kept = other->kept;
+    if (added & SCANT_SIGN_CLASSES) {
+        s->label_classes = other->label_classes;
+        s->pseudo_classes = other->pseudo_classes;
+    }
+}
+
 static scant_status train_all(scant_net *net, const scant_data *data,
                               const scant_recipe *r, scant_train_state *state) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
@@ -277,7 +298,11 @@ static scant_status train_all(scant_net *net, const scant_data *data,
         jobs[i].opts.seed = member_seed(r->train.seed, i);
     }
     scant_status status = learn_train(net, data, r, jobs, n);
-    if (state) *state = jobs[0].state;
+    if (!state) return status;
+    *state = jobs[0].state;
+    for (size_t i = 1; i < n; i++)
+        if (jobs[i].state.step || jobs[i].state.signs) add_signs(state, &jobs[i].state);
+    if (status != SCANT_OK) state->dead_layer = NULL; /* the network will be freed */
     return status;
 }
 
