@@ -591,8 +591,8 @@ typedef struct scant_run_opts {
 
 /* Runs the experiment. Its state is on disk after every round: resume continues a
  * cancelled or killed call and ends with the same curve.csv (except times), picks.csv,
- * calibration.csv and theory.csv. The same experiment gives the same picks on the same
- * machine with the same number of threads per run, for any jobs.
+ * calibration.csv, theory.csv and trainings.csv. The same experiment gives the same picks
+ * on the same machine with the same number of threads per run, for any jobs.
  *
  * If a run's training diverges, or its strategy cannot use its input, only that run
  * fails: its finished rounds stay, the other runs continue, and the call returns the
