@@ -16,11 +16,11 @@
 #include "scant/train.h"
 
 loop_health loop_health_of(const scant_train_state *s, size_t trainings) {
-    bool known = s->gradient_norm >= 0;
+    bool known = !(s->gradient_norm < 0), finite = isfinite(s->gradient_norm);
     return (loop_health){.trainings = trainings,
                          .signs = s->signs,
                          .dead = known ? s->dead : -1,
-                         .gradient_norm = known ? s->gradient_norm : -1};
+                         .gradient_norm = known && finite ? s->gradient_norm : -1};
 }
 
 loop_health loop_health_worst(const loop_health *trainings, size_t n) {

@@ -398,6 +398,38 @@ static void a_repetition_is_not_lost_by_a_cancellation(void **state) {
     plant_nothing();
 }
 
+/* The first training ends after one or two of its four steps. */
+static void a_repetition_after_a_divergence_can_be_cancelled(void **state) {
+    const plan p = {"random-15",
+                    {"random", 15},
+                    {{"loop.strategies", "random"},
+                     {"loop.seeds", "15"},
+                     {"train.epochs", "4"},
+                     {"train.batch", "8"}},
+                    1};
+    heard h = {0}, first = {.pause = 0.11, .cancel_at = 4}, rest = {0};
+    (void)state;
+    planted.diverges[0] = loop_seed(15, 0, 0, LOOP_SEED_TRAINING);
+    assert_int_equal(run_experiment(&p, "far", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(&p, "far-cut", false, &first), SCANT_ECANCELLED);
+    kept k = read_kept(&p, "far-cut");
+    assert_memory_equal(k.state.partial.parts, "c", 2);
+    assert_true(k.state.partial.healths->signs & SCANT_SIGN_DIVERGED);
+    end_kept(&k);
+    assert_int_equal(run_experiment(&p, "far-cut", true, &rest), SCANT_OK);
+    assert_same(&p, "far-cut", "far");
+    plant_nothing();
+}
+
+static void a_norm_that_overflows_is_unknown(void **state) {
+    (void)state;
+    loop_health h = loop_health_of(
+        &(scant_train_state){.gradient_norm = INFINITY, .dead = 0.5, .signs = 1}, 2);
+    assert_true(h.gradient_norm == -1 && h.dead == 0.5 && h.signs == 1);
+    h = loop_health_of(&(scant_train_state){.gradient_norm = -1}, 1);
+    assert_true(h.gradient_norm == -1 && h.dead == -1);
+}
+
 /* The repetition leaves its initial weights as they are, so all its evaluations equal the
  * last one. */
 static void the_best_accuracy_is_that_of_the_second_network(void **state) {
@@ -770,6 +802,8 @@ int main(void) {
         cmocka_unit_test(a_round_cancelled_anywhere_is_resumed_there),
         cmocka_unit_test(a_collapsed_training_is_repeated_once_unless_told_otherwise),
         cmocka_unit_test(a_repetition_is_not_lost_by_a_cancellation),
+        cmocka_unit_test(a_repetition_after_a_divergence_can_be_cancelled),
+        cmocka_unit_test(a_norm_that_overflows_is_unknown),
         cmocka_unit_test(the_best_accuracy_is_that_of_the_second_network),
         cmocka_unit_test(a_collapsed_query_network_is_repeated),
         cmocka_unit_test(a_training_that_continues_is_not_repeated),
