@@ -375,6 +375,8 @@ typedef struct scant_collapse {
     uint64_t signs; /* of scant_train_sign */
     bool same; /* labels and settings of the training have not changed since: a training
                   with the same seed would collapse again */
+    bool same_settings; /* settings of the training have not changed since, nor, with a
+                           semi-supervised method, has the number of items */
     char found[SCANT_SIGNS_TEXT];   /* the signs in words */
     char text[SCANT_COLLAPSE_TEXT]; /* what failed, what is used, and what may help */
     SCANT_RESERVED;

@@ -399,7 +399,9 @@ typedef struct scant_recipe {
 SCANT_API scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
                                          const scant_recipe *recipe, scant_net **out);
 /* The same, trained on recipe->train.rows of data. Members of an ensemble start from
- * different seeds and train side by side. state (may be NULL) is the first member's. */
+ * different seeds and train side by side. state (may be NULL) is the first member's, with
+ * the signs of all members and the numbers that describe these, and with the largest dead
+ * and gradient_norm. dead_layer is NULL on failure. */
 SCANT_API scant_status scant_learn(scant_ctx *ctx, const scant_data *data,
                                    const scant_recipe *recipe, scant_net **out,
                                    scant_train_state *state);
@@ -589,8 +591,8 @@ typedef struct scant_run_opts {
 
 /* Runs the experiment. Its state is on disk after every round: resume continues a
  * cancelled or killed call and ends with the same curve.csv (except times), picks.csv,
- * calibration.csv and theory.csv. The same experiment gives the same picks on the same
- * machine with the same number of threads per run, for any jobs.
+ * calibration.csv, theory.csv and trainings.csv. The same experiment gives the same picks
+ * on the same machine with the same number of threads per run, for any jobs.
  *
  * If a run's training diverges, or its strategy cannot use its input, only that run
  * fails: its finished rounds stay, the other runs continue, and the call returns the

@@ -4,7 +4,8 @@
  * probabilities, reads the evidence and picks.
  *
  * The temperature is fitted on the validation set. Without one it is cross-fitted on the
- * labelled set: five short trainings, each without a fifth of it.
+ * labelled set: five short trainings, each without a fifth of it. One that has collapsed
+ * is repeated like those of a round; if that does not help, the temperature is 1.
  *
  * With dynamic.layers = all or egl.layers = all, gradients are those of the whole network
  * (slopes, lengths). With npc.kernel, bss.kernel or crc.layers = all, features are
@@ -88,27 +89,21 @@ static void on_step(void *user, const scant_train_state *state) {
     loop_report_progress(user, "calibrating", 0);
 }
 
-/* Makes a network and trains it briefly on the samples of `part`. */
-static scant_status train_fold(loop_run *run, size_t fold, size_t n_folds,
-                               const loop_labelled *part, scant_net **out) {
-    const loop_settings *set = &run->job->e->set;
-    size_t epochs = size_min(set->training.epochs,
-                             size_max(set->training.epochs / SHORT, SHORT_EPOCHS));
-    size_t round = run->round.number, members = run->recipe.members;
-    learn_job *jobs = TRY_NEW(&run->round.arena, learn_job, members);
-    scant_train_opts o;
-    TRY(loop_train_options(run, part, epochs, &o));
-    TRY(loop_net_make(run, loop_seed(run->seed, round, fold, LOOP_SEED_FOLDS), members,
-                      out));
-    for (size_t i = 0; i < members; i++) {
-        jobs[i] = (learn_job){.member = i, .opts = o};
-        jobs[i].opts.seed =
-            loop_seed(run->seed, round, (i + 1) * n_folds + fold, LOOP_SEED_FOLDS);
-        jobs[i].opts.user = run;
-        jobs[i].opts.report = on_step;
-    }
-    return learn_free_on_failure(
-        learn_train(*out, run->job->samples.train, &run->recipe, jobs, members), out);
+/* Steps of an epoch, as the trainer counts them: a pass over the unlabelled samples, if
+ * there are any. A last batch of one labelled sample, which the trainer leaves out if the
+ * network normalises by the batch, is not counted. */
+static size_t steps_per_epoch(const scant_train_opts *o) {
+    size_t labelled = o->n_rows / o->batch + (o->n_rows % o->batch > 1);
+    size_t batch = size_mul(o->batch, o->ssl.mu);
+    return size_max(o->unlabelled ? (o->n_unlabelled + batch - 1) / batch : labelled, 1);
+}
+
+/* Shortens the warm-up like the training, and to at most all of its steps: a fold has
+ * fewer samples than the round. */
+static void shorten_warmup(const loop_settings *set, size_t epochs, scant_train_opts *o) {
+    size_t steps = o->steps ? o->steps : epochs * steps_per_epoch(o);
+    if (o->warmup == SIZE_MAX) return;
+    o->warmup = size_min(loop_steps(o->warmup, epochs, set->training.epochs), steps);
 }
 
 typedef struct folding {
@@ -116,11 +111,70 @@ typedef struct folding {
     size_t n_folds;
     size_t *kept, *held;
     float *weights;
+    bool collapsed; /* a training, and its repetition */
 } folding;
+
+/* Seeds of a fold's network (use 0) and of the trainings of its members (1, 2, ...).
+ * again: of the repetition. */
+static uint64_t fold_seed(const loop_run *run, size_t fold, size_t n_folds, size_t use,
+                          bool again) {
+    size_t round = run->round.number;
+    uint64_t seed = loop_seed(run->seed, round, use * n_folds + fold, LOOP_SEED_FOLDS);
+    return again ? loop_seed(seed, round, 0, LOOP_SEED_RETRY_TRAINING) : seed;
+}
+
+/* Whether a member's training has collapsed. One that has diverged has failed and
+ * cancelled the others: then *status becomes SCANT_OK. */
+static bool has_collapsed(const learn_job *jobs, size_t n, scant_status *status) {
+    bool collapsed = false, diverged = false;
+    for (size_t i = 0; i < n; i++) {
+        collapsed |= jobs[i].done && learn_has_collapsed(SCANT_OK, &jobs[i].state);
+        diverged |= !jobs[i].done && learn_has_collapsed(*status, &jobs[i].state);
+    }
+    if (diverged) *status = SCANT_OK;
+    return collapsed || diverged;
+}
+
+/* Makes and trains a fold's network; *out NULL: its training has collapsed. */
+static scant_status train_once(loop_run *run, const folding *f, size_t fold, bool again,
+                               const scant_train_opts *o, scant_net **out) {
+    size_t members = run->recipe.members;
+    learn_job *jobs = TRY_NEW(&run->round.arena, learn_job, members);
+    TRY(loop_net_make(run, fold_seed(run, fold, f->n_folds, 0, again), members, out));
+    for (size_t i = 0; i < members; i++) {
+        jobs[i] = (learn_job){.member = i, .opts = *o};
+        jobs[i].opts.seed = fold_seed(run, fold, f->n_folds, i + 1, again);
+        jobs[i].opts.user = run;
+        jobs[i].opts.report = on_step;
+    }
+    scant_status status =
+        learn_train(*out, run->job->samples.train, &run->recipe, jobs, members);
+    if (has_collapsed(jobs, members, &status)) {
+        scant_net_free(*out);
+        *out = NULL;
+    }
+    return learn_free_on_failure(status, out);
+}
+
+/* Makes a network and trains it briefly on the samples of `part`; *out NULL: its training
+ * has collapsed, and so has its repetition. */
+static scant_status train_fold(const folding *f, size_t fold, const loop_labelled *part,
+                               scant_net **out) {
+    loop_run *run = f->run;
+    const loop_settings *set = &run->job->e->set;
+    size_t epochs = size_min(set->training.epochs,
+                             size_max(set->training.epochs / SHORT, SHORT_EPOCHS));
+    scant_train_opts o;
+    TRY(loop_train_options(run, part, epochs, &o));
+    shorten_warmup(set, epochs, &o);
+    TRY(train_once(run, f, fold, false, &o, out));
+    return *out || !set->retry_collapsed ? SCANT_OK
+                                         : train_once(run, f, fold, true, &o, out);
+}
 
 static scant_status fit_fold(void *user, size_t fold, const size_t *kept, size_t n_kept,
                              const size_t *held, size_t n_held, float *logits) {
-    const folding *f = user;
+    folding *f = user;
     const loop_labelled *all = &f->run->round.labelled;
     for (size_t i = 0; i < n_kept; i++) {
         f->kept[i] = all->rows[kept[i]];
@@ -130,17 +184,29 @@ static scant_status fit_fold(void *user, size_t fold, const size_t *kept, size_t
     loop_labelled part = {
         .rows = f->kept, .weights = all->weights ? f->weights : NULL, .n = n_kept};
     AUTO(scant_net_auto) scant_net *net = NULL;
-    TRY(train_fold(f->run, fold, f->n_folds, &part, &net));
+    if (!f->collapsed) TRY(train_fold(f, fold, &part, &net));
+    f->collapsed = !net;
+    if (f->collapsed) { /* no other fold is needed */
+        memset(logits, 0,
+               size_mul(n_held, f->run->job->samples.classes) * sizeof *logits);
+        return SCANT_OK;
+    }
     return scant_net_predict(net, f->run->job->samples.train, f->held, n_held,
                              &(scant_outputs){.logits = logits});
 }
 
-static scant_status fit_crosswise(loop_run *run, double *out) {
+/* The temperature is 1 if a training has collapsed. Messages of the folds' networks are
+ * muted: they repeat those of the round's network. */
+static scant_status fit_crosswise(loop_run *run, double *out, bool *collapsed) {
+    AUTO(learn_unmute) learn_mute mute = learn_mute_log(run->ctx);
     const loop_labelled *all = &run->round.labelled;
     scant__arena *arena = &run->round.arena;
     size_t n = all->n, n_folds = size_min(LOOP_FOLDS, n);
-    folding f = {run, n_folds, TRY_NEW(arena, size_t, n + 1),
-                 TRY_NEW(arena, size_t, n + 1), TRY_NEW(arena, float, n + 1)};
+    folding f = {.run = run,
+                 .n_folds = n_folds,
+                 .kept = TRY_NEW(arena, size_t, n + 1),
+                 .held = TRY_NEW(arena, size_t, n + 1),
+                 .weights = TRY_NEW(arena, float, n + 1)};
     int32_t *labels = TRY_NEW(arena, int32_t, n + 1);
     for (size_t i = 0; i < n; i++)
         labels[i] = scant_data_labels(run->job->samples.train)[all->rows[i]];
@@ -151,14 +217,23 @@ static scant_status fit_crosswise(loop_run *run, double *out) {
         .seed = loop_seed(run->seed, run->round.number, 0, LOOP_SEED_PICKS),
         .user = &f,
         .fit = fit_fold};
-    return loop_crossfit_temperature(&c, run->ctx, labels, out);
+    TRY(loop_crossfit_temperature(&c, run->ctx, labels, out));
+    *collapsed = f.collapsed;
+    if (f.collapsed) *out = 1;
+    return SCANT_OK;
 }
 
-/* Mutes messages of the folds' networks: they repeat those of the round's network. */
 static scant_status calibrate(loop_run *run, scant_net *net) {
+    bool collapsed;
     if (run->split.n_valid) return loop_fit_held_out(run, net, &run->round.temperature);
-    AUTO(learn_unmute) learn_mute mute = learn_mute_log(run->ctx);
-    return fit_crosswise(run, &run->round.temperature);
+    TRY(fit_crosswise(run, &run->round.temperature, &collapsed));
+    if (collapsed)
+        scant__warn(run->ctx,
+                    "a training for calibrated probabilities has collapsed%s: their "
+                    "temperature is 1",
+                    run->job->e->set.retry_collapsed ? ", and so has its repetition"
+                                                     : "");
+    return SCANT_OK;
 }
 
 /* ---- picks ------------------------------------------------------------------------- */

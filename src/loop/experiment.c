@@ -177,6 +177,10 @@ static scant_status check_whole(scant_experiment *e) {
                            "is %s, expected mse, as data.task = regression", t->loss);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong) return loop_refuse(e, rules[i].key, "%s", rules[i].why);
+    if (t->steps && t->warmup != SIZE_MAX && t->warmup > t->steps)
+        return loop_refuse(e, "train.warmup",
+                           "is %zu, expected at most %zu (train.steps)", t->warmup,
+                           t->steps);
     TRY(loop_bayes_check(e));
     return loop_method_check(e);
 }

@@ -106,7 +106,7 @@ static const scant_option loop_rows[] = {
                "of the whole network"),
     OPT_SWITCH("retry_collapsed", "yes", AT(retry_collapsed), NULL,
                "train a network whose training has collapsed once more, from another "
-               "seed; networks that continue training are not retried"),
+               "seed; networks that continue from the last round are not retried"),
     OPT_TEXT("preset", "NAME", "", AT(preset), NULL,
              "a paper's options for its strategies"),
 };

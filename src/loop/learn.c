@@ -9,6 +9,7 @@
  */
 #include "loop/learn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,6 +141,17 @@ static void put_weights(void *arg) {
     set_status(w, nn_weights_set(member->weights, w->weights));
 }
 
+/* The name of the dead layer is the copy's; the member has it too. */
+static void keep_dead_layer(void *arg) {
+    const worker *w = arg;
+    const nn_net *own = scant_net_member(w->group->net, w->job->member)->net;
+    scant_train_state *state = &w->job->state;
+    const char *name = state->dead_layer;
+    state->dead_layer = NULL;
+    for (size_t i = 0; name && i < own->n_nodes; i++)
+        if (strcmp(own->nodes[i].name, name) == 0) state->dead_layer = own->nodes[i].name;
+}
+
 static void note_failure(void *arg) {
     const worker *w = arg;
     group *g = w->group;
@@ -223,6 +235,7 @@ static void work(scant__jobpool *jobpool, void *arg, size_t number, unsigned thr
     w.status = train_copy(&w);
     w.job->done = w.status == SCANT_OK;
     if (w.status != SCANT_OK) scant__jobpool_call(jobpool, note_failure, &w);
+    scant__jobpool_call(jobpool, keep_dead_layer, &w);
     scant_net_free(w.net);
     if (w.ctx) scant__free(w.ctx, w.weights);
     scant_ctx_free(w.ctx);
@@ -255,6 +268,26 @@ scant_status learn_train(scant_net *net, const scant_data *data,
 
 /* ---- make and train ---------------------------------------------------------------- */
 
+/* Adds the signs of another member, with the numbers that describe them. */
+static void add_signs(scant_train_state *s, const scant_train_state *other) {
+    uint64_t added = other->signs & ~s->signs;
+    s->signs |= added;
+    if (other->dead > s->dead) {
+        s->dead = other->dead;
+        s->dead_layer = other->dead_layer;
+    }
+    s->gradient_norm = fmax(s->gradient_norm, other->gradient_norm);
+    if (added & SCANT_SIGN_LOSS) {
+        s->loss = other->loss;
+        s->constant_loss = other->constant_loss;
+    }
+    if (added & SCANT_SIGN_MASK) s->kept = other->kept;
+    if (added & SCANT_SIGN_CLASSES) {
+        s->label_classes = other->label_classes;
+        s->pseudo_classes = other->pseudo_classes;
+    }
+}
+
 static scant_status train_all(scant_net *net, const scant_data *data,
                               const scant_recipe *r, scant_train_state *state) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
@@ -265,7 +298,11 @@ static scant_status train_all(scant_net *net, const scant_data *data,
         jobs[i].opts.seed = member_seed(r->train.seed, i);
     }
     scant_status status = learn_train(net, data, r, jobs, n);
-    if (state) *state = jobs[0].state;
+    if (!state) return status;
+    *state = jobs[0].state;
+    for (size_t i = 1; i < n; i++)
+        if (jobs[i].state.step || jobs[i].state.signs) add_signs(state, &jobs[i].state);
+    if (status != SCANT_OK) state->dead_layer = NULL; /* the network will be freed */
     return status;
 }
 

@@ -91,9 +91,10 @@ typedef struct loop_theory {
     double figures[LOOP_FIGURES];
 } loop_theory;
 
-/* How the trainings of a network, or of the members of an ensemble, went. */
+/* How the trainings of a network, of the members of an ensemble, or of a round's networks
+ * went. */
 typedef struct loop_health {
-    size_t trainings;           /* 2: the first one had collapsed; 0: there was none */
+    size_t trainings;           /* 2: a first one had collapsed; 0: there was none */
     uint64_t signs;             /* scant_train_sign bits of the last one */
     double dead, gradient_norm; /* as in scant_train_state; negative: unknown */
 } loop_health;
@@ -107,7 +108,13 @@ typedef struct loop_test_result {
 
 /* Training states of a part. If its training was cancelled, a or b is the slot of its
  * checkpoint. */
-enum { LOOP_NOT_BEGUN = '.', LOOP_TRAINED = 't', LOOP_SLOT_A = 'a', LOOP_SLOT_B = 'b' };
+enum {
+    LOOP_NOT_BEGUN = '.',
+    LOOP_TRAINED = 't',
+    LOOP_COLLAPSED = 'c', /* its training is to be repeated */
+    LOOP_SLOT_A = 'a',
+    LOOP_SLOT_B = 'b'
+};
 
 /* A round in progress; it is written to disk when the round is cancelled (nets.c). A part
  * is one network: a model, or a member of an ensemble. */
@@ -123,6 +130,7 @@ typedef struct loop_partial {
     double train_seconds, test_seconds;
     size_t *epochs;       /* n_parts: number of epochs of each part's training */
     loop_health *healths; /* n_parts */
+    loop_health query_health;
 } loop_partial;
 
 /* A run so far: its finished rounds, and the picks for these rounds and the next one. The
@@ -344,14 +352,17 @@ size_t loop_median(const loop_test_result *results, size_t n);
 
 /* What a training's final state says. */
 loop_health loop_health_of(const scant_train_state *state, size_t trainings);
-/* The worst of the n members of an ensemble. */
-loop_health loop_health_worst(const loop_health *members, size_t n);
-/* Whether the training of a part is to be repeated, by its status and final state. */
-bool loop_is_retried(const loop_run *run, scant_status status,
-                     const scant_train_state *state);
-/* Trains the network of a part again, from other seeds. job: of the first training; its
- * state is replaced. If this is cancelled, the part is not trained. */
-scant_status loop_retry(loop_run *run, size_t part, learn_job *job);
+/* The worst of n trainings. */
+loop_health loop_health_worst(const loop_health *trainings, size_t n);
+/* Records how the training of a part or of the query network ended; status: that of
+ * learn_train(). A part whose training has collapsed becomes LOOP_COLLAPSED, with a
+ * warning, if it is to be repeated; true: it has just become so. */
+bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
+                         scant_status status);
+/* Prepares the repetition for the part's network: other initial weights, another order of
+ * samples, no checkpoint. job: as for the first training. */
+scant_status loop_retry_prepare(loop_run *run, size_t part, scant_net *net,
+                                learn_job *job);
 
 /* ---- method.c ---- */
 
@@ -379,6 +390,8 @@ void loop_partial_sweep(loop_run *run, size_t round);
 /* Sets the files of a part's training: those of train.warm, and a checkpoint in the slot
  * that the state does not name, so that a valid checkpoint is never overwritten. */
 scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o);
+/* The training state of a part. */
+char *loop_part_state(loop_run *run, size_t part);
 /* Updates the state of a part whose training was cancelled. */
 void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts *o);
 /* ---- choose.c ---- */

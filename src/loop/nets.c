@@ -14,7 +14,8 @@
  *   RUN.samples                      posterior draws, until they are read
  *
  * Ctrl-C cancels a round. Finished trainings are kept as weights with test results, the
- * others as checkpoints. Evidence and picks are computed again from the weights, which
+ * others as checkpoints; of one that has collapsed and is to be repeated (retry.c) only
+ * that is kept. Evidence and picks are computed again from the weights, which
  * are restored exactly. If a file of a cancelled round cannot be read, its network is
  * trained again.
  */
@@ -118,7 +119,7 @@ scant_status loop_nets_load(loop_run *run) {
 
 /* ---- files of a training ----------------------------------------------------------- */
 
-static char *part_state(loop_run *run, size_t part) {
+char *loop_part_state(loop_run *run, size_t part) {
     loop_partial *p = &run->state.partial;
     return part == LOOP_QUERY ? &p->query : &p->parts[part];
 }
@@ -145,7 +146,7 @@ static scant_status set_warm(loop_run *run, size_t part, scant_train_opts *o) {
 }
 
 scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o) {
-    char state = *part_state(run, part);
+    char state = *loop_part_state(run, part);
     bool begun = has_checkpoint(state);
     char *to = part_path(run, "training", part, other_slot(state));
     char *from = begun ? part_path(run, "training", part, state) : NULL;
@@ -161,7 +162,7 @@ scant_status loop_training_files(loop_run *run, size_t part, scant_train_opts *o
 }
 
 void loop_training_cancelled(loop_run *run, size_t part, const scant_train_opts *o) {
-    char *state = part_state(run, part);
+    char *state = loop_part_state(run, part);
     if (access(o->checkpoint, F_OK) == 0) *state = other_slot(*state);
 }
 
@@ -172,7 +173,7 @@ static scant_status save_trained(loop_run *run, scant_net *net, size_t part) {
 }
 
 static void delete_other_slot(loop_run *run, size_t part) {
-    char state = *part_state(run, part);
+    char state = *loop_part_state(run, part);
     if (!has_checkpoint(state)) return;
     char *old = part_path(run, "training", part, other_slot(state));
     if (old) unlink(old);
@@ -270,7 +271,8 @@ static scant_status reset_partial(loop_run *run) {
     loop_partial p = {.on_disk = run->state.partial.on_disk,
                       .round = run->round.number,
                       .n_parts = run->round.n_models * run->recipe.members,
-                      .query = LOOP_NOT_BEGUN};
+                      .query = LOOP_NOT_BEGUN,
+                      .query_health = {.dead = -1, .gradient_norm = -1}};
     p.parts = TRY_NEW(arena, char, p.n_parts);
     p.results = TRY_ZERO(arena, loop_test_result, p.n_parts);
     p.epochs = TRY_ZERO(arena, size_t, p.n_parts);

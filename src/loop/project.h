@@ -141,8 +141,9 @@ typedef struct project_training {
     const int64_t *pool; /* unlabelled items for a semi-supervised method; without the
                           * audit set */
     size_t n_pool;
-    uint64_t seed; /* seed of the initial weights and of the training */
-    bool brief;    /* train for a quarter of the steps */
+    size_t n_items; /* of the project, at the latest when its pool was read */
+    uint64_t seed;  /* seed of the initial weights and of the training */
+    bool brief;     /* train for a quarter of the steps */
     void *user;
     void (*report)(void *user, const scant_train_state *state);
 } project_training;

@@ -233,10 +233,9 @@ static scant_status learn_once(scant_project *project, const project_settings *s
 }
 
 /* Frees a collapsed network and describes its signs. */
-static bool drop_collapsed(scant_status status, scant_train_state *state, scant_net **net,
-                           project_signs *signs) {
+static bool drop_collapsed(scant_status status, const scant_train_state *state,
+                           scant_net **net, project_signs *signs) {
     if (!learn_has_collapsed(status, state)) return false;
-    if (!*net) state->dead_layer = NULL; /* its name was the network's */
     signs->signs = state->signs;
     scant_train_signs_text(state, signs->found);
     scant_net_free(*net);

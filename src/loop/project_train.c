@@ -58,6 +58,7 @@ static scant_status check_labels(const training *t) {
 
 static scant_status read_labels(training *t) {
     store_model last;
+    TRY(store_items(t->project, &t->labelled.n_items));
     TRY(store_snapshot_read(t->project, &t->arena, &t->read));
     t->labelled.rows = t->read.items;
     t->labelled.labels = t->read.labels;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A training that has collapsed is repeated once with other initial weights and another
- * order of samples (loop.retry_collapsed). Both seeds depend on the run's seed, the round
- * and the part alone. Whether it has collapsed is decided by the signs of its state,
- * never by test samples. The second network is kept, whatever its signs.
+ * order of samples (loop.retry_collapsed), in the same network. Both seeds depend on the
+ * run's seed, the round and the part alone. Whether it has collapsed is decided by the
+ * signs of its state, never by test samples. The second network is kept, whatever its
+ * signs; but if the second training diverges, the run fails.
  *
- * The second training has no checkpoint: if it is cancelled, a later call repeats the
- * first one too.
+ * Between the two trainings the part's state is LOOP_COLLAPSED. The second training has
+ * no checkpoint: if it is cancelled, a later call starts it over.
  */
 #include <math.h>
 #include <string.h>
@@ -15,17 +16,17 @@
 #include "scant/train.h"
 
 loop_health loop_health_of(const scant_train_state *s, size_t trainings) {
-    bool known = s->gradient_norm >= 0;
+    bool known = !(s->gradient_norm < 0), finite = isfinite(s->gradient_norm);
     return (loop_health){.trainings = trainings,
                          .signs = s->signs,
                          .dead = known ? s->dead : -1,
-                         .gradient_norm = known ? s->gradient_norm : -1};
+                         .gradient_norm = known && finite ? s->gradient_norm : -1};
 }
 
-loop_health loop_health_worst(const loop_health *members, size_t n) {
+loop_health loop_health_worst(const loop_health *trainings, size_t n) {
     loop_health worst = {.dead = -1, .gradient_norm = -1};
     for (size_t i = 0; i < n; i++) {
-        const loop_health *h = &members[i];
+        const loop_health *h = &trainings[i];
         worst.trainings = size_max(worst.trainings, h->trainings);
         worst.signs |= h->signs;
         worst.dead = fmax(worst.dead, h->dead);
@@ -34,18 +35,12 @@ loop_health loop_health_worst(const loop_health *members, size_t n) {
     return worst;
 }
 
-bool loop_is_retried(const loop_run *run, scant_status status,
-                     const scant_train_state *state) {
+/* Networks that continue from the last round have no other initial weights. */
+static bool is_retried(const loop_run *run, scant_status status,
+                       const scant_train_state *state) {
     const loop_settings *set = &run->job->e->set;
-    bool fresh = set->reinit || (run->round.number == 0 && !set->warm);
+    bool fresh = set->reinit || run->round.number == 0;
     return set->retry_collapsed && fresh && learn_has_collapsed(status, state);
-}
-
-static scant_status copy_weights(scant_net *from, scant_net *to) {
-    AUTO(scant__arena_end) scant__arena arena = {.ctx = from->ctx};
-    float *weights = TRY_NEW(&arena, float, from->net->n_floats);
-    TRY(nn_weights_get(from->weights, weights));
-    return nn_weights_set(to->weights, weights);
 }
 
 static void warn(loop_run *run, const scant_train_state *state) {
@@ -56,27 +51,54 @@ static void warn(loop_run *run, const scant_train_state *state) {
                 scant_train_signs_text(state, text));
 }
 
-static scant_status train_again(loop_run *run, size_t part, learn_job *job) {
-    AUTO(scant_net_auto) scant_net *net = NULL;
-    size_t round = run->round.number;
-    TRY(loop_net_make(run, loop_seed(run->seed, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
-                      &net));
-    job->member = 0;
-    job->opts.seed = loop_seed(run->seed, round, part, LOOP_SEED_RETRY_TRAINING);
-    job->opts.checkpoint = job->opts.resume_from = NULL;
-    job->opts.resume = false;
-    TRY(learn_train(net, run->job->samples.train, &run->recipe, job, 1));
-    return copy_weights(net, loop_part(run, part));
+static void note(loop_run *run, size_t part, const scant_train_state *state,
+                 size_t trainings) {
+    loop_partial *p = &run->state.partial;
+    loop_health health = loop_health_of(state, trainings);
+    if (part == LOOP_QUERY) {
+        p->query_health = health;
+        return;
+    }
+    p->epochs[part] = state->epoch;
+    p->healths[part] = health;
+    run->round.trained[part] = *state;
+    run->round.trained[part].dead_layer = NULL; /* may be freed before the state */
 }
 
-scant_status loop_retry(loop_run *run, size_t part, learn_job *job) {
-    loop_partial *p = &run->state.partial;
-    warn(run, &job->state);
-    p->parts[part] = LOOP_NOT_BEGUN; /* until the second training is done */
-    TRY(train_again(run, part, job));
-    p->parts[part] = LOOP_TRAINED;
-    p->epochs[part] = job->state.epoch;
-    p->healths[part] = loop_health_of(&job->state, 2);
-    run->round.trained[part] = job->state;
-    return SCANT_OK;
+/* Members of an ensemble train side by side; if one has diverged the others were
+ * cancelled, and that is a failure. */
+bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
+                         scant_status status) {
+    char *state = loop_part_state(run, part);
+    bool again = *state == LOOP_COLLAPSED;
+    if (job->done) status = SCANT_OK;
+    bool cancelled = status == SCANT_ECANCELLED;
+    if (cancelled && !again) loop_training_cancelled(run, part, &job->opts);
+    if (cancelled || (status != SCANT_OK && run->recipe.members > 1)) return false;
+    bool repeats = !again && is_retried(run, status, &job->state);
+    if (status != SCANT_OK && !repeats) return false;
+    note(run, part, &job->state, again ? 2 : 1);
+    *state = repeats ? LOOP_COLLAPSED : LOOP_TRAINED;
+    if (repeats) warn(run, &job->state);
+    return repeats;
+}
+
+static scant_status copy_weights(scant_net *from, scant_net *to) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = from->ctx};
+    float *weights = TRY_NEW(&arena, float, from->net->n_floats);
+    TRY(nn_weights_get(from->weights, weights));
+    return nn_weights_set(to->weights, weights);
+}
+
+scant_status loop_retry_prepare(loop_run *run, size_t part, scant_net *net,
+                                learn_job *job) {
+    AUTO(scant_net_auto) scant_net *other = NULL;
+    size_t round = run->round.number;
+    uint64_t seed = part == LOOP_QUERY ? run->job->e->query_seed : run->seed;
+    job->opts.seed = loop_seed(seed, round, part, LOOP_SEED_RETRY_TRAINING);
+    job->opts.checkpoint = job->opts.resume_from = NULL;
+    job->opts.resume = false;
+    TRY(loop_net_make(run, loop_seed(seed, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
+                      &other));
+    return copy_weights(other, net);
 }

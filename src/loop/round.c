@@ -89,17 +89,15 @@ void loop_call_back(loop_run *run, void (*fn)(void *arg), void *arg) {
     scant__jobpool_call(run->jobpool, fn, arg);
 }
 
-static void log_round(loop_run *run) {
+static void log_numbers(const loop_run *run, scant__json *line) {
     const loop_round *r = &run->round;
     const loop_point *p = &run->state.points[r->number];
+    const loop_health *health = &run->state.healths[r->number];
     const double *seconds = run->times.seconds;
-    const double *theory = run->state.theories[r->number].figures;
     const scant_train_state *t = &r->training;
     /* trained is false if an earlier call finished the training: losses are not stored */
     bool classes = !run->job->samples.regression, trained = t->steps > 0;
     bool unlabelled = trained && t->unlabelled_loss >= 0;
-    const loop_health *health = &run->state.healths[r->number];
-    char names[SCANT_SIGNS_SIZE];
     const struct {
         const char *key;
         bool shown;
@@ -121,10 +119,19 @@ static void log_round(loop_run *run) {
                 {"lr_stable", isfinite(r->lr_stable), r->lr_stable},
                 {"lr", p->labels > 0, r->lr},
                 {"temperature", r->temperature > 0, r->temperature}};
-    scant__json line = loop_log_run(run, "round");
-    JSON_MEMBERS(&line, MEMBER("round", r->number), MEMBER("labels", p->labels));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].shown) scant__json_rounded(&line, rows[i].key, rows[i].value, DIGITS);
+        if (rows[i].shown) scant__json_rounded(line, rows[i].key, rows[i].value, DIGITS);
+}
+
+static void log_round(loop_run *run) {
+    const loop_round *r = &run->round;
+    const double *theory = run->state.theories[r->number].figures;
+    const loop_health *health = &run->state.healths[r->number];
+    char names[SCANT_SIGNS_SIZE];
+    scant__json line = loop_log_run(run, "round");
+    JSON_MEMBERS(&line, MEMBER("round", r->number),
+                 MEMBER("labels", run->state.points[r->number].labels));
+    log_numbers(run, &line);
     for (size_t i = 0; i < LOOP_FIGURES; i++)
         if (isfinite(theory[i]))
             scant__json_rounded(&line, loop_theory_names[i], theory[i], DIGITS);

@@ -160,10 +160,6 @@ scant_status loop_train_options(loop_run *run, const loop_labelled *labelled,
     o.lr = run->round.lr;
     o.epochs = epochs;
     o.steps = loop_steps(set->training.steps, epochs, set->training.epochs);
-    if (o.warmup != SIZE_MAX && epochs < set->training.epochs) {
-        size_t steps = o.steps ? o.steps : epochs * size_max(o.n_rows / o.batch, 1);
-        o.warmup = size_min(loop_steps(o.warmup, epochs, set->training.epochs), steps);
-    }
     if (set->training.patience && run->split.n_valid) {
         o.valid = run->job->samples.train;
         o.valid_rows = run->split.valid;
@@ -196,9 +192,11 @@ static scant_status prepare(loop_run *run, const scant_train_opts *o, size_t par
     return loop_training_files(run, part, &job->opts);
 }
 
-/* Lists the trainings of a model's parts that are not trained yet. */
-static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opts *o,
-                              learn_job *jobs, watcher *watchers, size_t *n) {
+/* Lists the trainings of a model's parts that are to be done; again: the repetitions of
+ * those that have collapsed. */
+static scant_status list_jobs(loop_run *run, size_t model, bool again,
+                              const scant_train_opts *o, learn_job *jobs,
+                              watcher *watchers, size_t *n) {
     const loop_settings *set = &run->job->e->set;
     size_t members = run->recipe.members, labels = run->round.labelled.n;
     double member_work = loop_work(set, labels) / (double)(run->round.n_models * members);
@@ -208,8 +206,9 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
     *n = 0;
     for (size_t i = 0; i < members; i++) {
         size_t part = model * members + i;
+        char state = *loop_part_state(run, part);
         watcher *w = &watchers[*n];
-        done[i] = run->state.partial.parts[part] == LOOP_TRAINED;
+        done[i] = state == LOOP_TRAINED || (state == LOOP_COLLAPSED && !again);
         if (done[i] > 0) continue;
         *w = (watcher){.net = evaluates ? run->round.models[model] : NULL,
                        .phase = "training",
@@ -221,57 +220,38 @@ static scant_status list_jobs(loop_run *run, size_t model, const scant_train_opt
         TRY(prepare(run, o, part,
                     loop_seed(run->seed, run->round.number, part, LOOP_SEED_TRAINING), w,
                     &jobs[*n]));
+        if (again) TRY(loop_retry_prepare(run, part, loop_part(run, part), &jobs[*n]));
         jobs[(*n)++].member = i;
     }
     return SCANT_OK;
 }
 
-/* Records the results of a model's trainings. */
-static void note_jobs(loop_run *run, size_t model, const learn_job *jobs, size_t n,
-                      scant_status status) {
-    loop_partial *p = &run->state.partial;
-    for (size_t i = 0; i < n; i++) {
-        size_t part = model * run->recipe.members + jobs[i].member;
-        if (jobs[i].done) {
-            p->parts[part] = LOOP_TRAINED;
-            p->epochs[part] = jobs[i].state.epoch;
-            p->healths[part] = loop_health_of(&jobs[i].state, 1);
-            run->round.trained[part] = jobs[i].state;
-        } else if (status == SCANT_ECANCELLED) {
-            loop_training_cancelled(run, part, &jobs[i].opts);
-        }
-    }
-}
-
-/* Repeats trainings that have collapsed. Members of an ensemble train side by side; if
- * one has diverged the others were cancelled, and that is a failure. */
-static scant_status retry(loop_run *run, size_t model, learn_job *jobs, size_t n,
-                          scant_status status) {
-    size_t members = run->recipe.members;
-    if (status != SCANT_OK && members > 1) return status;
-    for (size_t i = 0; i < n; i++) {
-        if (!loop_is_retried(run, status, &jobs[i].state)) continue;
-        status = SCANT_OK;
-        TRY(loop_retry(run, model * members + jobs[i].member, &jobs[i]));
-    }
-    return status;
-}
-
-static scant_status train_model(loop_run *run, size_t model) {
+/* A network that has diverged and is to be repeated is no failure. */
+static scant_status train_listed(loop_run *run, size_t model, bool again,
+                                 const scant_train_opts *o) {
     scant__arena *arena = &run->round.arena;
     size_t n, members = run->recipe.members;
     learn_job *jobs = TRY_ZERO(arena, learn_job, members);
     watcher *watchers = TRY_ZERO(arena, watcher, members);
+    bool repeats = false;
+    TRY(list_jobs(run, model, again, o, jobs, watchers, &n));
+    if (!n) return SCANT_OK;
+    scant_status status = learn_train(run->round.models[model], run->job->samples.train,
+                                      &run->recipe, jobs, n);
+    for (size_t i = 0; i < n; i++)
+        repeats |=
+            loop_training_ended(run, model * members + jobs[i].member, &jobs[i], status);
+    if (repeats && members == 1) status = SCANT_OK;
+    for (size_t i = 0; i < n && status == SCANT_OK; i++) status = watchers[i].status;
+    return status;
+}
+
+static scant_status train_model(loop_run *run, size_t model) {
     scant_train_opts o;
     TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
                            &o));
-    TRY(list_jobs(run, model, &o, jobs, watchers, &n));
-    scant_status status = learn_train(run->round.models[model], run->job->samples.train,
-                                      &run->recipe, jobs, n);
-    note_jobs(run, model, jobs, n, status);
-    status = retry(run, model, jobs, n, status);
-    for (size_t i = 0; i < n && status == SCANT_OK; i++) status = watchers[i].status;
-    return status;
+    TRY(train_listed(run, model, false, &o));
+    return train_listed(run, model, true, &o);
 }
 
 /* Trains the parts of a model that are not trained yet. */
@@ -378,18 +358,20 @@ void loop_drop_models(loop_run *run) {
         drop(&run->round.models[i]);
 }
 
-static scant_status train_query_net(loop_run *run, uint64_t seed) {
+/* again: the first training has collapsed. */
+static scant_status train_query_net(loop_run *run, bool again) {
+    const scant_experiment *e = run->job->e;
     watcher w = {.phase = "training the query network"};
     scant_train_opts o;
     learn_job job;
-    TRY(loop_train_options(run, &run->round.labelled, run->job->e->set.training.epochs,
-                           &o));
-    TRY(prepare(run, &o, LOOP_QUERY, seed, &w, &job));
+    TRY(loop_train_options(run, &run->round.labelled, e->set.training.epochs, &o));
+    TRY(prepare(run, &o, LOOP_QUERY,
+                loop_seed(e->query_seed, run->round.number, 0, LOOP_SEED_QUERY_TRAINING),
+                &w, &job));
+    if (again) TRY(loop_retry_prepare(run, LOOP_QUERY, run->query_net, &job));
     scant_status status =
         learn_train(run->query_net, run->job->samples.train, &run->recipe, &job, 1);
-    if (status == SCANT_ECANCELLED) loop_training_cancelled(run, LOOP_QUERY, &job.opts);
-    if (status == SCANT_OK) run->state.partial.query = LOOP_TRAINED;
-    return status;
+    return loop_training_ended(run, LOOP_QUERY, &job, status) ? SCANT_OK : status;
 }
 
 /* Makes and trains the query network, if there is one. */
@@ -401,8 +383,19 @@ static scant_status do_query_net(loop_run *run) {
         TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY), 1,
                           &run->query_net));
     if (!run->round.labelled.n) return SCANT_OK;
-    return train_query_net(run,
-                           loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY_TRAINING));
+    if (run->state.partial.query != LOOP_COLLAPSED) TRY(train_query_net(run, false));
+    return run->state.partial.query == LOOP_COLLAPSED ? train_query_net(run, true)
+                                                      : SCANT_OK;
+}
+
+/* The worst of the chosen model's members and the query network. */
+static loop_health health_of(const loop_run *run) {
+    const loop_partial *p = &run->state.partial;
+    size_t members = run->recipe.members;
+    loop_health both[] = {
+        loop_health_worst(p->healths + run->round.chosen * members, members),
+        p->query_health};
+    return loop_health_worst(both, *run->job->e->set.query_seed ? 2 : 1);
 }
 
 /* Allocates the round's models. The first continues from run->net (train.reinit = no). */
@@ -437,9 +430,7 @@ static scant_status learn(loop_run *run) {
     run->progress.work_done += loop_work(set, r->labelled.n);
     TRY(do_query_net(run));
     r->training = r->trained[r->chosen * run->recipe.members];
-    run->state.healths[r->number] =
-        loop_health_worst(run->state.partial.healths + r->chosen * run->recipe.members,
-                          run->recipe.members);
+    run->state.healths[r->number] = health_of(run);
     return SCANT_OK;
 }
 

@@ -21,11 +21,12 @@
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
- *    ...], "epochs": [12, 9, 0, 0], "trainings": [...]}
+ *    ...], "epochs": [12, 9, 0, 0], "trainings": [...], "query training": [[...]]}
  *
  * parts and query: training states (loop.h). models and calibration: results of the
  * evaluated models. best: best test accuracy so far of the model in training. epochs:
- * number of epochs of each part's training; trainings: its health.
+ * number of epochs of each part's training; trainings: its health. query training: that
+ * of the query network; it may be missing.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -138,8 +139,9 @@ static void add_calibration(scant__json *json, const loop_calibration *c) {
     scant__json_close(json, ']');
 }
 
-static void add_healths(scant__json *json, const loop_health *healths, size_t n) {
-    scant__json_open(json, "trainings", '[');
+static void add_healths(scant__json *json, const char *key, const loop_health *healths,
+                        size_t n) {
+    scant__json_open(json, key, '[');
     for (const loop_health *h = healths; h < healths + n; h++) {
         char names[SCANT_SIGNS_SIZE];
         scant__json_open(json, NULL, '[');
@@ -173,7 +175,8 @@ static void add_partial(scant__json *json, const loop_partial *p) {
     scant__json_open(json, "epochs", '[');
     for (size_t i = 0; i < p->n_parts; i++) scant__json_size(json, NULL, p->epochs[i]);
     scant__json_close(json, ']');
-    add_healths(json, p->healths, p->n_parts);
+    add_healths(json, "trainings", p->healths, p->n_parts);
+    add_healths(json, "query training", &p->query_health, 1);
     scant__json_close(json, '}');
 }
 
@@ -198,7 +201,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
     for (size_t i = 0; i < s->n_points; i++)
         add_numbers(&json, NULL, s->theories[i].figures, LOOP_FIGURES);
     scant__json_close(&json, ']');
-    add_healths(&json, s->healths, s->n_points);
+    add_healths(&json, "trainings", s->healths, s->n_points);
     scant__json_close(&json, '}');
     scant__text_add(&json.text, "\n");
     return scant__text_take(&json.text, bytes, size);
@@ -410,8 +413,8 @@ static scant_status read_results(const expected *x, const json_t *root,
 
 /* The training states of parts; NULL: the value is not valid. */
 static const char *parts_of(const json_t *value) {
-    static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_SLOT_A, LOOP_SLOT_B,
-                                 0};
+    static const char known[] = {LOOP_NOT_BEGUN, LOOP_TRAINED, LOOP_COLLAPSED,
+                                 LOOP_SLOT_A,    LOOP_SLOT_B,  0};
     const char *text = json_string_value(value);
     return text && !text[strspn(text, known)] ? text : NULL;
 }
@@ -451,6 +454,9 @@ static scant_status read_partial(const expected *x, const json_t *root,
     TRY(read_epochs(x, json_object_get(root, "epochs"), arena, p));
     p->healths = TRY_ZERO(arena, loop_health, p->n_parts + 1);
     TRY(read_healths(x, json_object_get(root, "trainings"), p->n_parts, p->healths));
+    const json_t *training = json_object_get(root, "query training");
+    p->query_health = (loop_health){.dead = -1, .gradient_norm = -1};
+    if (training) TRY(read_healths(x, training, 1, &p->query_health));
     return read_results(x, root, arena, p);
 }
 

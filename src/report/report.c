@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the files that are computed from curve.csv, picks.csv, calibration.csv and
- * theory.csv. Each is written atomically, the page last.
+ * Writes the files that are computed from curve.csv, picks.csv, calibration.csv,
+ * theory.csv and trainings.csv. Each is written atomically, the page last.
  *
  * If the output folder is not an input folder, it also gets the merged curve.csv,
- * picks.csv, theory.csv and (except for regression) calibration.csv, and sources.txt,
- * which marks it as merged: results of an experiment are never overwritten. Charts of an
- * earlier report that no longer apply are removed.
+ * picks.csv, theory.csv, trainings.csv and (except for regression) calibration.csv, and
+ * sources.txt, which marks it as merged: results of an experiment are never overwritten.
+ * Charts of an earlier report that no longer apply are removed.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
  * picks the first round, trains when there are enough new labels or on request, and picks
  * the next round. Pages show its last error; it tries again on request, or when entries,
  * items or settings have changed. If a training has collapsed, it goes on with the last
- * model, and trains again on request or when labels or settings of trainings have
- * changed.
+ * model, and trains again on request, when the settings of trainings have changed, or
+ * when there are enough labels that the collapsed training did not have.
  */
 #include <stdio.h>
 #include <string.h>
@@ -168,17 +168,20 @@ static bool is_automatic(worker *w) {
     return !w->handle.server->opts->no_training && (!text || strcmp(text, "no") != 0);
 }
 
-/* Whether a training can give a model: there are two classes, and labels or settings are
- * not those of a training that collapsed. */
-static bool is_trainable(const worker *w, const scant_project_info *info) {
-    return info->learnable && !w->collapse.same;
+/* Number of new labels until the next training: a batch since the last model and since a
+ * training that collapsed with the same settings. */
+static size_t labels_left(const worker *w, const scant_project_info *info, size_t batch) {
+    const scant_collapse *c = &w->collapse;
+    size_t left = info->untrained < batch ? batch - info->untrained : 0;
+    size_t wanted = c->at && c->same_settings ? c->labels + batch : 0;
+    size_t more = info->training < wanted ? wanted - info->training : 0;
+    return left > more ? left : more;
 }
 
 static void update_next_training(worker *w, const scant_project_info *info,
                                  size_t batch) {
-    int64_t after = !is_automatic(w)           ? -1
-                    : info->untrained >= batch ? !is_trainable(w, info)
-                                               : (int64_t)(batch - info->untrained);
+    size_t left = labels_left(w, info, batch);
+    int64_t after = !is_automatic(w) ? -1 : left ? (int64_t)left : !info->learnable;
     LOCK(&w->lock);
     if (w->next_after != after) events_touch(w->handle.server);
     w->next_after = after;
@@ -195,7 +198,7 @@ static bool needs_picks(worker *w, const scant_project_info *info) {
 /* Prepares; then trains, or picks, if that is due. */
 static scant_status work_once(worker *w, bool requested, const scant_project_info *info,
                               size_t batch) {
-    bool due = is_automatic(w) && info->untrained >= batch && is_trainable(w, info);
+    bool due = is_automatic(w) && info->learnable && !labels_left(w, info, batch);
     TRY(prepare(w, info));
     if (requested || due) return train(w, batch);
     bool picks = !w->handle.server->opts->no_training && needs_picks(w, info);
@@ -221,18 +224,18 @@ static uint64_t digest_of(worker *w, const scant_project_info *info) {
 static const char *waiting_for(worker *w, const scant_project_info *info, size_t batch) {
     if (!is_automatic(w) || info->untrained < batch) return "";
     if (!info->learnable) return "waiting for a second class";
-    return w->collapse.same ? "waiting for other labels or settings" : "";
+    return labels_left(w, info, batch) ? "waiting for more labels or other settings" : "";
 }
 
 /* Reads what decides about the next step. */
-static scant_status look(worker *w, scant_project_info *info) {
+static scant_status read_project(worker *w, scant_project_info *info) {
     TRY(scant_project_info_get(w->handle.project, info));
     return scant_project_collapse(w->handle.project, &w->collapse);
 }
 
 static void check(worker *w, bool requested) {
     scant_project_info info;
-    if (look(w, &info) != SCANT_OK) {
+    if (read_project(w, &info) != SCANT_OK) {
         show_error(w, w->doing, scant_ctx_errmsg(w->handle.ctx));
         return;
     }
@@ -247,7 +250,7 @@ static void check(worker *w, bool requested) {
         show_error(w, w->doing, why); /* before other calls replace the message */
     }
     w->digest = digest_of(w, &info);
-    if (look(w, &info) == SCANT_OK) update_next_training(w, &info, batch);
+    if (read_project(w, &info) == SCANT_OK) update_next_training(w, &info, batch);
     if (!w->failed || status == SCANT_ECANCELLED)
         show_error(w, "training", w->collapse.at ? w->collapse.text : "");
     show(w, "idle", waiting_for(w, &info, batch), 0);

@@ -82,16 +82,20 @@ scant_status store_collapse_last(scant_project *project, scant__arena *arena,
     STORE_EACH(row, project,
                "SELECT at, json_extract(text, '$.used'), json_extract(text, '$.labels'),"
                " json_extract(text, '$.signs'), json_extract(text, '$.found'),"
-               " json_extract(text, '$.digest') FROM events"
+               " json_extract(text, '$.digest'), json_extract(text, '$.settings')"
+               " FROM events"
                " WHERE kind = 'collapsed' AND json_valid(text)"
                " ORDER BY event DESC LIMIT 1") {
-        *out = (store_collapse){.at = store_integer(row, 0),
-                                .used = store_count(row, 1),
-                                .labels = store_count(row, 2),
-                                .signs = scant__arena_strdup(arena, store_name(row, 3)),
-                                .found = scant__arena_strdup(arena, store_name(row, 4)),
-                                .digest = scant__arena_strdup(arena, store_name(row, 5))};
-        if (!out->signs || !out->found || !out->digest) return SCANT_ENOMEM;
+        *out =
+            (store_collapse){.at = store_integer(row, 0),
+                             .used = store_count(row, 1),
+                             .labels = store_count(row, 2),
+                             .signs = scant__arena_strdup(arena, store_name(row, 3)),
+                             .found = scant__arena_strdup(arena, store_name(row, 4)),
+                             .digest = scant__arena_strdup(arena, store_name(row, 5)),
+                             .settings = scant__arena_strdup(arena, store_name(row, 6))};
+        if (!out->signs || !out->found || !out->digest || !out->settings)
+            return SCANT_ENOMEM;
     }
     return SCANT_OK;
 }

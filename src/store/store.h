@@ -184,7 +184,8 @@ typedef struct store_collapse {
     int64_t at;
     size_t used;   /* the last model then; 0: none */
     size_t labels; /* number of labels trained on */
-    const char *signs, *found, *digest;
+    const char *signs, *found;
+    const char *digest, *settings; /* hashes of labels and of settings */
 } store_collapse;
 scant_status store_collapse_last(scant_project *project, scant__arena *arena,
                                  store_collapse *out);

@@ -61,6 +61,9 @@ class Methods(RunCase):
     def test_a_warm_up_longer_than_a_training_is_refused(self):
         self.fails(2, "run", *sets(MOONS, train__warmup=9), "--out", self.path("out"),
                    says=["warmup of 9 steps is longer than the training", "8 steps"])
+        self.fails(2, "run", *sets({}, data__train="missing", train__warmup=9, train__steps=8), "--print",
+                   says=["train.warmup is 9, expected at most 8 (train.steps)"])
+        self.ok("run", *sets(MOONS, train__warmup=8, train__steps=8), "--print")
 
     def test_print_writes_an_equal_experiment(self):
         flags = sets(MOONS, train__method="mean-teacher", train__steps=20, loop__seeds=0)

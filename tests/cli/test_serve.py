@@ -97,7 +97,7 @@ class Labelling(ServeCase):
         [[count]] = self.database(project).execute("SELECT count(*) FROM events WHERE kind = 'collapsed'")
         return count
 
-    def test_a_collapsed_training_is_not_repeated_until_labels_or_settings_change(self):
+    def test_a_collapsed_training_is_not_repeated_until_enough_labels_are_new_or_settings_change(self):
         project = self.project(settings=("batch=10", "audit_every=0"))
         server = self.serve(project)
         ann = self.person(server)
@@ -117,9 +117,9 @@ class Labelling(ServeCase):
                 server = self.serve(project)
                 ann = self.person(server)
             worker = self.eventually(
-                lambda: (w := ann.get("/api/status")["worker"])["phase"] == "waiting for other labels or settings" and w,
+                lambda: (w := ann.get("/api/status")["worker"])["phase"] == "waiting for more labels or other settings" and w,
                 "the training's end")
-            self.assertEqual((worker["doing"], worker["failed"], worker["next_after"]), ("idle", "training", 1))
+            self.assertEqual((worker["doing"], worker["failed"], worker["next_after"]), ("idle", "training", 10))
             ann.answer(*ann.next(), None, "skip")
             time.sleep(2.5)  # the worker looks every two seconds
             self.assertEqual(self.collapses(project), 1)
@@ -130,8 +130,12 @@ class Labelling(ServeCase):
         self.assertIn("model 1 is still used", status["advice"][0])
         left = next(item for item in ann.next())["item"]
         self.assertEqual(ann.get(f"/api/items/{left}/prediction")["model"], 1)
+        label(9)
+        self.eventually(lambda: ann.get("/api/status")["worker"]["next_after"] == 1, "one label to go")
+        time.sleep(2.5)
+        self.assertEqual(self.collapses(project), 1)
         label(1)
-        self.eventually(lambda: self.collapses(project) == 2, "a training with another label")
+        self.eventually(lambda: self.collapses(project) == 2, "a training with ten more labels")
         ann.post("/api/settings", lr="auto")
         status = self.eventually(
             lambda: (s := ann.get("/api/status"))["meter"]["model"] == 2 and s["worker"]["doing"] == "idle" and s, "a model")

@@ -4,7 +4,9 @@
  * test_partial has trainings that are cancelled and resumed.
  */
 #include "../data/support.h"
+#include "planted.h"
 
+#include "core/rng.h"
 #include "loop/crossfit.h"
 #include "loop/loop.h"
 #include "nn/network.h"
@@ -149,6 +151,62 @@ static void an_invalid_recipe_is_refused_with_a_reason(void **state) {
     assert_says(ctx, "the training options have no schedule", "scant_train_defaults()");
     scant_data_free(data);
     scant_ctx_free(ctx);
+}
+
+/* ---- signs ------------------------------------------------------------------------- */
+
+static void the_signs_are_those_of_all_members(void **state) {
+    scant_ctx *ctx = ctx_threads(1);
+    scant_data *data = open_moons(ctx);
+    scant_recipe recipe = small(3);
+    scant_net *net;
+    scant_train_state sound, end;
+    (void)state;
+    recipe.train.lr = 0.1;
+    recipe.train.epochs = 20;
+    assert_int_equal(scant_learn(ctx, data, &recipe, &net, &sound), SCANT_OK);
+    scant_net_free(net);
+    assert_int_equal(sound.signs, 0);
+    uint64_t seed = scant__rng_u64(&(scant__rng){9, SCANT__RNG_MEMBER}, 2);
+    planted.collapsed[0] = seed;
+    assert_int_equal(scant_learn(ctx, data, &recipe, &net, &end), SCANT_OK);
+    scant_net_free(net);
+    assert_int_equal(end.signs, SCANT_SIGN_LOSS);
+    assert_true(end.loss != sound.loss); /* of the member with the sign */
+    assert_true(end.accuracy == sound.accuracy);
+    plant_nothing();
+    planted.diverges[0] = seed;
+    assert_int_equal(scant_learn(ctx, data, &recipe, &net, &end), SCANT_EINPUT);
+    assert_true(end.signs & SCANT_SIGN_DIVERGED);
+    plant_nothing();
+    scant_data_free(data);
+    scant_ctx_free(ctx);
+}
+
+/* The trainings of members side by side have networks of their own, which are freed. */
+static void the_dead_layer_is_one_of_the_network(void **state) {
+    (void)state;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        scant_ctx *ctx = ctx_threads(threads);
+        scant_data *data = open_moons(ctx);
+        scant_recipe recipe = small(2);
+        scant_net *net;
+        scant_train_state end;
+        bool found = false;
+        recipe.train.lr = 20;
+        recipe.train.epochs = 10;
+        assert_int_equal(scant_learn(ctx, data, &recipe, &net, &end), SCANT_OK);
+        assert_true(end.signs & SCANT_SIGN_DEAD);
+        for (size_t i = 0; i < 2; i++) {
+            const nn_net *one = scant_net_member(net, i)->net;
+            for (size_t k = 0; k < one->n_nodes; k++)
+                found |= end.dead_layer == one->nodes[k].name;
+        }
+        assert_true(found);
+        scant_net_free(net);
+        scant_data_free(data);
+        scant_ctx_free(ctx);
+    }
 }
 
 /* ---- cross-fitting ----------------------------------------------------------------- */
@@ -299,6 +357,8 @@ int main(void) {
         cmocka_unit_test(an_ensemble_is_the_same_on_any_number_of_threads),
         cmocka_unit_test(a_cancelled_training_gives_no_network),
         cmocka_unit_test(an_invalid_recipe_is_refused_with_a_reason),
+        cmocka_unit_test(the_signs_are_those_of_all_members),
+        cmocka_unit_test(the_dead_layer_is_one_of_the_network),
         cmocka_unit_test(every_sample_is_held_out_once),
         cmocka_unit_test(members_learn_the_same_on_any_number_of_threads),
         cmocka_unit_test(a_member_that_diverges_ends_the_run),

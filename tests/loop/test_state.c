@@ -199,7 +199,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     size_t ends[] = {3, 5};
     loop_pick picks[] = {{1, 1, 0}, {2, 1, 0}, {3, 1, 0}, {4, 1, 0}, {5, 1, 0}};
     loop_point point = {.labels = 3};
-    char parts[] = "ttb.";
+    char parts[] = "ttbc";
     size_t epochs[] = {12, 300000, 0, 0};
     loop_health healths[] = {{1, 0, 0.25, 1.0 / 3}, {2, SCANT_SIGN_MASK, 1, 0}, {0}, {0}};
     loop_health health = {1, SCANT_SIGN_LOSS, -1, -1};
@@ -214,7 +214,8 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
                                .train_seconds = 1.0 / 3000,
                                .test_seconds = 4.5,
                                .epochs = epochs,
-                               .healths = healths};
+                               .healths = healths,
+                               .query_health = {2, SCANT_SIGN_DEAD, 0.5, 3}};
     loop_theory known = loop_theory_unknown();
     const loop_state mine = {.points = &point,
                              .calibrations = &none,
@@ -245,6 +246,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     assert_memory_equal(got->results, results, sizeof results);
     assert_memory_equal(got->epochs, epochs, sizeof epochs);
     assert_memory_equal(got->healths, healths, sizeof healths);
+    assert_memory_equal(&got->query_health, &want.query_health, sizeof health);
     assert_memory_equal(read.healths, &health, sizeof health);
     scant__arena_end(&arena);
     scant_ctx_free(ctx);
@@ -300,6 +302,8 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
         PARTIAL("1", ".", "", QUERY TIMES CALIBRATION("[]", "[0]")), /* no trainings */
         PARTIAL("1", ".", "", QUERY TIMES CALIBRATION("[]", "[0]") ", \"trainings\": []"),
         "{\"round\": 1, \"models\": [], " REST "}",
+        PARTIAL("1", ".", "", REST ", \"query training\": []"),
+        PARTIAL("1", ".", "", REST ", \"query training\": [[3, \"\", 0, 0]]"),
     };
     scant_ctx *ctx = ctx_threads(1);
     loop_state s;
