@@ -200,6 +200,7 @@ static void check_end(nn_trainer *t) {
         t->state.stopped = SCANT_STOP_PATIENCE;
     if (!t->state.stopped && t->state.step >= t->state.steps)
         t->state.stopped = SCANT_STOP_EPOCHS;
+    if (t->state.stopped) nn_train_watch_stop(t);
 }
 
 static bool at_end_of_epoch(const nn_trainer *t) {

@@ -121,6 +121,8 @@ scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b);
 scant_status nn_train_diverged(nn_trainer *t);
 /* Watches the step that is complete, of batch b with this loss, and warns. */
 void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss);
+/* Finds the signs of a training that stops before its last step, and warns. */
+void nn_train_watch_stop(nn_trainer *t);
 /* Shows the results of the watch in the state. */
 void nn_train_show_signs(nn_trainer *t);
 /* Swaps the averaged weights in, or out again. */

@@ -75,31 +75,30 @@ void nn_train_show_signs(nn_trainer *t) {
     const nn_watch *w = &t->watch;
     scant_train_state *s = &t->state;
     s->signs = w->signs;
-    s->gradient_norm = w->gradient_norm;
-    s->dead = w->dead;
+    s->gradient_norm = w->last.gradient_norm;
+    s->dead = w->last.dead;
     s->dead_layer = NULL;
-    if (w->dead_layer)
-        s->dead_layer = t->net->net->nodes[w->layers[w->dead_layer - 1].node].name;
+    if (w->last.dead_layer)
+        s->dead_layer = t->net->net->nodes[w->layers[w->last.dead_layer - 1].node].name;
     s->label_classes = w->diversity;
-    s->pseudo_classes = w->pseudo_classes;
+    s->pseudo_classes = w->last.pseudo_classes;
     s->constant_loss = w->constant;
 }
 
-/* Warns once for each sign. */
-static void warn(nn_trainer *t) {
+/* Warns once for each sign; `step` steps are done. */
+static void warn(nn_trainer *t, size_t step) {
     char text[SCANT_SIGNS_TEXT];
     scant_train_state s = t->state;
     s.signs &= ~t->warned;
     t->warned |= s.signs;
     if (!s.signs) return;
-    s.loss = t->watch.last_loss;
-    s.kept = t->watch.last_kept;
+    s.loss = t->watch.last.loss;
+    s.kept = t->watch.last.kept;
     scant__warn(
         t->ctx,
         "the training may be failing at step %zu of %zu: %s; a warmup longer than "
         "%zu steps, a smaller lr than %g or another seed may help",
-        t->state.step + 1, t->state.steps, scant_train_signs_text(&s, text), t->warmup,
-        t->opts.lr);
+        step, t->state.steps, scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
 }
 
 void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
@@ -115,5 +114,12 @@ void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
     }
     if (!nn_watch_step(&t->watch, t->net->weights, &step)) return;
     nn_train_show_signs(t);
-    warn(t);
+    warn(t, step.step);
+}
+
+void nn_train_watch_stop(nn_trainer *t) {
+    if (t->state.step == t->state.steps) return;
+    nn_watch_stop(&t->watch, t->state.step, t->warmup);
+    nn_train_show_signs(t);
+    warn(t, t->state.step);
 }

@@ -92,7 +92,7 @@ static uint64_t mix_unlabelled(const nn_method *m) {
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
-static const char FORMAT[] = "3";
+static const char FORMAT[] = "4";
 
 /* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
  * below 2^53, so a double holds them exactly. */
@@ -121,11 +121,16 @@ static const struct {
     {"window_norms", AT(watch.norms), true},
     {"window_kept", AT(watch.kept), false},
     {"window_seen", AT(watch.unlabelled), true},
+    {"window_begin", AT(watch.begin), true},
     {"signs", AT(watch.signs), true},
-    {"dead", AT(watch.dead), false},
-    {"dead_layer", AT(watch.dead_layer), true},
-    {"gradient_norm", AT(watch.gradient_norm), false},
-    {"pseudo_classes", AT(watch.pseudo_classes), false},
+    {"last_end", AT(watch.last.end), true},
+    {"last_seen", AT(watch.last.unlabelled), true},
+    {"last_loss", AT(watch.last.loss), false},
+    {"last_kept", AT(watch.last.kept), false},
+    {"dead", AT(watch.last.dead), false},
+    {"dead_layer", AT(watch.last.dead_layer), true},
+    {"gradient_norm", AT(watch.last.gradient_norm), false},
+    {"pseudo_classes", AT(watch.last.pseudo_classes), false},
     {"sum_other", AT(sum_unlabelled_loss), false},
     {"sum_kept", AT(sum_kept), false},
     {"sum_seen", AT(sum_unlabelled), true},
@@ -192,7 +197,8 @@ static bool get_all(const scant__tensors *file, nn_trainer *t) {
     }
     size_t most = t->state.step / t->per_epoch + 1;
     return t->best_epoch <= most && t->good_epoch <= most &&
-           t->watch.dead_layer <= t->watch.n_layers;
+           t->watch.last.dead_layer <= t->watch.n_layers &&
+           t->watch.begin <= t->state.step;
 }
 
 static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {

@@ -126,7 +126,7 @@ scant_status nn_watch_begin(nn_watch *w, scant__arena *arena, const nn_net *net,
                             const nn_watched_samples *s) {
     *w = (nn_watch){.n_classes = net->classes,
                     .curved = nn_net_has(net, NN_ACT),
-                    .gradient_norm = -1};
+                    .last = {.gradient_norm = -1}};
     if (s->pseudo) w->counts = TRY_ZERO(arena, float, net->classes);
     TRY(find_layers(w, arena, net));
     return find_constant(w, arena, s);
@@ -151,59 +151,67 @@ static bool is_solved(const nn_watch *w, double loss) {
 
 /* Finds the layer with the largest share of dead units, from the last layer back to the
  * first one whose units are all dead. */
-static void judge_units(nn_watch *w, double loss) {
-    w->dead = 0;
-    w->dead_layer = 0;
-    if (is_solved(w, loss)) return;
-    for (size_t i = w->n_layers; i-- > 0 && w->dead < 1;) {
+static void find_dead(const nn_watch *w, nn_watched_window *window) {
+    if (is_solved(w, window->loss)) return;
+    for (size_t i = w->n_layers; i-- > 0 && window->dead < 1;) {
         const nn_watched *layer = &w->layers[i];
         size_t dead = 0;
         for (size_t k = 0; k < layer->count; k++) dead += w->alive[layer->first + k] == 0;
         double share = (double)dead / (double)layer->count;
-        if (share <= w->dead) continue;
-        w->dead = share;
-        w->dead_layer = i + 1;
+        if (share <= window->dead) continue;
+        window->dead = share;
+        window->dead_layer = i + 1;
     }
 }
 
-static void judge(nn_watch *w, const nn_watched_step *s) {
-    bool settled = s->step > s->warmup && 4 * s->step > s->steps && s->step >= LEAST;
-    bool late = 2 * s->step > s->steps;
-    double loss = w->samples ? w->loss / (double)w->samples : 0;
+/* Sets the last window to the current one, which ends after `end` steps. */
+static void measure(nn_watch *w, size_t end) {
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
-    w->last_loss = loss;
-    w->last_kept = w->kept / seen;
-    judge_units(w, loss);
-    w->gradient_norm = w->norms ? w->norm / (double)w->norms : w->gradient_norm;
-    w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
+    nn_watched_window window = {.end = end,
+                                .unlabelled = w->unlabelled,
+                                .loss = w->samples ? w->loss / (double)w->samples : 0,
+                                .kept = w->kept / seen,
+                                .gradient_norm = w->last.gradient_norm};
+    if (w->norms) window.gradient_norm = w->norm / (double)w->norms;
+    if (w->counts) window.pseudo_classes = effective_number(w->counts, w->n_classes);
+    find_dead(w, &window);
+    w->last = window;
+}
+
+/* Finds the signs of the last window, in a training of `steps` steps. */
+static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
+    const nn_watched_window *last = &w->last;
+    bool settled = last->end > warmup && 4 * last->end > steps && last->end >= LEAST;
+    bool late = 2 * last->end > steps;
     w->signs = 0;
-    if (settled && w->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
-    if (settled && w->curved && w->constant > 0 && loss >= LOSS * w->constant)
+    if (settled && last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
+    if (settled && w->curved && w->constant > 0 && last->loss >= LOSS * w->constant)
         w->signs |= SCANT_SIGN_LOSS;
-    if (!settled || !late || !w->unlabelled) return;
-    if (w->last_kept < MASK) {
-        w->signs |= SCANT_SIGN_MASK;
-        return; /* too few pseudo-labels to judge their classes */
-    }
-    if (w->counts && w->pseudo_classes < CLASSES * w->diversity)
+    if (!settled || !late || !last->unlabelled) return;
+    if (last->kept < MASK)
+        w->signs |= SCANT_SIGN_MASK; /* too few pseudo-labels to compare their classes */
+    else if (w->counts && last->pseudo_classes < CLASSES * w->diversity)
         w->signs |= SCANT_SIGN_CLASSES;
 }
 
-static void begin_window(nn_watch *w) {
+static void begin_window(nn_watch *w, size_t begin) {
+    w->begin = begin;
     w->loss = w->norm = w->kept = 0;
     w->samples = w->norms = w->unlabelled = 0;
     memset(w->alive, 0, w->n_units * sizeof *w->alive);
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
 }
 
-/* The number of windows that end in the first `step` steps. */
-static size_t windows(size_t step, size_t steps) {
-    size_t all = size_min(size_max(steps / SHORTEST, 1), WINDOWS);
-    return (size_t)((double)step * (double)all / (double)steps);
+/* Whether the current window ends after this step. The last one ends with the training
+ * and may be longer, so that none is shorter. */
+static bool ends(const nn_watch *w, const nn_watched_step *s) {
+    size_t length = size_max(size_min(s->steps / WINDOWS, w->begin / 4), SHORTEST);
+    return s->step == s->steps ||
+           (s->step - w->begin >= length && s->steps - s->step >= length);
 }
 
 bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step *s) {
-    bool ends = windows(s->step, s->steps) > windows(s->step - 1, s->steps);
+    bool complete = ends(w, s);
     watch_units(w, weights);
     w->loss += s->loss * (double)s->samples;
     w->samples += s->samples;
@@ -211,12 +219,18 @@ bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step
     w->unlabelled += s->unlabelled;
     for (size_t k = 0; w->counts && s->counts && k < w->n_classes; k++)
         w->counts[k] += s->counts[k];
-    if (ends || s->step % NORM_EVERY == 0) {
+    if (complete || s->step % NORM_EVERY == 0) {
         w->norm += nn_optim_norm(weights->ctx, weights->grads, weights->n_trained);
         w->norms++;
     }
-    if (!ends) return false;
-    judge(w, s);
-    begin_window(w);
+    if (!complete) return false;
+    measure(w, s->step);
+    find_signs(w, s->steps, s->warmup);
+    begin_window(w, s->step);
     return true;
+}
+
+void nn_watch_stop(nn_watch *w, size_t steps, size_t warmup) {
+    if (steps - w->begin >= SHORTEST) measure(w, steps);
+    find_signs(w, steps, warmup);
 }

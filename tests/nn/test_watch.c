@@ -351,6 +351,66 @@ static void pseudo_labels_of_few_classes_are_a_sign(void **state) {
     end(&f);
 }
 
+/* ---- stops ------------------------------------------------------------------------- */
+
+/* All units of a layer are dead, so the accuracy never changes. Both trainings stop
+ * within the first quarter of the steps planned. */
+static void a_training_that_stops_early_is_watched_to_its_end(void **state) {
+    size_t rows[300];
+    (void)state;
+    for (size_t i = 0; i < 300; i++) rows[i] = i;
+    for (int until = 0; until < 2; until++) {
+        fixture f;
+        begin(&f, "mlp", small);
+        kill_units(&f, "fc2.bias", 20);
+        scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 100, with.lr = 1e-6,
+                                        with.batch = 10, with.warmup = 0);
+        if (until) {
+            o.until = 0.2;
+        } else {
+            o.patience = 2;
+            o.valid = f.data;
+            o.valid_rows = rows;
+            o.n_valid_rows = 300;
+        }
+        scant_train_state s = train(&f, o);
+        assert_int_equal(s.stopped, until ? SCANT_STOP_UNTIL : SCANT_STOP_PATIENCE);
+        assert_int_equal(s.step, until ? 30 : 90);
+        assert_true(s.signs & SCANT_SIGN_DEAD);
+        assert_true(s.dead == 1);
+        assert_true(f.warnings > 0);
+        end(&f);
+    }
+}
+
+/* The units die after half of the steps done: windows are short enough to show it. */
+static void a_late_death_shows_although_the_training_stops_early(void **state) {
+    fixture f;
+    nn_watch w = {.n_layers = 1, .n_units = 4, .last = {.gradient_norm = -1}};
+    float grads[4] = {0};
+    (void)state;
+    begin(&f, "mlp", small);
+    nn_watched layer = {.node = 0, .bias = 0, .count = 4};
+    float alive[4] = {0};
+    nn_slice slice = {.at = 0};
+    nn_weights weights = {.ctx = f.ctx, .grads = grads, .slices = &slice};
+    w.layers = &layer;
+    w.alive = alive;
+    for (size_t step = 1; step <= 100; step++) {
+        for (size_t k = 0; k < 4; k++) grads[k] = step <= 60;
+        nn_watch_step(
+            &w, &weights,
+            &(nn_watched_step){.step = step, .steps = 10000, .loss = 1, .samples = 1});
+        assert_int_equal(w.signs, 0);
+    }
+    nn_watch_stop(&w, 100, 0);
+    assert_int_equal(w.signs, SCANT_SIGN_DEAD);
+    /* within the warm-up there are no signs */
+    nn_watch_stop(&w, 100, 100);
+    assert_int_equal(w.signs, 0);
+    end(&f);
+}
+
 /* ---- interruptions ----------------------------------------------------------------- */
 
 static void an_interruption_does_not_change_what_is_found(void **state) {
@@ -450,6 +510,8 @@ int main(void) {
         cmocka_unit_test(a_training_that_diverges_says_so),
         cmocka_unit_test(an_empty_mask_is_a_sign),
         cmocka_unit_test(pseudo_labels_of_few_classes_are_a_sign),
+        cmocka_unit_test(a_training_that_stops_early_is_watched_to_its_end),
+        cmocka_unit_test(a_late_death_shows_although_the_training_stops_early),
         cmocka_unit_test(an_interruption_does_not_change_what_is_found),
         cmocka_unit_test(the_automatic_warm_up_is_for_networks_whose_units_may_die),
         cmocka_unit_test(a_warm_up_longer_than_the_training_is_refused),
