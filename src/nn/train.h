@@ -87,7 +87,6 @@ typedef struct nn_trainer {
     size_t best_epoch;
     nn_span *decays; /* spans of parameters with weight decay */
     size_t n_decays;
-    size_t warmup;
     nn_watch watch;
     uint64_t warned; /* signs that a warning was given for */
     size_t before;   /* warm start: steps of the trainings that the moments come from */

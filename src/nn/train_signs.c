@@ -41,10 +41,11 @@ static void describe(const scant_train_state *s, size_t sign, char *out, size_t 
     case SCANT_SIGN_LOSS:
         snprintf(out, size,
                  "the loss is %.4g, and predicting the same for all samples gives %.4g",
-                 s->loss, s->constant_loss);
+                 s->window_loss, s->constant_loss);
         break;
     case SCANT_SIGN_MASK:
-        snprintf(out, size, "only %.2g%% of the pseudo-labels count", 100 * s->kept);
+        snprintf(out, size, "only %.2g%% of the pseudo-labels count",
+                 100 * s->window_kept);
         break;
     case SCANT_SIGN_CLASSES:
         snprintf(out, size,
@@ -75,6 +76,8 @@ void nn_train_show_signs(nn_trainer *t) {
     const nn_watch *w = &t->watch;
     scant_train_state *s = &t->state;
     s->signs = w->signs;
+    s->window_loss = w->last.end ? w->last.loss : -1;
+    s->window_kept = w->last.unlabelled ? w->last.kept : -1;
     s->gradient_norm = w->last.gradient_norm;
     s->dead = w->last.dead;
     s->dead_layer = NULL;
@@ -92,19 +95,18 @@ static void warn(nn_trainer *t, size_t step) {
     s.signs &= ~t->warned;
     t->warned |= s.signs;
     if (!s.signs) return;
-    s.loss = t->watch.last.loss;
-    s.kept = t->watch.last.kept;
     scant__warn(
         t->ctx,
         "the training may be failing at step %zu of %zu: %s; a warmup longer than "
         "%zu steps, a smaller lr than %g or another seed may help",
-        step, t->state.steps, scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
+        step, t->state.steps, scant_train_signs_text(&s, text), t->state.warmup,
+        t->opts.lr);
 }
 
 void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
     nn_watched_step step = {.step = t->state.step + 1,
                             .steps = t->state.steps,
-                            .warmup = t->warmup,
+                            .warmup = t->state.warmup,
                             .loss = loss,
                             .samples = b->count};
     if (t->method) {
@@ -119,7 +121,7 @@ void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
 
 void nn_train_watch_stop(nn_trainer *t) {
     if (t->state.step == t->state.steps) return;
-    nn_watch_stop(&t->watch, t->state.step, t->warmup);
+    nn_watch_stop(&t->watch, t->state.step, t->state.warmup);
     nn_train_show_signs(t);
     warn(t, t->state.step);
 }

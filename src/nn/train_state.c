@@ -114,7 +114,7 @@ static const struct {
     {"valid_accuracy", AT(state.valid_accuracy), false},
     {"loss", AT(state.loss), false},
     {"accuracy", AT(state.accuracy), false},
-    {"warmup", AT(warmup), true},
+    {"warmup", AT(state.warmup), true},
     {"window_loss", AT(watch.loss), false},
     {"window_samples", AT(watch.samples), true},
     {"window_norm", AT(watch.norm), false},

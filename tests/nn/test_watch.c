@@ -329,6 +329,29 @@ static void an_empty_mask_is_a_sign(void **state) {
     end(&f);
 }
 
+/* Figures of the epoch are planted; the text must not have them. */
+static void the_text_has_the_figures_of_the_window(void **state) {
+    char text[SCANT_SIGNS_TEXT], want[64];
+    size_t rows[30];
+    fixture f;
+    (void)state;
+    for (size_t i = 0; i < 30; i++) rows[i] = i;
+    begin(&f, "mlp", small);
+    scant_train_opts o = fixmatch(rows);
+    o.ssl.threshold = 1;
+    o.lr = 1e-3;
+    scant_train_state s = train(&f, o);
+    assert_int_equal(s.signs, SCANT_SIGN_MASK);
+    s.kept = 0.69;
+    assert_non_null(strstr(scant_train_signs_text(&s, text), "only 0% of the pseudo"));
+    s.signs = SCANT_SIGN_LOSS;
+    s.loss = 12345;
+    snprintf(want, sizeof want, "the loss is %.4g,", s.window_loss);
+    assert_non_null(strstr(scant_train_signs_text(&s, text), want));
+    assert_null(strstr(text, "12345"));
+    end(&f);
+}
+
 /* Labels of all classes, but the unlabelled samples are of one: their pseudo-labels are
  * of one class, too. */
 static void pseudo_labels_of_few_classes_are_a_sign(void **state) {
@@ -509,6 +532,7 @@ int main(void) {
         cmocka_unit_test(one_class_is_no_sign),
         cmocka_unit_test(a_training_that_diverges_says_so),
         cmocka_unit_test(an_empty_mask_is_a_sign),
+        cmocka_unit_test(the_text_has_the_figures_of_the_window),
         cmocka_unit_test(pseudo_labels_of_few_classes_are_a_sign),
         cmocka_unit_test(a_training_that_stops_early_is_watched_to_its_end),
         cmocka_unit_test(a_late_death_shows_although_the_training_stops_early),
