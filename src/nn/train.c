@@ -186,6 +186,7 @@ static scant_status validate(nn_trainer *t) {
         if (t->best && score > t->best_score) {
             t->best_score = score;
             t->best_epoch = t->state.epoch;
+            t->best_window = nn_watch_now(&t->watch, t->state.step);
             memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
         }
     }
@@ -318,10 +319,12 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     }
     TRY(status);
     TRY(nn_train_save(t, t->opts.warm_out));
-    if (t->best)
+    if (t->best) {
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
-    else if (t->average)
+        nn_train_watch_best(t);
+    } else if (t->average) {
         memcpy(w->values, t->average, w->n_trained * sizeof *w->values);
+    }
     return SCANT_OK;
 }
 

@@ -103,11 +103,12 @@ static void warn(nn_trainer *t, size_t step) {
         t->opts.lr);
 }
 
-void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
+void nn_train_watch(nn_trainer *t, const nn_batch *b, const float *outputs, double loss) {
     nn_watched_step step = {.step = t->state.step + 1,
                             .steps = t->state.steps,
                             .warmup = t->state.warmup,
                             .loss = loss,
+                            .outputs = outputs,
                             .samples = b->count};
     if (t->method) {
         step.kept = t->result.kept;
@@ -120,8 +121,17 @@ void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
 }
 
 void nn_train_watch_stop(nn_trainer *t) {
-    if (t->state.step == t->state.steps) return;
-    nn_watch_stop(&t->watch, t->state.step, t->state.warmup);
+    const scant_train_state *s = &t->state;
+    if (s->step == s->steps) return;
+    nn_watched_window now = nn_watch_now(&t->watch, s->step);
+    nn_watch_stop(&t->watch, &now, s->step, s->warmup);
     nn_train_show_signs(t);
-    warn(t, t->state.step);
+    warn(t, s->step);
+}
+
+void nn_train_watch_best(nn_trainer *t) {
+    const scant_train_state *s = &t->state;
+    if (!nn_watch_is_late(&t->best_window, s->step, s->warmup)) return;
+    nn_watch_stop(&t->watch, &t->best_window, s->step, s->warmup);
+    nn_train_show_signs(t);
 }

@@ -144,6 +144,42 @@ static void watch_units(nn_watch *w, const nn_weights *weights) {
     }
 }
 
+/* The sum of squared deviations from their mean of n numbers with these sums. */
+static double deviations(double sum, double squares, size_t n) {
+    return fmax(squares - sum * sum / (double)n, 0);
+}
+
+/* The sum over samples and classes of the squared deviations of the outputs from their
+ * mean over the samples. What all outputs of a sample have in common does not count if
+ * there are several classes: it does not change probabilities. */
+static double deviations_of(const float *outputs, size_t n, size_t c) {
+    double total = 0, sum = 0,
+           squares = 0; /* the last two: of the samples' mean output */
+    for (size_t i = 0; i < n && c > 1; i++) {
+        double mean = 0;
+        for (size_t k = 0; k < c; k++) mean += (double)outputs[i * c + k] / (double)c;
+        sum += mean;
+        squares += mean * mean;
+    }
+    for (size_t k = 0; k < c; k++) {
+        double one = 0, ones = 0;
+        for (size_t i = 0; i < n; i++) {
+            one += (double)outputs[i * c + k];
+            ones += (double)outputs[i * c + k] * (double)outputs[i * c + k];
+        }
+        total += deviations(one, ones, n);
+    }
+    return fmax(total - (double)c * deviations(sum, squares, n), 0);
+}
+
+/* Compares the samples of a step with each other: between steps the weights change. */
+static void watch_outputs(nn_watch *w, const nn_watched_step *s) {
+    size_t c = w->n_classes;
+    if (!s->outputs || s->samples < 2) return;
+    w->spread += deviations_of(s->outputs, s->samples, c) / (double)c;
+    w->compared += s->samples - 1;
+}
+
 /* Whether the window's loss is practically 0; constant 0: compared with 1. */
 static bool is_solved(const nn_watch *w, double loss) {
     return w->samples && loss < SOLVED * (w->constant > 0 ? w->constant : 1);
@@ -164,30 +200,35 @@ static void find_dead(const nn_watch *w, nn_watched_window *window) {
     }
 }
 
-/* Sets the last window to the current one, which ends after `end` steps. */
-static void measure(nn_watch *w, size_t end) {
+/* The current window, if it ends after `end` steps. */
+static nn_watched_window measure(const nn_watch *w, size_t end) {
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
     nn_watched_window window = {.end = end,
                                 .unlabelled = w->unlabelled,
                                 .loss = w->samples ? w->loss / (double)w->samples : 0,
                                 .kept = w->kept / seen,
+                                .spread =
+                                    w->compared ? w->spread / (double)w->compared : -1,
                                 .gradient_norm = w->last.gradient_norm};
     if (w->norms) window.gradient_norm = w->norm / (double)w->norms;
     if (w->counts) window.pseudo_classes = effective_number(w->counts, w->n_classes);
     find_dead(w, &window);
-    w->last = window;
+    return window;
+}
+
+bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warmup) {
+    return window->end > warmup && 4 * window->end > steps && window->end >= LEAST;
 }
 
 /* Finds the signs of the last window, in a training of `steps` steps. */
 static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
     const nn_watched_window *last = &w->last;
-    bool settled = last->end > warmup && 4 * last->end > steps && last->end >= LEAST;
-    bool late = 2 * last->end > steps;
     w->signs = 0;
-    if (settled && last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
-    if (settled && w->curved && w->constant > 0 && last->loss >= LOSS * w->constant)
+    if (!nn_watch_is_late(last, steps, warmup)) return;
+    if (last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
+    if (w->curved && w->constant > 0 && last->loss >= LOSS * w->constant)
         w->signs |= SCANT_SIGN_LOSS;
-    if (!settled || !late || !last->unlabelled) return;
+    if (2 * last->end <= steps || !last->unlabelled) return;
     if (last->kept < MASK)
         w->signs |= SCANT_SIGN_MASK; /* too few pseudo-labels to compare their classes */
     else if (w->counts && last->pseudo_classes < CLASSES * w->diversity)
@@ -196,8 +237,8 @@ static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
 
 static void begin_window(nn_watch *w, size_t begin) {
     w->begin = begin;
-    w->loss = w->norm = w->kept = 0;
-    w->samples = w->norms = w->unlabelled = 0;
+    w->loss = w->norm = w->kept = w->spread = 0;
+    w->samples = w->norms = w->unlabelled = w->compared = 0;
     memset(w->alive, 0, w->n_units * sizeof *w->alive);
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
 }
@@ -213,6 +254,8 @@ static bool ends(const nn_watch *w, const nn_watched_step *s) {
 bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step *s) {
     bool complete = ends(w, s);
     watch_units(w, weights);
+    watch_outputs(w, s);
+    if (s->step == 1) w->start = s->loss;
     w->loss += s->loss * (double)s->samples;
     w->samples += s->samples;
     w->kept += s->kept;
@@ -224,13 +267,18 @@ bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step
         w->norms++;
     }
     if (!complete) return false;
-    measure(w, s->step);
+    w->last = measure(w, s->step);
     find_signs(w, s->steps, s->warmup);
     begin_window(w, s->step);
     return true;
 }
 
-void nn_watch_stop(nn_watch *w, size_t steps, size_t warmup) {
-    if (steps - w->begin >= SHORTEST) measure(w, steps);
+nn_watched_window nn_watch_now(const nn_watch *w, size_t steps) {
+    return steps - w->begin >= SHORTEST ? measure(w, steps) : w->last;
+}
+
+void nn_watch_stop(nn_watch *w, const nn_watched_window *window, size_t steps,
+                   size_t warmup) {
+    w->last = *window;
     find_signs(w, steps, warmup);
 }

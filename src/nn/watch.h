@@ -34,11 +34,12 @@ typedef struct nn_watched {
 
 /* What a window showed. */
 typedef struct nn_watched_window {
-    size_t end;            /* number of its last step; 0: no window is complete */
-    size_t unlabelled;     /* number of unlabelled samples */
-    double loss, kept;     /* mean loss; share of pseudo-labels that counted */
-    double dead;           /* largest share of dead units of a layer */
-    size_t dead_layer;     /* 1 + index of that layer; 0: none has dead units */
+    size_t end;        /* number of its last step; 0: no window is complete */
+    size_t unlabelled; /* number of unlabelled samples */
+    double loss, kept; /* mean loss; share of pseudo-labels that counted */
+    double spread;     /* mean variance of an output between samples; negative: unknown */
+    double dead;       /* largest share of dead units of a layer */
+    size_t dead_layer; /* 1 + index of that layer; 0: none has dead units */
     double gradient_norm;  /* mean; negative: no window is complete */
     double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
 } nn_watched_window;
@@ -53,17 +54,19 @@ typedef struct nn_watch {
     float *alive;  /* per unit: 1 if it had a gradient, else 0 */
     float *counts; /* per class: number of pseudo-labels; NULL: there are none */
     size_t begin;  /* number of steps before it */
-    double loss, norm, kept;
-    size_t samples, norms, unlabelled;
+    double loss, norm, kept, spread;
+    size_t samples, norms, unlabelled, compared;
+    double start;           /* loss of the first step */
     nn_watched_window last; /* the last complete window */
     size_t signs;           /* scant_train_sign bits: what it is found to show */
 } nn_watch;
 
 /* What a step did. */
 typedef struct nn_watched_step {
-    size_t step, steps; /* number of the step, from 1; their total */
-    size_t warmup;      /* steps of the warm-up */
-    double loss;        /* mean loss of the labelled samples */
+    size_t step, steps;   /* number of the step, from 1; their total */
+    size_t warmup;        /* steps of the warm-up */
+    double loss;          /* mean loss of the labelled samples */
+    const float *outputs; /* of these samples, samples x classes */
     size_t samples;
     double kept;         /* sum of the weights with which unlabelled samples counted */
     size_t unlabelled;   /* number of unlabelled samples */
@@ -88,9 +91,14 @@ scant_status nn_watch_begin(nn_watch *watch, scant__arena *arena, const nn_net *
                             const nn_watched_samples *samples);
 /* Watches a step, after its backward pass. Returns whether a window is complete. */
 bool nn_watch_step(nn_watch *watch, const nn_weights *weights, const nn_watched_step *s);
-/* Finds the signs of a training that stops after `steps` steps, fewer than planned: in
- * its last steps, if they are enough for a window, else in the last window. The current
- * window is unchanged, so that the training can be continued. */
-void nn_watch_stop(nn_watch *watch, size_t steps, size_t warmup);
+/* Returns the window that would end now: the current one if it is long enough, else the
+ * last one. The current window goes on, so that the training can be continued. */
+nn_watched_window nn_watch_now(const nn_watch *watch, size_t steps);
+/* Sets the last window to one of a training that stops after `steps` steps, perhaps fewer
+ * than planned, and finds its signs. */
+void nn_watch_stop(nn_watch *watch, const nn_watched_window *window, size_t steps,
+                   size_t warmup);
+/* Whether a window is late enough for signs in a training of `steps` steps. */
+bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warmup);
 
 #endif

@@ -39,16 +39,22 @@ static void assert_near(double got, double want, double off) {
     if (!(fabs(got - want) <= off)) fail_msg("%.12g, expected %.12g", got, want);
 }
 
-/* 300 samples of blobs; C classes (0: the data's). */
-static void begin(fixture *f, const char *model, scant_net_opts o) {
+/* 300 samples of `data`; C classes (0: the data's). */
+static void begin_with(fixture *f, const char *data, const char *model,
+                       scant_net_opts o) {
     scant_ctx_opts opts = {.threads = 2, .user = f, .log = on_log, .cancel = cancelled};
-    scant_data_opts d = {.count = 300, .seed = 3};
+    scant_data_opts d = {
+        .count = 300, .seed = 3, .regression = strcmp(data, "waves") == 0};
     *f = (fixture){0};
     assert_int_equal(scant_ctx_create(&opts, &f->ctx), SCANT_OK);
-    assert_int_equal(scant_data_open(f->ctx, "blobs", &d, &f->data), SCANT_OK);
+    assert_int_equal(scant_data_open(f->ctx, data, &d, &f->data), SCANT_OK);
     scant_data_shape(f->data, o.shape);
     if (!o.classes) o.classes = scant_data_classes(f->data);
     assert_int_equal(scant_net_create(f->ctx, model, &o, &f->net), SCANT_OK);
+}
+
+static void begin(fixture *f, const char *model, scant_net_opts o) {
+    begin_with(f, "blobs", model, o);
 }
 
 static void end(fixture *f) {
@@ -226,26 +232,15 @@ static void the_constant_loss_is_the_entropy_of_the_labels(void **state) {
 
 static void the_constant_loss_of_a_regression_is_the_variance(void **state) {
     fixture f;
-    scant_data *waves;
-    scant_train_state s;
     double mean = 0, variance = 0;
     (void)state;
-    begin(&f, "mlp", (scant_net_opts){.width = 8, .classes = 1});
-    scant_data_opts d = {.count = 300, .seed = 3, .regression = true};
-    assert_int_equal(scant_data_open(f.ctx, "waves", &d, &waves), SCANT_OK);
-    const float *targets = scant_data_targets(waves);
+    begin_with(&f, "waves", "mlp", (scant_net_opts){.width = 8, .classes = 1});
+    const float *targets = scant_data_targets(f.data);
     for (size_t i = 0; i < 300; i++) mean += (double)targets[i] / 300;
     for (size_t i = 0; i < 300; i++)
         variance += ((double)targets[i] - mean) * ((double)targets[i] - mean) / 300;
-    scant_net *net;
-    scant_net_opts o = {.width = 8, .classes = 1};
-    scant_data_shape(waves, o.shape);
-    assert_int_equal(scant_net_create(f.ctx, "mlp", &o, &net), SCANT_OK);
-    scant_train_opts t = TRAIN_OPTS(NULL, NULL, with.steps = 20);
-    assert_int_equal(scant_net_train(net, waves, &t, &s), SCANT_OK);
+    scant_train_state s = train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 20));
     assert_near(s.constant_loss, variance, 1e-9);
-    scant_net_free(net);
-    scant_data_free(waves);
     end(&f);
 }
 
@@ -426,12 +421,53 @@ static void a_late_death_shows_although_the_training_stops_early(void **state) {
             &(nn_watched_step){.step = step, .steps = 10000, .loss = 1, .samples = 1});
         assert_int_equal(w.signs, 0);
     }
-    nn_watch_stop(&w, 100, 0);
+    nn_watched_window now = nn_watch_now(&w, 100);
+    nn_watch_stop(&w, &now, 100, 0);
     assert_int_equal(w.signs, SCANT_SIGN_DEAD);
     /* within the warm-up there are no signs */
-    nn_watch_stop(&w, 100, 100);
+    nn_watch_stop(&w, &now, 100, 100);
     assert_int_equal(w.signs, 0);
     end(&f);
+}
+
+static void die_after_epoch_8(void *user, const scant_train_state *s) {
+    fixture *f = user;
+    if (s->epoch_ended && s->epoch == 8) kill_units(f, "fc2.bias", 20);
+}
+
+/* The loss falls in every epoch, until all units die. Patience returns the weights of the
+ * best epoch, which are alive. An interruption after the death does not change that. */
+static void signs_are_of_the_weights_that_patience_returns(void **state) {
+    const char *path = path_of("best.safetensors");
+    size_t rows[300];
+    (void)state;
+    for (size_t i = 0; i < 300; i++) rows[i] = i;
+    for (int interrupted = 0; interrupted < 2; interrupted++) {
+        fixture f;
+        scant_train_state s;
+        begin_with(&f, "waves", "mlp",
+                   (scant_net_opts){.width = 20, .depth = 2, .classes = 1});
+        scant_train_opts o =
+            TRAIN_OPTS(NULL, NULL, with.epochs = 100, with.lr = 1e-3, with.batch = 10,
+                       with.patience = 4, with.valid = f.data, with.valid_rows = rows,
+                       with.n_valid_rows = 300, with.warmup = 0,
+                       with.report = die_after_epoch_8, with.user = &f);
+        if (interrupted) {
+            o.checkpoint = path;
+            f.stop_after = 10 * 30; /* in the tenth epoch */
+            assert_int_equal(scant_net_train(f.net, f.data, &o, &s), SCANT_ECANCELLED);
+            f.stop_after = 0;
+            o.resume = true;
+        }
+        s = train(&f, o);
+        assert_int_equal(s.stopped, SCANT_STOP_PATIENCE);
+        assert_int_equal(s.epoch, 12); /* epoch 8 was the best one */
+        assert_non_null(strstr(f.warning, "always 0"));
+        assert_int_equal(s.signs, 0);
+        assert_true(s.dead < 0.9);
+        remove(path);
+        end(&f);
+    }
 }
 
 /* ---- interruptions ----------------------------------------------------------------- */
@@ -536,6 +572,7 @@ int main(void) {
         cmocka_unit_test(pseudo_labels_of_few_classes_are_a_sign),
         cmocka_unit_test(a_training_that_stops_early_is_watched_to_its_end),
         cmocka_unit_test(a_late_death_shows_although_the_training_stops_early),
+        cmocka_unit_test(signs_are_of_the_weights_that_patience_returns),
         cmocka_unit_test(an_interruption_does_not_change_what_is_found),
         cmocka_unit_test(the_automatic_warm_up_is_for_networks_whose_units_may_die),
         cmocka_unit_test(a_warm_up_longer_than_the_training_is_refused),
