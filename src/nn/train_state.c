@@ -99,9 +99,9 @@ static const char FORMAT[] = "4";
 #define AT(member) offsetof(nn_trainer, member)
 #define WINDOW(name, at)                                                                 \
     {name "end", AT(at.end), true}, {name "seen", AT(at.unlabelled), true},              \
-        {name "window_loss", AT(at.loss), false}, {name "kept", AT(at.kept), false},     \
-        {name "spread", AT(at.spread), false}, {name "dead", AT(at.dead), false},        \
-        {name "dead_layer", AT(at.dead_layer), true},                                    \
+        {name "window_loss", AT(at.loss), false}, {name "noise", AT(at.noise), false},   \
+        {name "kept", AT(at.kept), false}, {name "spread", AT(at.spread), false},        \
+        {name "dead", AT(at.dead), false}, {name "dead_layer", AT(at.dead_layer), true}, \
         {name "gradient_norm", AT(at.gradient_norm), false}, {                           \
         name "pseudo_classes", AT(at.pseudo_classes), false                              \
     }
@@ -124,6 +124,7 @@ static const struct {
     {"accuracy", AT(state.accuracy), false},
     {"warmup", AT(state.warmup), true},
     {"window_loss", AT(watch.loss), false},
+    {"window_squares", AT(watch.squares), false},
     {"window_samples", AT(watch.samples), true},
     {"window_norm", AT(watch.norm), false},
     {"window_norms", AT(watch.norms), true},

@@ -3,8 +3,12 @@
  * What the signs mean, and where their bounds come from:
  *
  *   dead      at least DEAD of a layer's units are dead.
- *   loss      the loss is not below that of the best constant prediction. A network
- *             without activations cannot get stuck, so it never has this sign.
+ *   loss      the loss is not below that of the best constant prediction, up to its
+ *             standard error, and the network predicts the same for all samples: the
+ *             variance of its outputs is below SAME times the constant's loss. Or the
+ *             loss has risen RISE times above both the constant's and that of the first
+ *             step. A network that has learned little yet has neither. A network without
+ *             activations cannot get stuck, so it never has this sign.
  *   mask      less than MASK of the unlabelled samples count.
  *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
  *             than CLASSES times that of the labels' classes.
@@ -25,7 +29,7 @@
 #include "nn/optim.h"
 
 enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
-static const double DEAD = 0.9, LOSS = 0.99, MASK = 0.01, CLASSES = 0.5;
+static const double DEAD = 0.9, SAME = 4e-4, RISE = 1.25, MASK = 0.01, CLASSES = 0.5;
 static const double SOLVED = 1e-6;
 
 /* ---- which layers ------------------------------------------------------------------ */
@@ -200,12 +204,21 @@ static void find_dead(const nn_watch *w, nn_watched_window *window) {
     }
 }
 
+/* The standard error of the window's mean loss, from the losses of its steps. */
+static double noise_of(const nn_watch *w, size_t steps) {
+    if (!w->samples || steps < 2) return 0;
+    double mean = w->loss / (double)w->samples;
+    double variance = w->squares / (double)w->samples - mean * mean;
+    return sqrt(fmax(variance, 0) / (double)(steps - 1));
+}
+
 /* The current window, if it ends after `end` steps. */
 static nn_watched_window measure(const nn_watch *w, size_t end) {
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
     nn_watched_window window = {.end = end,
                                 .unlabelled = w->unlabelled,
                                 .loss = w->samples ? w->loss / (double)w->samples : 0,
+                                .noise = noise_of(w, end - w->begin),
                                 .kept = w->kept / seen,
                                 .spread =
                                     w->compared ? w->spread / (double)w->compared : -1,
@@ -220,14 +233,21 @@ bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warm
     return window->end > warmup && 4 * window->end > steps && window->end >= LEAST;
 }
 
+static bool is_loss_bad(const nn_watch *w) {
+    const nn_watched_window *last = &w->last;
+    bool same = last->spread >= 0 && last->spread < SAME * w->constant;
+    if (!w->curved || !(w->constant > 0)) return false;
+    return (same && last->loss + last->noise >= w->constant) ||
+           last->loss >= RISE * fmax(w->constant, w->start);
+}
+
 /* Finds the signs of the last window, in a training of `steps` steps. */
 static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
     const nn_watched_window *last = &w->last;
     w->signs = 0;
     if (!nn_watch_is_late(last, steps, warmup)) return;
     if (last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
-    if (w->curved && w->constant > 0 && last->loss >= LOSS * w->constant)
-        w->signs |= SCANT_SIGN_LOSS;
+    if (is_loss_bad(w)) w->signs |= SCANT_SIGN_LOSS;
     if (2 * last->end <= steps || !last->unlabelled) return;
     if (last->kept < MASK)
         w->signs |= SCANT_SIGN_MASK; /* too few pseudo-labels to compare their classes */
@@ -237,7 +257,7 @@ static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
 
 static void begin_window(nn_watch *w, size_t begin) {
     w->begin = begin;
-    w->loss = w->norm = w->kept = w->spread = 0;
+    w->loss = w->squares = w->norm = w->kept = w->spread = 0;
     w->samples = w->norms = w->unlabelled = w->compared = 0;
     memset(w->alive, 0, w->n_units * sizeof *w->alive);
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
@@ -257,6 +277,7 @@ bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step
     watch_outputs(w, s);
     if (s->step == 1) w->start = s->loss;
     w->loss += s->loss * (double)s->samples;
+    w->squares += s->loss * s->loss * (double)s->samples;
     w->samples += s->samples;
     w->kept += s->kept;
     w->unlabelled += s->unlabelled;

@@ -34,9 +34,10 @@ typedef struct nn_watched {
 
 /* What a window showed. */
 typedef struct nn_watched_window {
-    size_t end;        /* number of its last step; 0: no window is complete */
-    size_t unlabelled; /* number of unlabelled samples */
-    double loss, kept; /* mean loss; share of pseudo-labels that counted */
+    size_t end;         /* number of its last step; 0: no window is complete */
+    size_t unlabelled;  /* number of unlabelled samples */
+    double loss, noise; /* mean loss; its standard error over the steps */
+    double kept;        /* share of pseudo-labels that counted */
     double spread;     /* mean variance of an output between samples; negative: unknown */
     double dead;       /* largest share of dead units of a layer */
     size_t dead_layer; /* 1 + index of that layer; 0: none has dead units */
@@ -54,7 +55,7 @@ typedef struct nn_watch {
     float *alive;  /* per unit: 1 if it had a gradient, else 0 */
     float *counts; /* per class: number of pseudo-labels; NULL: there are none */
     size_t begin;  /* number of steps before it */
-    double loss, norm, kept, spread;
+    double loss, squares, norm, kept, spread;
     size_t samples, norms, unlabelled, compared;
     double start;           /* loss of the first step */
     nn_watched_window last; /* the last complete window */
