@@ -213,6 +213,7 @@ typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
     size_t step, steps;    /* finished steps; the maximum */
     bool epoch_ended;      /* this step was the last of its epoch */
+    uint32_t warmup;       /* steps of the warm-up */
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* learning rate of the last step */
     double valid_loss, valid_accuracy; /* after the last epoch; negative: none */
@@ -223,19 +224,19 @@ typedef struct scant_train_state {
                      * if all classes are equally frequent */
     double seconds, samples_per_second;
     scant_stop stopped; /* 0: not stopped */
-    size_t warmup;      /* steps of the warm-up */
     /* Of the last complete window, a twentieth of the training or less
      * (docs/networks.md): */
+    float window_kept;      /* as kept */
     uint64_t signs;         /* scant_train_sign bits; 0: none */
-    double window_loss;     /* mean loss; negative: not known yet */
-    double window_kept;     /* as kept; negative: there are no unlabelled samples */
     double gradient_norm;   /* mean norm of the gradient; negative: not known yet */
     double dead;            /* largest share of a layer's units that are always 0 */
     const char *dead_layer; /* that layer, borrowed from the network; NULL: none */
-    double label_classes;   /* effective number of classes: exp(entropy) of the labels */
-    double pseudo_classes;  /* likewise of the pseudo-labels; 0: there are none */
-    double constant_loss;   /* loss of the best constant prediction; 0: unknown */
-    SCANT_RESERVED;
+    /* Effective number of classes, exp(entropy), of the labels and of the pseudo-labels;
+     * 0: there are none. */
+    float label_classes, pseudo_classes;
+    double constant_loss; /* loss of the best constant prediction; 0: unknown */
+    double window_loss;   /* mean loss; negative: not known yet */
+    uint64_t reserved[1]; /* SCANT_RESERVED less the members since added */
 } scant_train_state;
 
 enum { SCANT_SIGNS_SIZE = 64, SCANT_SIGNS_TEXT = 384 };

@@ -121,15 +121,14 @@ static bool is_fragile(const nn_trainer *t) {
 /* Sets the warm-up; the number of steps is known. */
 static scant_status settle_warmup(nn_trainer *t) {
     size_t steps = t->state.steps;
-    t->state.warmup = t->opts.warmup;
-    if (t->state.warmup == SIZE_MAX)
-        t->state.warmup =
-            is_fragile(t) && !t->opts.warm ? size_min(steps / 10, NN_WARMUP) : 0;
-    if (t->state.warmup <= steps) return SCANT_OK;
+    t->warmup = t->opts.warmup;
+    if (t->warmup == SIZE_MAX)
+        t->warmup = is_fragile(t) && !t->opts.warm ? size_min(steps / 10, NN_WARMUP) : 0;
+    if (t->warmup <= steps) return SCANT_OK;
     return scant__fail(t->ctx, SCANT_EUSAGE,
                        "the warmup of %zu steps is longer than the training, which has "
                        "%zu steps",
-                       t->state.warmup, steps);
+                       t->warmup, steps);
 }
 
 static scant_status begin_watch(nn_trainer *t) {
@@ -164,8 +163,8 @@ static scant_status set_up(nn_trainer *t) {
     t->state.valid_loss = t->state.valid_accuracy = -1;
     t->state.unlabelled_loss = t->state.kept = t->state.balance = -1;
     TRY(begin_watch(t));
-    nn_train_show_signs(t);
     TRY(settle_warmup(t));
+    nn_train_show_signs(t);
     return plan_decay(t);
 }
 

@@ -88,6 +88,7 @@ typedef struct nn_trainer {
     nn_watched_window best_window; /* the last window at that epoch */
     nn_span *decays;               /* spans of parameters with weight decay */
     size_t n_decays;
+    size_t warmup;
     nn_watch watch;
     uint64_t warned; /* signs that a warning was given for */
     size_t before;   /* warm start: steps of the trainings that the moments come from */

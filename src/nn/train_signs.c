@@ -45,12 +45,12 @@ static void describe(const scant_train_state *s, size_t sign, char *out, size_t 
         break;
     case SCANT_SIGN_MASK:
         snprintf(out, size, "only %.2g%% of the pseudo-labels count",
-                 100 * s->window_kept);
+                 100 * (double)s->window_kept);
         break;
     case SCANT_SIGN_CLASSES:
         snprintf(out, size,
                  "the pseudo-labels are mostly of %.1f classes, the labels of %.1f",
-                 s->pseudo_classes, s->label_classes);
+                 (double)s->pseudo_classes, (double)s->label_classes);
         break;
     default:
         snprintf(out, size, "the loss was not a finite number");
@@ -75,16 +75,17 @@ const char *scant_train_signs_text(const scant_train_state *s,
 void nn_train_show_signs(nn_trainer *t) {
     const nn_watch *w = &t->watch;
     scant_train_state *s = &t->state;
+    s->warmup = (uint32_t)size_min(t->warmup, UINT32_MAX);
     s->signs = w->signs;
     s->window_loss = w->last.end ? w->last.loss : -1;
-    s->window_kept = w->last.unlabelled ? w->last.kept : -1;
+    s->window_kept = w->last.unlabelled ? (float)w->last.kept : -1;
     s->gradient_norm = w->last.gradient_norm;
     s->dead = w->last.dead;
     s->dead_layer = NULL;
     if (w->last.dead_layer)
         s->dead_layer = t->net->net->nodes[w->layers[w->last.dead_layer - 1].node].name;
-    s->label_classes = w->diversity;
-    s->pseudo_classes = w->last.pseudo_classes;
+    s->label_classes = (float)w->diversity;
+    s->pseudo_classes = (float)w->last.pseudo_classes;
     s->constant_loss = w->constant;
 }
 
@@ -99,14 +100,13 @@ static void warn(nn_trainer *t, size_t step) {
         t->ctx,
         "the training may be failing at step %zu of %zu: %s; a warmup longer than "
         "%zu steps, a smaller lr than %g or another seed may help",
-        step, t->state.steps, scant_train_signs_text(&s, text), t->state.warmup,
-        t->opts.lr);
+        step, t->state.steps, scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
 }
 
 void nn_train_watch(nn_trainer *t, const nn_batch *b, const float *outputs, double loss) {
     nn_watched_step step = {.step = t->state.step + 1,
                             .steps = t->state.steps,
-                            .warmup = t->state.warmup,
+                            .warmup = t->warmup,
                             .loss = loss,
                             .outputs = outputs,
                             .samples = b->count};
@@ -124,14 +124,14 @@ void nn_train_watch_stop(nn_trainer *t) {
     const scant_train_state *s = &t->state;
     if (s->step == s->steps) return;
     nn_watched_window now = nn_watch_now(&t->watch, s->step);
-    nn_watch_stop(&t->watch, &now, s->step, s->warmup);
+    nn_watch_stop(&t->watch, &now, s->step, t->warmup);
     nn_train_show_signs(t);
     warn(t, s->step);
 }
 
 void nn_train_watch_best(nn_trainer *t) {
     const scant_train_state *s = &t->state;
-    if (!nn_watch_is_late(&t->best_window, s->step, s->warmup)) return;
-    nn_watch_stop(&t->watch, &t->best_window, s->step, s->warmup);
+    if (!nn_watch_is_late(&t->best_window, s->step, t->warmup)) return;
+    nn_watch_stop(&t->watch, &t->best_window, s->step, t->warmup);
     nn_train_show_signs(t);
 }

@@ -27,7 +27,7 @@ scant_status nn_train_diverged(nn_trainer *t) {
                        "%g, "
                        "a longer warmup than %zu steps or clip may help",
                        t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr,
-                       t->state.warmup);
+                       t->warmup);
 }
 
 void nn_train_swap_average(nn_trainer *t) {
@@ -180,8 +180,8 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     TRY(nn_plan_backward(plan));
     nn_kl_add(w, 1 / (double)t->n);
     nn_plan_keep_statistics(plan, t->opts.norm_momentum);
-    t->state.lr = t->opts.lr * nn_schedule(t->opts.schedule, t->state.step,
-                                           t->state.steps, t->state.warmup);
+    t->state.lr = t->opts.lr *
+                  nn_schedule(t->opts.schedule, t->state.step, t->state.steps, t->warmup);
     nn_optim_step(t->ctx, &t->optim, t->before + t->state.step + 1, t->state.lr,
                   w->n_trained, w->values, w->grads, t->first, t->second, t->decays,
                   t->n_decays);

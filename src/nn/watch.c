@@ -3,12 +3,14 @@
  * What the signs mean, and where their bounds come from:
  *
  *   dead      at least DEAD of a layer's units are dead.
- *   loss      the loss is not below that of the best constant prediction, up to its
- *             standard error, and the network predicts the same for all samples: the
- *             variance of its outputs is below SAME times the constant's loss. Or the
- *             loss has risen RISE times above both the constant's and that of the first
- *             step. A network that has learned little yet has neither. A network without
- *             activations cannot get stuck, so it never has this sign.
+ *   loss      the network predicts the same for all samples: the variance of its outputs
+ *             is below SAME times the constant's loss, so that it cannot improve the loss
+ *             by more than that, and has fallen below FALL times that of the first step;
+ *             and the loss is not below that of the best constant prediction, up to its
+ *             standard error. Or the loss has risen RISE times above both the constant's
+ *             and that of the first step. A network that has learned little yet has
+ *             neither. A network without activations cannot get stuck, so it never has
+ *             this sign.
  *   mask      less than MASK of the unlabelled samples count.
  *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
  *             than CLASSES times that of the labels' classes.
@@ -29,7 +31,8 @@
 #include "nn/optim.h"
 
 enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
-static const double DEAD = 0.9, SAME = 4e-4, RISE = 1.25, MASK = 0.01, CLASSES = 0.5;
+static const double DEAD = 0.9, SAME = 4e-4, FALL = 0.5, RISE = 1.25, MASK = 0.01,
+                    CLASSES = 0.5;
 static const double SOLVED = 1e-6;
 
 /* ---- which layers ------------------------------------------------------------------ */
@@ -129,7 +132,7 @@ static scant_status find_constant(nn_watch *w, scant__arena *arena,
 scant_status nn_watch_begin(nn_watch *w, scant__arena *arena, const nn_net *net,
                             const nn_watched_samples *s) {
     *w = (nn_watch){.n_classes = net->classes,
-                    .curved = nn_net_has(net, NN_ACT),
+                    .has_act = nn_net_has(net, NN_ACT),
                     .last = {.gradient_norm = -1}};
     if (s->pseudo) w->counts = TRY_ZERO(arena, float, net->classes);
     TRY(find_layers(w, arena, net));
@@ -235,10 +238,11 @@ bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warm
 
 static bool is_loss_bad(const nn_watch *w) {
     const nn_watched_window *last = &w->last;
-    bool same = last->spread >= 0 && last->spread < SAME * w->constant;
-    if (!w->curved || !(w->constant > 0)) return false;
+    bool same = last->spread >= 0 && last->spread < SAME * w->constant &&
+                last->spread <= FALL * w->start_spread;
+    if (!w->has_act || !(w->constant > 0)) return false;
     return (same && last->loss + last->noise >= w->constant) ||
-           last->loss >= RISE * fmax(w->constant, w->start);
+           last->loss >= RISE * fmax(w->constant, w->start_loss);
 }
 
 /* Finds the signs of the last window, in a training of `steps` steps. */
@@ -275,7 +279,10 @@ bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step
     bool complete = ends(w, s);
     watch_units(w, weights);
     watch_outputs(w, s);
-    if (s->step == 1) w->start = s->loss;
+    if (s->step == 1) {
+        w->start_loss = s->loss;
+        w->start_spread = w->compared ? w->spread / (double)w->compared : 0;
+    }
     w->loss += s->loss * (double)s->samples;
     w->squares += s->loss * s->loss * (double)s->samples;
     w->samples += s->samples;

@@ -48,7 +48,7 @@ typedef struct nn_watched_window {
 typedef struct nn_watch {
     nn_watched *layers;
     size_t n_layers, n_units, n_classes;
-    bool curved;      /* the network has activations */
+    bool has_act;     /* the network has activations */
     double constant;  /* loss of the best constant prediction; 0: unknown */
     double diversity; /* effective number of classes of the labels; 0: unknown */
     /* The current window. A checkpoint has these and the members below. */
@@ -57,9 +57,9 @@ typedef struct nn_watch {
     size_t begin;  /* number of steps before it */
     double loss, squares, norm, kept, spread;
     size_t samples, norms, unlabelled, compared;
-    double start;           /* loss of the first step */
-    nn_watched_window last; /* the last complete window */
-    size_t signs;           /* scant_train_sign bits: what it is found to show */
+    double start_loss, start_spread; /* of the first step */
+    nn_watched_window last;          /* the last complete window */
+    size_t signs;                    /* scant_train_sign bits: what it is found to show */
 } nn_watch;
 
 /* What a step did. */
