@@ -118,12 +118,14 @@ static bool is_fragile(const nn_trainer *t) {
     return t->watch.n_layers > 0 && !nn_net_has(t->net->net, NN_NORM);
 }
 
-/* Sets the warm-up; the number of steps is known. */
+/* Sets the warm-up; the number of steps is known. Weights that were trained before have
+ * left the first steps behind. */
 static scant_status settle_warmup(nn_trainer *t) {
     size_t steps = t->state.steps;
+    bool fresh = !t->net->trained && !t->opts.warm;
     t->warmup = t->opts.warmup;
     if (t->warmup == SIZE_MAX)
-        t->warmup = is_fragile(t) && !t->opts.warm ? size_min(steps / 10, NN_WARMUP) : 0;
+        t->warmup = fresh && is_fragile(t) ? size_min(steps / 10, NN_WARMUP) : 0;
     if (t->warmup <= steps) return SCANT_OK;
     return scant__fail(t->ctx, SCANT_EUSAGE,
                        "the warmup of %zu steps is longer than the training, which has "
@@ -350,6 +352,7 @@ scant_status nn_train(scant_net *net, const scant_data *data,
                     .method = method,
                     .opts = *opts};
     scant_status s = train(&t);
+    if (t.state.step) net->trained = true;
     if (state) *state = t.state;
     scant__arena_end(&t.arena);
     return s;

@@ -606,6 +606,55 @@ static void the_automatic_warm_up_is_for_networks_whose_units_may_die(void **sta
     assert_near(first_rate("mlp", small, fewer), 0.25, 0);
 }
 
+/* Weights that were trained, or read from a file, are past their first steps; those of an
+ * untrained network in a file are not. */
+static void trained_weights_have_no_automatic_warm_up(void **state) {
+    const char *path = path_of("trained.safetensors");
+    (void)state;
+    for (int steps = 0; steps <= 100; steps += 100) {
+        fixture f;
+        scant_net *net;
+        scant_train_state s;
+        begin(&f, "mlp", small);
+        scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 100);
+        if (steps) {
+            assert_int_equal(train(&f, o).warmup, 10);
+            assert_int_equal(train(&f, o).warmup, 0);
+        }
+        assert_int_equal(scant_net_save(f.net, path), SCANT_OK);
+        scant_net_opts start = {.classes = scant_data_classes(f.data)};
+        assert_int_equal(scant_net_start(f.ctx, path, NULL, &start, &net), SCANT_OK);
+        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
+        assert_int_equal(s.warmup, steps ? 0 : 10);
+        assert_int_equal(scant_net_reset(net, 1), SCANT_OK);
+        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
+        assert_int_equal(s.warmup, 10);
+        o.warmup = 7; /* asked for */
+        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
+        assert_int_equal(s.warmup, 7);
+        scant_net_free(net);
+        remove(path);
+        end(&f);
+    }
+}
+
+/* The warm-up is that of the beginning, although the network is trained by then. */
+static void a_resumed_training_keeps_its_warm_up(void **state) {
+    const char *path = path_of("warmup.safetensors");
+    fixture f;
+    scant_train_state s;
+    (void)state;
+    begin(&f, "mlp", small);
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 100, with.checkpoint = path);
+    f.stop_after = 5;
+    assert_int_equal(scant_net_train(f.net, f.data, &o, &s), SCANT_ECANCELLED);
+    f.stop_after = 0;
+    o.resume = true;
+    assert_int_equal(train(&f, o).warmup, 10);
+    remove(path);
+    end(&f);
+}
+
 static void a_warm_up_longer_than_the_training_is_refused(void **state) {
     fixture f;
     (void)state;
@@ -654,6 +703,8 @@ int main(void) {
         cmocka_unit_test(signs_are_of_the_weights_that_patience_returns),
         cmocka_unit_test(an_interruption_does_not_change_what_is_found),
         cmocka_unit_test(the_automatic_warm_up_is_for_networks_whose_units_may_die),
+        cmocka_unit_test(trained_weights_have_no_automatic_warm_up),
+        cmocka_unit_test(a_resumed_training_keeps_its_warm_up),
         cmocka_unit_test(a_warm_up_longer_than_the_training_is_refused),
         cmocka_unit_test(signs_are_read_back_from_their_names),
     };
