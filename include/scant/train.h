@@ -194,10 +194,13 @@ typedef enum scant_stop {
     SCANT_STOP_CANCELLED
 } scant_stop;
 
-/* Signs that a training fails, as bits (docs/networks.md). */
+/* Signs that a training fails, as bits (docs/networks.md). None is given in the first 20
+ * steps, the warm-up and the first quarter of the steps. */
 enum scant_train_sign {
-    SCANT_SIGN_DEAD = 1 << 0,    /* most units of a layer are always 0 */
-    SCANT_SIGN_LOSS = 1 << 1,    /* the loss is not below that of a constant prediction */
+    SCANT_SIGN_DEAD = 1 << 0, /* most units of a layer are always 0 */
+    /* all predictions are the same and the loss is not below that of the best constant
+     * one, or the loss has risen far above it */
+    SCANT_SIGN_LOSS = 1 << 1,
     SCANT_SIGN_MASK = 1 << 2,    /* hardly any pseudo-label counts */
     SCANT_SIGN_CLASSES = 1 << 3, /* the pseudo-labels are of few classes */
     SCANT_SIGN_DIVERGED = 1 << 4 /* the loss was not a finite number */

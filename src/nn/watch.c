@@ -18,10 +18,10 @@
  * If the loss is below SOLVED times that of the best constant prediction, the labels are
  * solved: the gradient is 0 for living units too, so no unit counts as dead.
  *
- * No sign is given during the warm-up, the first quarter of the steps and the first LEAST
- * steps; mask and classes are given in the second half only, because pseudo-labels begin
- * with the easiest classes. docs/networks.md has the measurements that the bounds are
- * from.
+ * No sign is given for a window that ends within the warm-up, the first quarter of the
+ * steps or the first LEAST steps; mask and classes are given in the second half only,
+ * because pseudo-labels begin with the easiest classes. docs/networks.md has the
+ * measurements that the bounds are from.
  */
 #include "nn/watch.h"
 
