@@ -194,10 +194,13 @@ typedef enum scant_stop {
     SCANT_STOP_CANCELLED
 } scant_stop;
 
-/* Signs that a training fails, as bits (docs/networks.md). */
+/* Signs that a training fails, as bits (docs/networks.md). None is given in the first 20
+ * steps, the warm-up and the first quarter of the steps. */
 enum scant_train_sign {
-    SCANT_SIGN_DEAD = 1 << 0,    /* most units of a layer are always 0 */
-    SCANT_SIGN_LOSS = 1 << 1,    /* the loss is not below that of a constant prediction */
+    SCANT_SIGN_DEAD = 1 << 0, /* most units of a layer are always 0 */
+    /* all predictions are the same and the loss is not below that of the best constant
+     * one, or the loss has risen far above it */
+    SCANT_SIGN_LOSS = 1 << 1,
     SCANT_SIGN_MASK = 1 << 2,    /* hardly any pseudo-label counts */
     SCANT_SIGN_CLASSES = 1 << 3, /* the pseudo-labels are of few classes */
     SCANT_SIGN_DIVERGED = 1 << 4 /* the loss was not a finite number */
@@ -213,6 +216,7 @@ typedef struct scant_train_state {
     size_t epoch, epochs;  /* current or just finished epoch, from 1; the maximum */
     size_t step, steps;    /* finished steps; the maximum */
     bool epoch_ended;      /* this step was the last of its epoch */
+    uint32_t warmup;       /* steps of the warm-up */
     double loss, accuracy; /* mean over the epoch so far */
     double lr;             /* learning rate of the last step */
     double valid_loss, valid_accuracy; /* after the last epoch; negative: none */
@@ -223,15 +227,19 @@ typedef struct scant_train_state {
                      * if all classes are equally frequent */
     double seconds, samples_per_second;
     scant_stop stopped; /* 0: not stopped */
-    /* Of the last complete twentieth of the training: */
+    /* Of the last complete window, a twentieth of the training or less
+     * (docs/networks.md): */
+    float window_kept;      /* as kept */
     uint64_t signs;         /* scant_train_sign bits; 0: none */
     double gradient_norm;   /* mean norm of the gradient; negative: not known yet */
     double dead;            /* largest share of a layer's units that are always 0 */
     const char *dead_layer; /* that layer, borrowed from the network; NULL: none */
-    double label_classes;   /* effective number of classes: exp(entropy) of the labels */
-    double pseudo_classes;  /* likewise of the pseudo-labels; 0: there are none */
-    double constant_loss;   /* loss of the best constant prediction; 0: unknown */
-    uint64_t reserved[1];   /* SCANT_RESERVED less the members since added */
+    /* Effective number of classes, exp(entropy), of the labels and of the pseudo-labels;
+     * 0: there are none. */
+    float label_classes, pseudo_classes;
+    double constant_loss; /* loss of the best constant prediction; 0: unknown */
+    double window_loss;   /* mean loss; negative: not known yet */
+    uint64_t reserved[1]; /* SCANT_RESERVED less the members since added */
 } scant_train_state;
 
 enum { SCANT_SIGNS_SIZE = 64, SCANT_SIGNS_TEXT = 384 };

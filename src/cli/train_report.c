@@ -76,6 +76,16 @@ static void json_classes(scant__json *json, const scant_net *network) {
     scant__json_close(json, ']');
 }
 
+/* The law that the initial weights were drawn by; null if they are from a file. */
+static void json_init(scant__json *json, const train_job *job) {
+    const net_args *net = &job->args.net;
+    const char *init = net->net.init ? net->net.init : scant_model_find(net->model)->init;
+    if (!init || net->weights || job->args.train.warm)
+        scant__json_null(json, "init");
+    else
+        scant__json_string(json, "init", init);
+}
+
 static void result_json(scant__json *json, const train_job *job, const char *weights) {
     const scant_train_state *s = &job->state;
     const scant_train_opts *o = &job->args.train;
@@ -87,9 +97,11 @@ static void result_json(scant__json *json, const train_job *job, const char *wei
     scant__json_size(json, "parameters", scant_net_parameters(job->network));
     scant__json_string(json, "seed",
                        cli_format("%llu", (unsigned long long)net->common.seed));
+    json_init(json, job);
     scant__json_size(json, "samples", o->n_rows);
     scant__json_size(json, "epochs", known ? s->epoch : s->epochs);
     scant__json_size(json, "steps", s->step);
+    scant__json_size(json, "warmup", s->warmup);
     scant__json_string(json, "stopped", train_stop_name(s->stopped));
     scant__json_number(json, "loss", if_known(known, s->loss));
     scant__json_number(json, "accuracy", if_known(known && accuracy, s->accuracy));

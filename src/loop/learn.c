@@ -132,12 +132,14 @@ static void set_status(worker *w, scant_status status) {
 static void get_weights(void *arg) {
     worker *w = arg;
     scant_net *member = scant_net_member(w->group->net, w->job->member);
+    w->net->trained = member->trained;
     set_status(w, nn_weights_get(member->weights, w->weights));
 }
 
 static void put_weights(void *arg) {
     worker *w = arg;
     scant_net *member = scant_net_member(w->group->net, w->job->member);
+    member->trained = w->net->trained;
     set_status(w, nn_weights_set(member->weights, w->weights));
 }
 

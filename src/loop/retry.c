@@ -87,6 +87,7 @@ static scant_status copy_weights(scant_net *from, scant_net *to) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = from->ctx};
     float *weights = TRY_NEW(&arena, float, from->net->n_floats);
     TRY(nn_weights_get(from->weights, weights));
+    to->trained = from->trained;
     return nn_weights_set(to->weights, weights);
 }
 

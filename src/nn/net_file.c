@@ -78,6 +78,7 @@ static scant_status describe(const scant_net *n, meta *m) {
         rate = (double)n->net->nodes[n->net->features].rate;
     TRY(add_meta_number(m, "scant.dropout", rate));
     if (n->opts.init) TRY(add_meta(m, "scant.init", n->opts.init));
+    if (!n->trained) TRY(add_meta(m, "scant.initial", "yes"));
     if (n->opts.activation) TRY(add_meta(m, "scant.activation", n->opts.activation));
     TRY(describe_posterior(n->net, m));
     const char *names;
@@ -295,6 +296,7 @@ static scant_status load(scant_net *n, const char *path, const scant__tensors *f
     scant__names old = n->class_names;
     n->class_names = names;
     names = old; /* freed now */
+    n->trained = !scant__tensors_meta(file, "scant.initial");
     if (known) n->scaled = scaled;
     if (scaled) memcpy(n->mean, mean, 2 * channels * sizeof *mean);
     return SCANT_OK;

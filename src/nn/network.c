@@ -70,6 +70,7 @@ scant_status scant_net_reset(scant_net *n, uint64_t seed) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = n->ctx};
     float *plain = TRY_NEW(&arena, float, n->net->n_floats);
     nn_weights_draw(n->net, seed, plain);
+    n->trained = false;
     return nn_weights_set(n->weights, plain);
 }
 

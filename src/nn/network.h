@@ -23,6 +23,7 @@ struct scant_net {
         uint64_t used;
     } plans[NN_PLANS];
     uint64_t clock;
+    bool trained;             /* its weights are not the initial ones: trained, or read */
     bool scaled;              /* input is scaled: (x - mean) / deviation */
     float *mean, *deviation;  /* per channel; one allocation */
     scant__names class_names; /* empty, or one per class */

@@ -118,12 +118,14 @@ static bool is_fragile(const nn_trainer *t) {
     return t->watch.n_layers > 0 && !nn_net_has(t->net->net, NN_NORM);
 }
 
-/* Sets the warm-up; the number of steps is known. */
+/* Sets the warm-up; the number of steps is known. Weights that were trained before have
+ * left the first steps behind. */
 static scant_status settle_warmup(nn_trainer *t) {
     size_t steps = t->state.steps;
+    bool fresh = !t->net->trained && !t->opts.warm;
     t->warmup = t->opts.warmup;
     if (t->warmup == SIZE_MAX)
-        t->warmup = is_fragile(t) && !t->opts.warm ? size_min(steps / 10, NN_WARMUP) : 0;
+        t->warmup = fresh && is_fragile(t) ? size_min(steps / 10, NN_WARMUP) : 0;
     if (t->warmup <= steps) return SCANT_OK;
     return scant__fail(t->ctx, SCANT_EUSAGE,
                        "the warmup of %zu steps is longer than the training, which has "
@@ -163,8 +165,8 @@ static scant_status set_up(nn_trainer *t) {
     t->state.valid_loss = t->state.valid_accuracy = -1;
     t->state.unlabelled_loss = t->state.kept = t->state.balance = -1;
     TRY(begin_watch(t));
-    nn_train_show_signs(t);
     TRY(settle_warmup(t));
+    nn_train_show_signs(t);
     return plan_decay(t);
 }
 
@@ -185,6 +187,7 @@ static scant_status validate(nn_trainer *t) {
         if (t->best && score > t->best_score) {
             t->best_score = score;
             t->best_epoch = t->state.epoch;
+            t->best_window = nn_watch_now(&t->watch, t->state.step);
             memcpy(t->best, w->values, w->n_floats * sizeof *t->best);
         }
     }
@@ -200,6 +203,7 @@ static void check_end(nn_trainer *t) {
         t->state.stopped = SCANT_STOP_PATIENCE;
     if (!t->state.stopped && t->state.step >= t->state.steps)
         t->state.stopped = SCANT_STOP_EPOCHS;
+    if (t->state.stopped) nn_train_watch_stop(t);
 }
 
 static bool at_end_of_epoch(const nn_trainer *t) {
@@ -316,10 +320,12 @@ static scant_status finish(nn_trainer *t, scant_status status) {
     }
     TRY(status);
     TRY(nn_train_save(t, t->opts.warm_out));
-    if (t->best)
+    if (t->best) {
         memcpy(w->values, t->best, w->n_floats * sizeof *w->values);
-    else if (t->average)
+        nn_train_watch_best(t);
+    } else if (t->average) {
         memcpy(w->values, t->average, w->n_trained * sizeof *w->values);
+    }
     return SCANT_OK;
 }
 
@@ -346,6 +352,7 @@ scant_status nn_train(scant_net *net, const scant_data *data,
                     .method = method,
                     .opts = *opts};
     scant_status s = train(&t);
+    if (t.state.step) net->trained = true;
     if (state) *state = t.state;
     scant__arena_end(&t.arena);
     return s;

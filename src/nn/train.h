@@ -85,7 +85,8 @@ typedef struct nn_trainer {
     float *best;       /* all values at the best validation score */
     double best_score;
     size_t best_epoch;
-    nn_span *decays; /* spans of parameters with weight decay */
+    nn_watched_window best_window; /* the last window at that epoch */
+    nn_span *decays;               /* spans of parameters with weight decay */
     size_t n_decays;
     size_t warmup;
     nn_watch watch;
@@ -119,8 +120,14 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b);
 scant_status nn_train_check_weights(nn_trainer *t, const nn_batch *b);
 /* Restores the weights of the last good epoch and reports the error. */
 scant_status nn_train_diverged(nn_trainer *t);
-/* Watches the step that is complete, of batch b with this loss, and warns. */
-void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss);
+/* Watches the step that is complete, of batch b with these outputs and this loss, and
+ * warns. */
+void nn_train_watch(nn_trainer *t, const nn_batch *b, const float *outputs, double loss);
+/* Finds the signs of a training that stops before its last step, and warns. */
+void nn_train_watch_stop(nn_trainer *t);
+/* Returns the signs of the best weights. Those of the end stand if the best ones are from
+ * a part of the training that has no signs. */
+void nn_train_watch_best(nn_trainer *t);
 /* Shows the results of the watch in the state. */
 void nn_train_show_signs(nn_trainer *t);
 /* Swaps the averaged weights in, or out again. */

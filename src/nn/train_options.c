@@ -47,8 +47,8 @@ static const scant_option rows[] = {
     OPT_ROW("warmup", COUNT, "N|auto", "auto", AT(warmup), training,
             "steps over which the learning rate rises to its full value; auto: a tenth "
             "of the steps and at most " NN_WARMUP_TEXT
-            " for networks with ReLU and without normalisation, whose units may die "
-            "in the first steps, else 0",
+            " for networks with ReLU and without normalisation that start from initial "
+            "weights, whose units may die in the first steps, else 0",
             .max = 1e12, .choices = "auto"),
     OPT_ROW("clip", NUMBER, "NORM|none", "none", AT(clip), training,
             "largest norm of the gradient", .max = INFINITY, .open = SCANT_OPEN_BOTH,

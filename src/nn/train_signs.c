@@ -41,15 +41,16 @@ static void describe(const scant_train_state *s, size_t sign, char *out, size_t 
     case SCANT_SIGN_LOSS:
         snprintf(out, size,
                  "the loss is %.4g, and predicting the same for all samples gives %.4g",
-                 s->loss, s->constant_loss);
+                 s->window_loss, s->constant_loss);
         break;
     case SCANT_SIGN_MASK:
-        snprintf(out, size, "only %.2g%% of the pseudo-labels count", 100 * s->kept);
+        snprintf(out, size, "only %.2g%% of the pseudo-labels count",
+                 100 * (double)s->window_kept);
         break;
     case SCANT_SIGN_CLASSES:
         snprintf(out, size,
                  "the pseudo-labels are mostly of %.1f classes, the labels of %.1f",
-                 s->pseudo_classes, s->label_classes);
+                 (double)s->pseudo_classes, (double)s->label_classes);
         break;
     default:
         snprintf(out, size, "the loss was not a finite number");
@@ -74,39 +75,40 @@ const char *scant_train_signs_text(const scant_train_state *s,
 void nn_train_show_signs(nn_trainer *t) {
     const nn_watch *w = &t->watch;
     scant_train_state *s = &t->state;
+    s->warmup = (uint32_t)size_min(t->warmup, UINT32_MAX);
     s->signs = w->signs;
-    s->gradient_norm = w->gradient_norm;
-    s->dead = w->dead;
+    s->window_loss = w->last.end ? w->last.loss : -1;
+    s->window_kept = w->last.unlabelled ? (float)w->last.kept : -1;
+    s->gradient_norm = w->last.gradient_norm;
+    s->dead = w->last.dead;
     s->dead_layer = NULL;
-    if (w->dead_layer)
-        s->dead_layer = t->net->net->nodes[w->layers[w->dead_layer - 1].node].name;
-    s->label_classes = w->diversity;
-    s->pseudo_classes = w->pseudo_classes;
+    if (w->last.dead_layer)
+        s->dead_layer = t->net->net->nodes[w->layers[w->last.dead_layer - 1].node].name;
+    s->label_classes = (float)w->diversity;
+    s->pseudo_classes = (float)w->last.pseudo_classes;
     s->constant_loss = w->constant;
 }
 
-/* Warns once for each sign. */
-static void warn(nn_trainer *t) {
+/* Warns once for each sign; `step` steps are done. */
+static void warn(nn_trainer *t, size_t step) {
     char text[SCANT_SIGNS_TEXT];
     scant_train_state s = t->state;
     s.signs &= ~t->warned;
     t->warned |= s.signs;
     if (!s.signs) return;
-    s.loss = t->watch.last_loss;
-    s.kept = t->watch.last_kept;
     scant__warn(
         t->ctx,
         "the training may be failing at step %zu of %zu: %s; a warmup longer than "
         "%zu steps, a smaller lr than %g or another seed may help",
-        t->state.step + 1, t->state.steps, scant_train_signs_text(&s, text), t->warmup,
-        t->opts.lr);
+        step, t->state.steps, scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
 }
 
-void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
+void nn_train_watch(nn_trainer *t, const nn_batch *b, const float *outputs, double loss) {
     nn_watched_step step = {.step = t->state.step + 1,
                             .steps = t->state.steps,
                             .warmup = t->warmup,
                             .loss = loss,
+                            .outputs = outputs,
                             .samples = b->count};
     if (t->method) {
         step.kept = t->result.kept;
@@ -115,5 +117,21 @@ void nn_train_watch(nn_trainer *t, const nn_batch *b, double loss) {
     }
     if (!nn_watch_step(&t->watch, t->net->weights, &step)) return;
     nn_train_show_signs(t);
-    warn(t);
+    warn(t, step.step);
+}
+
+void nn_train_watch_stop(nn_trainer *t) {
+    const scant_train_state *s = &t->state;
+    if (s->step == s->steps) return;
+    nn_watched_window now = nn_watch_now(&t->watch, s->step);
+    nn_watch_stop(&t->watch, &now, s->step, t->warmup);
+    nn_train_show_signs(t);
+    warn(t, s->step);
+}
+
+void nn_train_watch_best(nn_trainer *t) {
+    const scant_train_state *s = &t->state;
+    if (!nn_watch_is_late(&t->best_window, s->step, t->warmup)) return;
+    nn_watch_stop(&t->watch, &t->best_window, s->step, t->warmup);
+    nn_train_show_signs(t);
 }

@@ -92,11 +92,19 @@ static uint64_t mix_unlabelled(const nn_method *m) {
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
-static const char FORMAT[] = "3";
+static const char FORMAT[] = "4";
 
 /* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
  * below 2^53, so a double holds them exactly. */
 #define AT(member) offsetof(nn_trainer, member)
+#define WINDOW(name, at)                                                                 \
+    {name "end", AT(at.end), true}, {name "seen", AT(at.unlabelled), true},              \
+        {name "window_loss", AT(at.loss), false}, {name "noise", AT(at.noise), false},   \
+        {name "kept", AT(at.kept), false}, {name "spread", AT(at.spread), false},        \
+        {name "dead", AT(at.dead), false}, {name "dead_layer", AT(at.dead_layer), true}, \
+        {name "gradient_norm", AT(at.gradient_norm), false}, {                           \
+        name "pseudo_classes", AT(at.pseudo_classes), false                              \
+    }
 static const struct {
     const char *key;
     size_t at; /* offset of a size_t if it is a count, else of a double */
@@ -116,16 +124,20 @@ static const struct {
     {"accuracy", AT(state.accuracy), false},
     {"warmup", AT(warmup), true},
     {"window_loss", AT(watch.loss), false},
+    {"window_squares", AT(watch.squares), false},
     {"window_samples", AT(watch.samples), true},
     {"window_norm", AT(watch.norm), false},
     {"window_norms", AT(watch.norms), true},
     {"window_kept", AT(watch.kept), false},
     {"window_seen", AT(watch.unlabelled), true},
+    {"window_spread", AT(watch.spread), false},
+    {"window_compared", AT(watch.compared), true},
+    {"first_loss", AT(watch.start_loss), false},
+    {"first_spread", AT(watch.start_spread), false},
+    {"window_begin", AT(watch.begin), true},
     {"signs", AT(watch.signs), true},
-    {"dead", AT(watch.dead), false},
-    {"dead_layer", AT(watch.dead_layer), true},
-    {"gradient_norm", AT(watch.gradient_norm), false},
-    {"pseudo_classes", AT(watch.pseudo_classes), false},
+    WINDOW("last_", watch.last),
+    WINDOW("best_", best_window),
     {"sum_other", AT(sum_unlabelled_loss), false},
     {"sum_kept", AT(sum_kept), false},
     {"sum_seen", AT(sum_unlabelled), true},
@@ -191,8 +203,10 @@ static bool get_all(const scant__tensors *file, nn_trainer *t) {
             return false;
     }
     size_t most = t->state.step / t->per_epoch + 1;
+    size_t layers = t->watch.n_layers;
     return t->best_epoch <= most && t->good_epoch <= most &&
-           t->watch.dead_layer <= t->watch.n_layers;
+           t->watch.last.dead_layer <= layers && t->best_window.dead_layer <= layers &&
+           t->watch.begin <= t->state.step;
 }
 
 static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
@@ -310,8 +324,10 @@ scant_status nn_train_load(nn_trainer *t, const char *path) {
             "%s belongs to another training: samples, model or options differ", path);
     if (!get_all(file, &loaded)) return wrong_metadata(t, path);
     TRY(load_vectors(t, path, file));
-    if (!scant__tensors_find(file, "best"))
+    if (!scant__tensors_find(file, "best")) {
         loaded.best_epoch = loaded.state.step / t->per_epoch;
+        loaded.best_window = loaded.watch.last;
+    }
     *t = loaded;
     nn_train_show_signs(t);
     return SCANT_OK;

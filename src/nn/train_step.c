@@ -190,7 +190,7 @@ scant_status nn_train_step(nn_trainer *t, const nn_batch *b) {
     t->sum_correct += score.correct;
     t->sum_samples += b->count;
     if (t->method) count_unlabelled(t);
-    nn_train_watch(t, b, score.loss);
+    nn_train_watch(t, b, nn_plan_logits(plan), score.loss);
     return SCANT_OK;
 }
 

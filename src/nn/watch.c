@@ -3,8 +3,14 @@
  * What the signs mean, and where their bounds come from:
  *
  *   dead      at least DEAD of a layer's units are dead.
- *   loss      the loss is not below that of the best constant prediction. A network
- *             without activations cannot get stuck, so it never has this sign.
+ *   loss      the network predicts the same for all samples: the variance of its outputs
+ *             is below SAME times the constant's loss, so that it cannot improve the loss
+ *             by more than that, and has fallen below FALL times that of the first step;
+ *             and the loss is not below that of the best constant prediction, up to its
+ *             standard error. Or the loss has risen RISE times above both the constant's
+ *             and that of the first step. A network that has learned little yet has
+ *             neither. A network without activations cannot get stuck, so it never has
+ *             this sign.
  *   mask      less than MASK of the unlabelled samples count.
  *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
  *             than CLASSES times that of the labels' classes.
@@ -12,10 +18,10 @@
  * If the loss is below SOLVED times that of the best constant prediction, the labels are
  * solved: the gradient is 0 for living units too, so no unit counts as dead.
  *
- * No sign is given during the warm-up, the first quarter of the steps and the first LEAST
- * steps; mask and classes are given in the second half only, because pseudo-labels begin
- * with the easiest classes. docs/networks.md has the measurements that the bounds are
- * from.
+ * No sign is given for a window that ends within the warm-up, the first quarter of the
+ * steps or the first LEAST steps; mask and classes are given in the second half only,
+ * because pseudo-labels begin with the easiest classes. docs/networks.md has the
+ * measurements that the bounds are from.
  */
 #include "nn/watch.h"
 
@@ -25,7 +31,8 @@
 #include "nn/optim.h"
 
 enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
-static const double DEAD = 0.9, LOSS = 0.99, MASK = 0.01, CLASSES = 0.5;
+static const double DEAD = 0.9, SAME = 4e-4, FALL = 0.5, RISE = 1.25, MASK = 0.01,
+                    CLASSES = 0.5;
 static const double SOLVED = 1e-6;
 
 /* ---- which layers ------------------------------------------------------------------ */
@@ -125,8 +132,8 @@ static scant_status find_constant(nn_watch *w, scant__arena *arena,
 scant_status nn_watch_begin(nn_watch *w, scant__arena *arena, const nn_net *net,
                             const nn_watched_samples *s) {
     *w = (nn_watch){.n_classes = net->classes,
-                    .curved = nn_net_has(net, NN_ACT),
-                    .gradient_norm = -1};
+                    .has_act = nn_net_has(net, NN_ACT),
+                    .last = {.gradient_norm = -1}};
     if (s->pseudo) w->counts = TRY_ZERO(arena, float, net->classes);
     TRY(find_layers(w, arena, net));
     return find_constant(w, arena, s);
@@ -144,6 +151,42 @@ static void watch_units(nn_watch *w, const nn_weights *weights) {
     }
 }
 
+/* The sum of squared deviations from their mean of n numbers with these sums. */
+static double deviations(double sum, double squares, size_t n) {
+    return fmax(squares - sum * sum / (double)n, 0);
+}
+
+/* The sum over samples and classes of the squared deviations of the outputs from their
+ * mean over the samples. What all outputs of a sample have in common does not count if
+ * there are several classes: it does not change probabilities. */
+static double deviations_of(const float *outputs, size_t n, size_t c) {
+    double total = 0, sum = 0,
+           squares = 0; /* the last two: of the samples' mean output */
+    for (size_t i = 0; i < n && c > 1; i++) {
+        double mean = 0;
+        for (size_t k = 0; k < c; k++) mean += (double)outputs[i * c + k] / (double)c;
+        sum += mean;
+        squares += mean * mean;
+    }
+    for (size_t k = 0; k < c; k++) {
+        double one = 0, ones = 0;
+        for (size_t i = 0; i < n; i++) {
+            one += (double)outputs[i * c + k];
+            ones += (double)outputs[i * c + k] * (double)outputs[i * c + k];
+        }
+        total += deviations(one, ones, n);
+    }
+    return fmax(total - (double)c * deviations(sum, squares, n), 0);
+}
+
+/* Compares the samples of a step with each other: between steps the weights change. */
+static void watch_outputs(nn_watch *w, const nn_watched_step *s) {
+    size_t c = w->n_classes;
+    if (!s->outputs || s->samples < 2) return;
+    w->spread += deviations_of(s->outputs, s->samples, c) / (double)c;
+    w->compared += s->samples - 1;
+}
+
 /* Whether the window's loss is practically 0; constant 0: compared with 1. */
 static bool is_solved(const nn_watch *w, double loss) {
     return w->samples && loss < SOLVED * (w->constant > 0 ? w->constant : 1);
@@ -151,72 +194,119 @@ static bool is_solved(const nn_watch *w, double loss) {
 
 /* Finds the layer with the largest share of dead units, from the last layer back to the
  * first one whose units are all dead. */
-static void judge_units(nn_watch *w, double loss) {
-    w->dead = 0;
-    w->dead_layer = 0;
-    if (is_solved(w, loss)) return;
-    for (size_t i = w->n_layers; i-- > 0 && w->dead < 1;) {
+static void find_dead(const nn_watch *w, nn_watched_window *window) {
+    if (is_solved(w, window->loss)) return;
+    for (size_t i = w->n_layers; i-- > 0 && window->dead < 1;) {
         const nn_watched *layer = &w->layers[i];
         size_t dead = 0;
         for (size_t k = 0; k < layer->count; k++) dead += w->alive[layer->first + k] == 0;
         double share = (double)dead / (double)layer->count;
-        if (share <= w->dead) continue;
-        w->dead = share;
-        w->dead_layer = i + 1;
+        if (share <= window->dead) continue;
+        window->dead = share;
+        window->dead_layer = i + 1;
     }
 }
 
-static void judge(nn_watch *w, const nn_watched_step *s) {
-    bool settled = s->step > s->warmup && 4 * s->step > s->steps && s->step >= LEAST;
-    bool late = 2 * s->step > s->steps;
-    double loss = w->samples ? w->loss / (double)w->samples : 0;
+/* The standard error of the window's mean loss, from the losses of its steps. */
+static double noise_of(const nn_watch *w, size_t steps) {
+    if (!w->samples || steps < 2) return 0;
+    double mean = w->loss / (double)w->samples;
+    double variance = w->squares / (double)w->samples - mean * mean;
+    return sqrt(fmax(variance, 0) / (double)(steps - 1));
+}
+
+/* The current window, if it ends after `end` steps. */
+static nn_watched_window measure(const nn_watch *w, size_t end) {
     double seen = w->unlabelled ? (double)w->unlabelled : 1;
-    w->last_loss = loss;
-    w->last_kept = w->kept / seen;
-    judge_units(w, loss);
-    w->gradient_norm = w->norms ? w->norm / (double)w->norms : w->gradient_norm;
-    w->pseudo_classes = w->counts ? effective_number(w->counts, w->n_classes) : 0;
+    nn_watched_window window = {.end = end,
+                                .unlabelled = w->unlabelled,
+                                .loss = w->samples ? w->loss / (double)w->samples : 0,
+                                .noise = noise_of(w, end - w->begin),
+                                .kept = w->kept / seen,
+                                .spread =
+                                    w->compared ? w->spread / (double)w->compared : -1,
+                                .gradient_norm = w->last.gradient_norm};
+    if (w->norms) window.gradient_norm = w->norm / (double)w->norms;
+    if (w->counts) window.pseudo_classes = effective_number(w->counts, w->n_classes);
+    find_dead(w, &window);
+    return window;
+}
+
+bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warmup) {
+    return window->end > warmup && 4 * window->end > steps && window->end >= LEAST;
+}
+
+static bool is_loss_bad(const nn_watch *w) {
+    const nn_watched_window *last = &w->last;
+    bool same = last->spread >= 0 && last->spread < SAME * w->constant &&
+                last->spread <= FALL * w->start_spread;
+    if (!w->has_act || !(w->constant > 0)) return false;
+    return (same && last->loss + last->noise >= w->constant) ||
+           last->loss >= RISE * fmax(w->constant, w->start_loss);
+}
+
+/* Finds the signs of the last window, in a training of `steps` steps. */
+static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
+    const nn_watched_window *last = &w->last;
     w->signs = 0;
-    if (settled && w->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
-    if (settled && w->curved && w->constant > 0 && loss >= LOSS * w->constant)
-        w->signs |= SCANT_SIGN_LOSS;
-    if (!settled || !late || !w->unlabelled) return;
-    if (w->last_kept < MASK) {
-        w->signs |= SCANT_SIGN_MASK;
-        return; /* too few pseudo-labels to judge their classes */
-    }
-    if (w->counts && w->pseudo_classes < CLASSES * w->diversity)
+    if (!nn_watch_is_late(last, steps, warmup)) return;
+    if (last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
+    if (is_loss_bad(w)) w->signs |= SCANT_SIGN_LOSS;
+    if (2 * last->end <= steps || !last->unlabelled) return;
+    if (last->kept < MASK)
+        w->signs |= SCANT_SIGN_MASK; /* too few pseudo-labels to compare their classes */
+    else if (w->counts && last->pseudo_classes < CLASSES * w->diversity)
         w->signs |= SCANT_SIGN_CLASSES;
 }
 
-static void begin_window(nn_watch *w) {
-    w->loss = w->norm = w->kept = 0;
-    w->samples = w->norms = w->unlabelled = 0;
+static void begin_window(nn_watch *w, size_t begin) {
+    w->begin = begin;
+    w->loss = w->squares = w->norm = w->kept = w->spread = 0;
+    w->samples = w->norms = w->unlabelled = w->compared = 0;
     memset(w->alive, 0, w->n_units * sizeof *w->alive);
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
 }
 
-/* The number of windows that end in the first `step` steps. */
-static size_t windows(size_t step, size_t steps) {
-    size_t all = size_min(size_max(steps / SHORTEST, 1), WINDOWS);
-    return (size_t)((double)step * (double)all / (double)steps);
+/* Whether the current window ends after this step. The last one ends with the training
+ * and may be longer, so that none is shorter. */
+static bool ends(const nn_watch *w, const nn_watched_step *s) {
+    size_t length = size_max(size_min(s->steps / WINDOWS, w->begin / 4), SHORTEST);
+    return s->step == s->steps ||
+           (s->step - w->begin >= length && s->steps - s->step >= length);
 }
 
 bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step *s) {
-    bool ends = windows(s->step, s->steps) > windows(s->step - 1, s->steps);
+    bool complete = ends(w, s);
     watch_units(w, weights);
+    watch_outputs(w, s);
+    if (s->step == 1) {
+        w->start_loss = s->loss;
+        w->start_spread = w->compared ? w->spread / (double)w->compared : 0;
+    }
     w->loss += s->loss * (double)s->samples;
+    w->squares += s->loss * s->loss * (double)s->samples;
     w->samples += s->samples;
     w->kept += s->kept;
     w->unlabelled += s->unlabelled;
     for (size_t k = 0; w->counts && s->counts && k < w->n_classes; k++)
         w->counts[k] += s->counts[k];
-    if (ends || s->step % NORM_EVERY == 0) {
+    if (complete || s->step % NORM_EVERY == 0) {
         w->norm += nn_optim_norm(weights->ctx, weights->grads, weights->n_trained);
         w->norms++;
     }
-    if (!ends) return false;
-    judge(w, s);
-    begin_window(w);
+    if (!complete) return false;
+    w->last = measure(w, s->step);
+    find_signs(w, s->steps, s->warmup);
+    begin_window(w, s->step);
     return true;
+}
+
+nn_watched_window nn_watch_now(const nn_watch *w, size_t steps) {
+    return steps - w->begin >= SHORTEST ? measure(w, steps) : w->last;
+}
+
+void nn_watch_stop(nn_watch *w, const nn_watched_window *window, size_t steps,
+                   size_t warmup) {
+    w->last = *window;
+    find_signs(w, steps, warmup);
 }

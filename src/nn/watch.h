@@ -3,10 +3,12 @@
  * Watches a training for signs that it fails (scant_train_sign). It only observes: the
  * weights do not depend on it.
  *
- * The steps are divided into at most 20 windows. During a window the watch sums the loss,
- * counts pseudo-labels, measures the gradient's norm at every eighth step, and marks the
- * units that had a gradient. At the window's end it compares the sums with what any
- * training should reach; the result holds until the end of the next window.
+ * The steps are divided into windows: of a twentieth of the steps, at the beginning of a
+ * quarter of the steps done before, but of ten at least. So a training that stops early
+ * has windows, too. During a window the watch sums the loss, counts pseudo-labels,
+ * measures the gradient's norm at every eighth step, and marks the units that had a
+ * gradient. At the window's end it compares the sums with what any training should reach;
+ * the result holds until the end of the next window.
  *
  * A unit (an output of a dense layer, a channel of a convolution or normalisation) with a
  * ReLU behind it is dead if the gradient of its bias was exactly 0 in every step of the
@@ -30,31 +32,42 @@ typedef struct nn_watched {
     size_t first, count; /* its units, in nn_watch.alive */
 } nn_watched;
 
+/* What a window showed. */
+typedef struct nn_watched_window {
+    size_t end;         /* number of its last step; 0: no window is complete */
+    size_t unlabelled;  /* number of unlabelled samples */
+    double loss, noise; /* mean loss; its standard error over the steps */
+    double kept;        /* share of pseudo-labels that counted */
+    double spread;     /* mean variance of an output between samples; negative: unknown */
+    double dead;       /* largest share of dead units of a layer */
+    size_t dead_layer; /* 1 + index of that layer; 0: none has dead units */
+    double gradient_norm;  /* mean; negative: no window is complete */
+    double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
+} nn_watched_window;
+
 typedef struct nn_watch {
     nn_watched *layers;
     size_t n_layers, n_units, n_classes;
-    bool curved;      /* the network has activations */
+    bool has_act;     /* the network has activations */
     double constant;  /* loss of the best constant prediction; 0: unknown */
     double diversity; /* effective number of classes of the labels; 0: unknown */
-    /* The current window. A checkpoint has these and the results of the last one. */
+    /* The current window. A checkpoint has these and the members below. */
     float *alive;  /* per unit: 1 if it had a gradient, else 0 */
     float *counts; /* per class: number of pseudo-labels; NULL: there are none */
-    double loss, norm, kept;
-    size_t samples, norms, unlabelled;
-    /* The last complete window. */
-    double last_loss, last_kept; /* mean loss; share of pseudo-labels that counted */
-    size_t signs;                /* scant_train_sign bits */
-    double dead;                 /* largest share of dead units of a layer */
-    size_t dead_layer;           /* 1 + index of that layer; 0: none has dead units */
-    double gradient_norm;        /* mean; negative: no window is complete */
-    double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
+    size_t begin;  /* number of steps before it */
+    double loss, squares, norm, kept, spread;
+    size_t samples, norms, unlabelled, compared;
+    double start_loss, start_spread; /* of the first step */
+    nn_watched_window last;          /* the last complete window */
+    size_t signs;                    /* scant_train_sign bits: what it is found to show */
 } nn_watch;
 
 /* What a step did. */
 typedef struct nn_watched_step {
-    size_t step, steps; /* number of the step, from 1; their total */
-    size_t warmup;      /* steps of the warm-up */
-    double loss;        /* mean loss of the labelled samples */
+    size_t step, steps;   /* number of the step, from 1; their total */
+    size_t warmup;        /* steps of the warm-up */
+    double loss;          /* mean loss of the labelled samples */
+    const float *outputs; /* of these samples, samples x classes */
     size_t samples;
     double kept;         /* sum of the weights with which unlabelled samples counted */
     size_t unlabelled;   /* number of unlabelled samples */
@@ -79,5 +92,14 @@ scant_status nn_watch_begin(nn_watch *watch, scant__arena *arena, const nn_net *
                             const nn_watched_samples *samples);
 /* Watches a step, after its backward pass. Returns whether a window is complete. */
 bool nn_watch_step(nn_watch *watch, const nn_weights *weights, const nn_watched_step *s);
+/* Returns the window that would end now: the current one if it is long enough, else the
+ * last one. The current window goes on, so that the training can be continued. */
+nn_watched_window nn_watch_now(const nn_watch *watch, size_t steps);
+/* Sets the last window to one of a training that stops after `steps` steps, perhaps fewer
+ * than planned, and finds its signs. */
+void nn_watch_stop(nn_watch *watch, const nn_watched_window *window, size_t steps,
+                   size_t warmup);
+/* Whether a window is late enough for signs in a training of `steps` steps. */
+bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warmup);
 
 #endif

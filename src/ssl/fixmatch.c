@@ -117,10 +117,7 @@ const ssl_kind ssl_fixmatch = {
              .summary =
                  "confident predictions for weak views are the labels of strong views",
              .paper = "Sohn et al. 2020; DARP: Kim et al. 2020",
-             .takes = "mu unlabelled_weight threshold cut noise drop align darp_target "
-                      "darp darp_alpha darp_every darp_warmup",
-             .defaults = defaults,
-             .n_defaults = sizeof defaults / sizeof *defaults,
-             .uses_labelled = true},
+             .takes = SSL_MATCH_TAKES " threshold darp darp_alpha darp_every darp_warmup",
+             SSL_MATCH_INFO},
     .begin = begin,
 };

@@ -169,10 +169,7 @@ const ssl_kind ssl_freematch = {
     .info = {.name = "freematch",
              .summary = "FixMatch with thresholds that follow the network's confidence",
              .paper = "Wang et al. 2023",
-             .takes = "mu unlabelled_weight cut noise drop align darp_target "
-                      "prediction_ema fairness",
-             .defaults = defaults,
-             .n_defaults = sizeof defaults / sizeof *defaults,
-             .uses_labelled = true},
+             .takes = SSL_MATCH_TAKES " prediction_ema fairness",
+             SSL_MATCH_INFO},
     .begin = begin,
 };

@@ -47,7 +47,7 @@ static void align(ssl_match *m, const nn_unlabelled *u) {
 }
 
 /* Sets labels, if `labels`, and confidence from the predictions. */
-static void read(ssl_match *m, size_t n, bool labels) {
+static void read_predictions(ssl_match *m, size_t n, bool labels) {
     for (size_t i = 0; i < n; i++) {
         const float *q = m->probs + i * m->classes;
         size_t k = scant__argmax(q, m->classes);
@@ -59,10 +59,10 @@ static void read(ssl_match *m, size_t n, bool labels) {
 /* Sets the batch's pseudo-labels and their weights from its weak views' logits. */
 static void decide(ssl_match *m, const nn_unlabelled *u, const float *weak) {
     nn_softmax(u->n, m->classes, weak, 1, m->probs);
-    read(m, u->n, true);
+    read_predictions(m, u->n, true);
     if (m->mean) {
         align(m, u);
-        read(m, u->n, !m->plain_labels);
+        read_predictions(m, u->n, !m->unaligned_labels);
     }
     m->weigh(m, u);
 }
@@ -75,8 +75,8 @@ static size_t choose(void *arg, const nn_unlabelled *u, size_t *chosen) {
     for (size_t i = 0; i < u->n; i++) {
         bool wanted = m->weights[i] > 0 && any;
         if (wanted) {
-            m->few_labels[n] = m->labels[i];
-            m->few_weights[n] = m->weights[i];
+            m->chosen_labels[n] = m->labels[i];
+            m->chosen_weights[n] = m->weights[i];
         }
         chosen[wanted ? n++ : --last] = i;
     }
@@ -89,7 +89,7 @@ static void evaluate(void *arg, const nn_unlabelled *u, nn_method_result *result
     ssl_match *m = arg;
     size_t c = m->classes, block = u->n_block * c;
     nn_targets wanted = {
-        .labels = m->few_labels, .weights = m->few_weights, .divide = (double)u->n};
+        .labels = m->chosen_labels, .weights = m->chosen_weights, .divide = (double)u->n};
     const float *strong = u->logits;
     float *d = u->d;
     if (m->mixed) {
@@ -138,8 +138,8 @@ scant_status ssl_match_begin(ssl_setup *s, ssl_match **out) {
     m->confidence = TRY_NEW(s->arena, float, to->batch);
     m->labels = TRY_NEW(s->arena, int32_t, to->batch);
     m->weights = TRY_NEW(s->arena, float, to->batch);
-    m->few_labels = TRY_NEW(s->arena, int32_t, to->batch);
-    m->few_weights = TRY_NEW(s->arena, float, to->batch);
+    m->chosen_labels = TRY_NEW(s->arena, int32_t, to->batch);
+    m->chosen_weights = TRY_NEW(s->arena, float, to->batch);
     if (s->o.ssl.align) {
         m->mean = TRY_ZERO(s->arena, float, s->classes + 1);
         ssl_match_store(s, "mean_prediction", m->mean, s->classes + 1);

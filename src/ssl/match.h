@@ -31,6 +31,12 @@
         "mu", "7"                                                                        \
     }
 
+/* Options that all three read, and the rest of their info: `defaults` is an array. */
+#define SSL_MATCH_TAKES "mu unlabelled_weight cut noise drop align darp_target"
+#define SSL_MATCH_INFO                                                                   \
+    .defaults = defaults, .n_defaults = sizeof defaults / sizeof *defaults,              \
+    .uses_labelled = true
+
 typedef struct ssl_match ssl_match;
 
 /* Set by ssl_match_begin(), except the last members. */
@@ -40,16 +46,16 @@ struct ssl_match {
     bool mixed;        /* all views go through the network together */
     size_t n, classes; /* numbers of unlabelled samples and classes */
     /* a batch's weak views: */
-    float *probs;        /* predictions, aligned */
-    float *confidence;   /* the largest probability of each */
-    int32_t *labels;     /* pseudo-labels */
-    float *weights;      /* from 0, does not count, to 1 */
-    int32_t *few_labels; /* the same of those that count */
-    float *few_weights;
+    float *probs;           /* predictions, aligned */
+    float *confidence;      /* the largest probability of each */
+    int32_t *labels;        /* pseudo-labels */
+    float *weights;         /* from 0, does not count, to 1 */
+    int32_t *chosen_labels; /* the same of those that count */
+    float *chosen_weights;
     float *mean; /* align: running mean of predictions, then a stamp; else NULL */
     /* set by the method: */
     void *arg;
-    bool plain_labels; /* pseudo-labels come from the predictions before alignment */
+    bool unaligned_labels; /* pseudo-labels come from the predictions before alignment */
     /* Sets the weights of a batch; may replace the labels. */
     void (*weigh)(ssl_match *m, const nn_unlabelled *u);
     /* Adds the gradient of a further loss to d (n x classes): of n strong views with

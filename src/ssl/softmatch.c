@@ -62,7 +62,7 @@ static scant_status begin(ssl_setup *s) {
     float *state = m->arg = TRY_ZERO(s->arena, float, SSL_SOFTMATCH_STATE + 1);
     ssl_softmatch_init(s->classes, state);
     ssl_match_store(s, "confidence", state, SSL_SOFTMATCH_STATE + 1);
-    m->plain_labels = true;
+    m->unaligned_labels = true;
     m->weigh = weigh;
     m->check = check;
     return SCANT_OK;
@@ -74,10 +74,7 @@ const ssl_kind ssl_softmatch = {
     .info = {.name = "softmatch",
              .summary = "FixMatch with weights that rise with the confidence",
              .paper = "Chen et al. 2023",
-             .takes = "mu unlabelled_weight cut noise drop align darp_target "
-                      "prediction_ema",
-             .defaults = defaults,
-             .n_defaults = sizeof defaults / sizeof *defaults,
-             .uses_labelled = true},
+             .takes = SSL_MATCH_TAKES " prediction_ema",
+             SSL_MATCH_INFO},
     .begin = begin,
 };

@@ -701,6 +701,16 @@ class WrongCalls(Train):
         self.refused(2, "--data", "blobs", "--model", "mlp", "--steps", 30, "--warmup", 31,
                      says=["warmup of 31 steps is longer than the training", "30 steps"])
 
+    def test_the_result_has_the_warm_up_and_the_law_that_were_used(self):
+        call = ["--data", "blobs", "--model", "mlp", "--steps", 100]
+        weights = os.path.join(self.path("a"), "weights.safetensors")
+        for out, more, warmup, init in (("a", [], 10, "torch"), ("b", ["--weights", weights, "--init", "he"], 0, None),
+                                        ("c", ["--init", "he", "--warmup", 7], 7, "he")):
+            done = run("train", *call, *more, "--format", "json", "--out", self.path(out))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads(done.stdout)
+            self.assertEqual((result["warmup"], result["init"]), (warmup, init))
+
     def test_a_training_that_collapses_says_so_everywhere(self):
         """A network whose rate is far too large: its units are 0, and its loss is that of a constant."""
         call = ["--data", "moons", "--count", 100, "--model", "mlp", "--width", 16, "--epochs", 60, "--lr", 40,
