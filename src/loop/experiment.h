@@ -35,10 +35,11 @@ typedef struct loop_settings {
     bool lr_auto;    /* each round has its own learning rate */
     double usual_lr; /* the default of the method and optimizer */
     bool reinit, warm;
-    const char *use_weights, *darp_target;
+    const char *use_weights, *darp_target, *initial_keep;
     size_t initial_models;
     /* loop */
-    const char *strategies, *seeds, *initial_how, *query_seed, *preset, *theory;
+    const char *strategies, *seeds, *initial_how, *initial_seed, *query_seed, *preset,
+        *theory;
     size_t initial, query, rounds; /* query: labels per round */
     bool retry_collapsed;
 } loop_settings;
@@ -89,7 +90,8 @@ struct scant_experiment {
     size_t n_strategies;
     uint64_t *seeds;
     size_t n_seeds;
-    uint64_t query_seed; /* valid if set.query_seed is not "" */
+    uint64_t query_seed;   /* valid if set.query_seed is not "" */
+    uint64_t initial_seed; /* likewise */
 };
 
 /* Fails for a wrong value with "FILE:LINE: ..." (SCANT_EINPUT) or "--set: ..."

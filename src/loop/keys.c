@@ -79,7 +79,10 @@ static const scant_option train_rows[] = {
                "use the weights that a strategy gives its picks: yes, as factors of the "
                "loss; draw, as probabilities of drawing a sample"),
     OPT_COUNT("initial_models", "K", "1", AT(initial_models), 1, 1000, NULL,
-              "train the initial network K times and keep the one of median accuracy"),
+              "train the initial network K times and keep one of them (initial_keep)"),
+    OPT_CHOICE("initial_keep", "median|best", "median", AT(initial_keep), NULL,
+               "which of the initial_models is kept, by accuracy on the validation set, "
+               "or on the test set if there is none"),
     OPT_TEXT(
         "darp_target", "FILE|labelled", "", AT(darp_target), NULL,
         "the class distribution for darp and align: .npy with a number per class, or "
@@ -96,6 +99,9 @@ static const scant_option loop_rows[] = {
         "initial_how", "random|balanced|none", "random", AT(initial_how), NULL,
         "how the first labels are chosen; balanced: the same number per class; none: "
         "no first labels, the untrained network picks"),
+    OPT_TEXT("initial_seed", "S", "", AT(initial_seed), NULL,
+             "all runs have the pool, validation set, first labels and first network of "
+             "this seed; default: of their own"),
     OPT_COUNT("batch", "N", "40", AT(query), 1, MANY, NULL, "labels per round"),
     OPT_COUNT("rounds", "N", "15", AT(rounds), 0, 1000000, NULL,
               "rounds of picking, labelling and training"),

@@ -102,7 +102,7 @@ typedef struct loop_health {
 /* Test results of a model: after its last epoch, and `best` over the evaluated epochs. */
 typedef struct loop_test_result {
     double accuracy, loss, best;
-    double score; /* the model with the median score is kept */
+    double score; /* decides which model is kept */
     loop_calibration calibration;
 } loop_test_result;
 
@@ -239,7 +239,8 @@ typedef struct loop_run {
     size_t number;
     const loop_strategy *strategy;
     uint64_t seed;
-    char *path; /* path of the state file, without ".json" */
+    uint64_t first_seed; /* of split and round 0: loop.initial_seed, else `seed` */
+    char *path;          /* path of the state file, without ".json" */
     loop_state state;
     /* Used by the caller's thread: */
     size_t shown_points;             /* number of rounds in tables */
@@ -319,6 +320,9 @@ enum loop_seed_use {
     LOOP_SEED_RETRY_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
+/* The seed of a network of the run: loop_seed() of first_seed in round 0. */
+uint64_t loop_net_seed(const loop_run *run, size_t round, size_t model,
+                       enum loop_seed_use use);
 
 /* The recipe of the experiment's networks. */
 scant_recipe loop_recipe(const loop_job *job, uint64_t seed);
@@ -347,6 +351,9 @@ void loop_drop_models(loop_run *run); /* frees the round's models */
 uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Index of the model with the median score; for even n, the lower median. */
 size_t loop_median(const loop_test_result *results, size_t n);
+/* Index of the model that train.initial_keep names: the median one, or the first with the
+ * best score. */
+size_t loop_kept(const loop_settings *set, const loop_test_result *results, size_t n);
 
 /* ---- retry.c ---- */
 

@@ -229,7 +229,8 @@ static scant_status load_models(loop_run *run) {
         size_t model = i / run->recipe.members;
         scant_net **net = &r->models[model];
         if (p->parts[i] != LOOP_TRAINED) continue;
-        if (all && model != loop_median(p->results, r->n_models)) continue;
+        if (all && model != loop_kept(&run->job->e->set, p->results, r->n_models))
+            continue;
         if (!*net)
             TRY(loop_net_make(run, loop_weights_seed(run, model), run->recipe.members,
                               net));

@@ -91,15 +91,18 @@ static scant_status copy_weights(scant_net *from, scant_net *to) {
     return nn_weights_set(to->weights, weights);
 }
 
+static uint64_t seed_of(const loop_run *run, size_t part, enum loop_seed_use use) {
+    size_t round = run->round.number;
+    return part == LOOP_QUERY ? loop_seed(run->job->e->query_seed, round, part, use)
+                              : loop_net_seed(run, round, part, use);
+}
+
 scant_status loop_retry_prepare(loop_run *run, size_t part, scant_net *net,
                                 learn_job *job) {
     AUTO(scant_net_auto) scant_net *other = NULL;
-    size_t round = run->round.number;
-    uint64_t seed = part == LOOP_QUERY ? run->job->e->query_seed : run->seed;
-    job->opts.seed = loop_seed(seed, round, part, LOOP_SEED_RETRY_TRAINING);
+    job->opts.seed = seed_of(run, part, LOOP_SEED_RETRY_TRAINING);
     job->opts.checkpoint = job->opts.resume_from = NULL;
     job->opts.resume = false;
-    TRY(loop_net_make(run, loop_seed(seed, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
-                      &other));
+    TRY(loop_net_make(run, seed_of(run, part, LOOP_SEED_RETRY_WEIGHTS), 1, &other));
     return copy_weights(other, net);
 }

@@ -363,7 +363,7 @@ scant_status loop_run_check(loop_run *run, scant_ctx *ctx) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     loop_split split;
     if (!s->n_batches) return SCANT_OK;
-    TRY(loop_split_make(&arena, &job->e->set, &job->samples, run->seed, &split));
+    TRY(loop_split_make(&arena, &job->e->set, &job->samples, run->first_seed, &split));
     if (s->samples == job->samples.hash && picks_match(s, &split)) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
                        "%s.json: the samples, their labels or the set of unreadable ones "
@@ -385,8 +385,8 @@ static scant_status add_initial(loop_run *run) {
 static scant_status run_rounds(loop_run *run) {
     const scant_experiment *e = run->job->e;
     loop_state *s = &run->state;
-    run->recipe = loop_recipe(run->job, run->seed);
-    TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->seed,
+    run->recipe = loop_recipe(run->job, run->first_seed);
+    TRY(loop_split_make(&run->arena, &e->set, &run->job->samples, run->first_seed,
                         &run->split));
     TRY(add_initial(run));
     /* files that a killed call has left */

@@ -4,6 +4,7 @@
  *
  * Seeds depend on the run's seed, the round and their use, not on the strategy: with the
  * same seed all strategies start a round with the same weights and the same sample order.
+ * In round 0 loop.initial_seed replaces the run's seed: all runs have the same network.
  *
  * The best epoch is found by evaluating on the test set during the training, at a cost of
  * at most about a fifth of the training's work. Work is counted in samples and not in
@@ -28,6 +29,11 @@
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use) {
     const scant__rng rng = {seed, SCANT__RNG_ROUND};
     return scant__rng_u64(&rng, ((uint64_t)round * 1024 + model) * 8 + use);
+}
+
+uint64_t loop_net_seed(const loop_run *run, size_t round, size_t model,
+                       enum loop_seed_use use) {
+    return loop_seed(round ? run->seed : run->first_seed, round, model, use);
 }
 
 /* ---- networks ---------------------------------------------------------------------- */
@@ -178,7 +184,7 @@ scant_net *loop_part(const loop_run *run, size_t part) {
 }
 
 uint64_t loop_weights_seed(const loop_run *run, size_t model) {
-    return loop_seed(run->seed, run->round.number, model, LOOP_SEED_WEIGHTS);
+    return loop_net_seed(run, run->round.number, model, LOOP_SEED_WEIGHTS);
 }
 
 /* Fills in the training job of a part, including its checkpoint. */
@@ -218,7 +224,7 @@ static scant_status list_jobs(loop_run *run, size_t model, bool again,
                        .before = member_work * (double)(model * members),
                        .member_work = member_work};
         TRY(prepare(run, o, part,
-                    loop_seed(run->seed, run->round.number, part, LOOP_SEED_TRAINING), w,
+                    loop_net_seed(run, run->round.number, part, LOOP_SEED_TRAINING), w,
                     &jobs[*n]));
         if (again) TRY(loop_retry_prepare(run, part, loop_part(run, part), &jobs[*n]));
         jobs[(*n)++].member = i;
@@ -348,6 +354,14 @@ size_t loop_median(const loop_test_result *results, size_t n) {
     return 0;
 }
 
+size_t loop_kept(const loop_settings *set, const loop_test_result *results, size_t n) {
+    size_t best = 0;
+    if (strcmp(set->initial_keep, "median") == 0) return loop_median(results, n);
+    for (size_t i = 1; i < n; i++)
+        if (results[i].score > results[best].score) best = i;
+    return best;
+}
+
 static void drop(scant_net **net) {
     scant_net_free(*net);
     *net = NULL;
@@ -423,7 +437,7 @@ static scant_status learn(loop_run *run) {
     TRY(loop_partial_load(run));
     r->loaded = true;
     for (size_t i = 0; i < r->n_models; i++) TRY(do_model(run, i));
-    r->chosen = loop_median(run->state.partial.results, r->n_models);
+    r->chosen = loop_kept(set, run->state.partial.results, r->n_models);
     run->net = r->models[r->chosen];
     r->models[r->chosen] = NULL;
     loop_drop_models(run);

@@ -117,6 +117,7 @@ static scant_status list_runs(loop_job *job, size_t n_pool) {
         run->number = i;
         run->strategy = &e->strategies[i / e->n_seeds];
         run->seed = e->seeds[i % e->n_seeds];
+        run->first_seed = *e->set.initial_seed ? e->initial_seed : run->seed;
         run->path =
             scant__arena_format(&job->arena, "%s/runs/%s-%llu", job->opts.out,
                                 run->strategy->info->name, (unsigned long long)run->seed);

@@ -202,6 +202,12 @@ static scant_status read_strategies(scant_experiment *e) {
     return SCANT_OK;
 }
 
+static scant_status read_seed(scant_experiment *e, const char *name, const char *text,
+                              uint64_t *out) {
+    if (!*text || scant__uint_read(text, out)) return SCANT_OK;
+    return loop_refuse(e, name, "is '%s', expected a whole number", text);
+}
+
 static scant_status read_seeds(scant_experiment *e) {
     char *list = scant__arena_strdup(&e->arena, e->set.seeds);
     if (!list) return SCANT_ENOMEM;
@@ -217,9 +223,8 @@ static scant_status read_seeds(scant_experiment *e) {
                 return loop_refuse(e, "loop.seeds", "has %s twice", word);
         e->n_seeds++;
     }
-    const char *query = e->set.query_seed;
-    if (!*query || scant__uint_read(query, &e->query_seed)) return SCANT_OK;
-    return loop_refuse(e, "loop.query_seed", "is '%s', expected a whole number", query);
+    TRY(read_seed(e, "loop.query_seed", e->set.query_seed, &e->query_seed));
+    return read_seed(e, "loop.initial_seed", e->set.initial_seed, &e->initial_seed);
 }
 
 /* ---- presets and defaults ---------------------------------------------------------- */

@@ -358,7 +358,7 @@ static scant_status measure_seed(loop_run *run, size_t round, const size_t *rows
                                  size_t n, double *out, double *stable) {
     AUTO(scant_net_auto) scant_net *net = NULL;
     AUTO(learn_unmute) learn_mute mute = learn_mute_log(run->ctx); /* already logged */
-    TRY(loop_net_make(run, loop_seed(run->seed, round, 0, LOOP_SEED_WEIGHTS), 1, &net));
+    TRY(loop_net_make(run, loop_net_seed(run, round, 0, LOOP_SEED_WEIGHTS), 1, &net));
     return measure_start(run, net, rows, n, out, stable);
 }
 

@@ -56,14 +56,18 @@ PAPERS = [
       "loop.npc.candidates": 50000}),
     ("npc-cifar10-wrn.ini", "5.1, table 1",
      {"loop.initial": 10, "loop.initial_how": "balanced", "loop.batch": 20, "loop.rounds": 3,
-      "train.initial_models": 5, "loop.strategies": "random,margin,albl,badge,npc"}),
+      "loop.strategies": "random,margin,albl,badge,npc"}),
     ("npc-cifar100-wrn.ini", "5.1, table 2",
      {"loop.initial": 100, "loop.initial_how": "balanced", "loop.batch": 200, "loop.rounds": 4,
-      "train.initial_models": 5, "loop.strategies": "random,margin,albl,badge,npc"}),
+      "loop.strategies": "random,margin,albl,badge,npc"}),
     ("npc-single-shot-40.ini", "table 3",
      {"loop.initial": 10, "loop.initial_how": "balanced", "loop.batch": 30, "loop.rounds": 1}),
     ("npc-single-shot-60.ini", "table 3",
      {"loop.initial": 10, "loop.initial_how": "balanced", "loop.batch": 50, "loop.rounds": 1}),
+    ("npc-cifar*", "5.1: the median of 5; tables 1, 2: one initial accuracy for all trials",
+     {"train.initial_models": 5, "train.initial_keep": "median", "loop.initial_seed": 0}),
+    ("npc-single-shot-*", "table 3: the same initial model",
+     {"train.initial_models": 5, "train.initial_keep": "median", "loop.initial_seed": 0}),
     ("npc-zero-shot-40.ini", "table 3", {"loop.initial_how": "none", "loop.batch": 40, "loop.rounds": 1}),
     ("npc-zero-shot-60.ini", "table 3", {"loop.initial_how": "none", "loop.batch": 60, "loop.rounds": 1}),
     # Batch active learning from the perspective of sparse approximation
@@ -123,6 +127,14 @@ PAPERS = [
     ("crc-cifar10-layers-zero-shot.ini", "table 1, left",
      {"loop.initial_how": "none", "loop.batch": 50, "loop.rounds": 3, "loop.crc.group": 5,
       "loop.crc.layers": "all"}),
+    ("crc-*-wrn*", "A.1: the best of several first networks, identical for all runs",
+     {"train.initial_keep": "best", "loop.initial_seed": 0}),
+    ("crc-cifar10-groups.ini", "A.1: the best of several first networks, identical for all runs",
+     {"train.initial_keep": "best", "loop.initial_seed": 0}),
+    ("crc-cifar10-layers.ini", "A.1: the best of several first networks, identical for all runs",
+     {"train.initial_keep": "best", "loop.initial_seed": 0}),
+    ("theory-horizon.ini", "A.1: the best of several first networks, identical for all runs",
+     {"train.initial_keep": "best", "loop.initial_seed": 0}),
     ("*crc-*transfer.ini", "figure 2; 4.2: the gradient of all parameters",
      {"loop.initial_how": "none", "loop.egl.layers": "all",
       "loop.strategies": "random,entropy,confidence,egl,crc"}),
@@ -217,6 +229,12 @@ class Experiments(Case):
                 self.assertEqual(shown["loop.retry_collapsed"], "yes" if own else "no")
                 fragile = small and shown["train.method"] == "fixmatch"
                 self.assertEqual(shown["train.warmup"], "auto" if own or fragile else "0")
+
+    def test_the_best_first_network_is_one_of_several(self):
+        kept = [shown for shown in map(self.printed, FILES) if shown["train.initial_keep"] == "best"]
+        self.assertTrue(kept)
+        for shown in kept:
+            self.assertGreater(int(shown["train.initial_models"]), 1)
 
     def test_every_file_is_listed_with_a_smaller_version_for_a_cpu(self):
         listed, small = set(), set()

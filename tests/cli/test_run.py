@@ -394,6 +394,45 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
+    def test_the_best_initial_model_is_kept_on_request(self):
+        seeds = {"loop__strategies": "random", "loop__seeds": "0,1,2,3", "loop__rounds": 0, "train__epochs": 3}
+        runs = {keep: self.results(self.run_experiment(keep, train__initial_models=5, train__initial_keep=keep, **seeds))
+                for keep in ("median", "best")}
+        self.assertEqual(runs["median"][1], runs["best"][1])
+        pairs = [(float(median["accuracy"]), float(best["accuracy"]))
+                 for median, best in zip(runs["median"][0], runs["best"][0])]
+        self.assertTrue(all(median <= best for median, best in pairs), pairs)
+        self.assertTrue(any(median < best for median, best in pairs), pairs)
+        self.fails(2, "run", *sets(MOONS, train__initial_keep="worst"), "--out", self.path("x"),
+                   says=["train.initial_keep", "worst", "median|best"])
+
+    def test_an_initial_seed_gives_all_runs_the_same_start(self):
+        def start(results):
+            """The values of round 0, without strategy and seed; the set has one entry if all are the same."""
+            first = [[list(row.values())[2:] for row in rows if row["round"] == "0"] for rows in results]
+            return {tuple(row) for row in first[0]}, {tuple(row) for row in first[1]}
+        cases = {"plain": {"data__pool": 80, "data__validation": 20, "train__patience": 3},
+                 "collapsed": {"train__lr": 20, "train__epochs": 20},  # a repeated training has its own seeds
+                 "bayesian": {"model__bayes": "dropout", "loop__strategies": "bald"}}
+        for name, more in cases.items():
+            with self.subTest(name):
+                own = self.results(self.run_experiment(name + "9", loop__seeds=9, **more))
+                out = self.run_experiment(name, loop__initial_seed=9, **more)
+                shared = self.results(out)
+                self.assertEqual(len(start(shared)[0]), 1)
+                self.assertEqual(start(shared), start(own))
+                if name == "collapsed":
+                    rows = self.rows(out, "trainings.csv")
+                    self.assertEqual({row["trainings"] for row in rows if row["round"] == "0"}, {"2"})
+                later = {}
+                for row in shared[0]:
+                    if row["round"] == "1":
+                        later.setdefault(row["strategy"], set()).add(row["loss"])
+                self.assertTrue(all(len(losses) == 2 for losses in later.values()), later)
+        self.assertIn("initial_seed = 9", self.ok("run", *sets(MOONS, loop__initial_seed=9), "--print"))
+        self.fails(2, "run", *sets(MOONS, loop__initial_seed="first"), "--out", self.path("x"),
+                   says=["loop.initial_seed", "first", "whole number"])
+
     def test_the_log_has_the_figures_that_strategies_report(self):
         out = self.run_experiment("out", loop__strategies="random,bss", loop__seeds=0)
         with open(os.path.join(out, "log.jsonl"), encoding="utf-8") as file:

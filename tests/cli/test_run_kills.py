@@ -143,7 +143,8 @@ class Kills(RunCase):
 
     def test_several_initial_models_weighted_samples_and_validation(self):
         self.kill_and_resume(first=2, train__epochs=100, loop__rounds=5, loop__initial=20,
-                             train__initial_models=4, train__use_weights="yes", train__patience=80,
+                             train__initial_models=4, train__initial_keep="best",
+                             loop__initial_seed=3, train__use_weights="yes", train__patience=80,
                              data__validation=60, loop__strategies="bss,sparse-greedy")
 
     def test_regression_with_samples_drawn_by_weight(self):

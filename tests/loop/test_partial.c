@@ -16,7 +16,7 @@
 #include "loop/loop.h"
 #include "scant/train.h"
 
-enum { BASE = 9, MORE = 10, ROUNDS = 2, ROOM = 60, LINE = 256 };
+enum { BASE = 9, MORE = 11, ROUNDS = 2, ROOM = 60, LINE = 256 };
 
 /* Training evaluates on the test set at times: a fifth of 3 x 8 labels x 20 epochs is
  * four times its size. */
@@ -214,6 +214,7 @@ static const plan plans[] = {
       {"train.epochs", "20"},
       {"train.use_weights", "yes"},
       {"train.initial_models", "2"},
+      {"loop.initial_seed", "9"},
       {"data.validation", "15"}},
      1},
     {"crc-4",
@@ -227,6 +228,7 @@ static const plan plans[] = {
       {"train.steps", "30"},
       {"train.ema", "0.9"},
       {"train.initial_models", "2"},
+      {"train.initial_keep", "best"},
       {"loop.query_seed", "4"}},
      1},
     {"bald-5",
@@ -758,6 +760,17 @@ static void the_median_is_the_lower_one_of_two(void **state) {
     assert_int_equal(loop_median(v, 5), 3);
 }
 
+static void the_first_best_model_is_kept_on_request(void **state) {
+    const loop_test_result v[] = {
+        {.score = -4}, {.score = 1}, {.score = 0}, {.score = 1}};
+    const loop_settings best = {.initial_keep = "best"},
+                        median = {.initial_keep = "median"};
+    (void)state;
+    assert_int_equal(loop_kept(&best, v, 1), 0);
+    assert_int_equal(loop_kept(&best, v, 4), 1);
+    assert_int_equal(loop_kept(&median, v, 4), loop_median(v, 4));
+}
+
 static void short_trainings_have_their_share_of_steps(void **state) {
     const size_t most = 1000000000000, epochs = (size_t)1 << 30;
     (void)state;
@@ -817,6 +830,7 @@ int main(void) {
         cmocka_unit_test(the_query_network_differs_even_with_the_same_seed),
         cmocka_unit_test(the_validation_set_chooses_the_initial_model),
         cmocka_unit_test(the_median_is_the_lower_one_of_two),
+        cmocka_unit_test(the_first_best_model_is_kept_on_request),
         cmocka_unit_test(short_trainings_have_their_share_of_steps),
         cmocka_unit_test(a_strategy_that_picks_nothing_is_reported),
     };
