@@ -405,7 +405,7 @@ scant_status loop_folder_write(loop_job *job) {
     if (strcmp(job->e->set.theory, "none") != 0)
         TRY(write_table(job, LOOP_THEORIES, "theory.csv",
                         "labels,layers,lambda,largest,rank,dynamics,ratio,alignment,"
-                        "bound,mmd,epochs,lr_advice"));
+                        "bound,mmd,epochs,horizon,lr_advice"));
     if (regression) return SCANT_OK;
     return write_table(job, LOOP_CALIBRATION, "calibration.csv",
                        "when,temperature,bin,count,confidence,accuracy");

@@ -84,6 +84,7 @@ enum {
     LOOP_BOUND,
     LOOP_MMD,
     LOOP_EPOCHS,
+    LOOP_HORIZON,
     LOOP_LR_ADVICE,
     LOOP_FIGURES
 };
@@ -102,7 +103,8 @@ typedef struct loop_health {
 /* Test results of a model: after its last epoch, and `best` over the evaluated epochs. */
 typedef struct loop_test_result {
     double accuracy, loss, best;
-    double score; /* decides which model is kept */
+    double score;   /* decides which model is kept */
+    size_t horizon; /* the evaluated epoch of the smallest loss; 0: only the last was */
     loop_calibration calibration;
 } loop_test_result;
 
@@ -126,7 +128,10 @@ typedef struct loop_partial {
     char query;                /* training state of the query network */
     size_t n_tested;           /* number of models evaluated so far, in order */
     loop_test_result *results; /* test results of evaluated models; room for n_parts */
-    double best;               /* best test accuracy so far of the model in training */
+    /* of the model in training, on the test set, so far: */
+    double best;    /* best accuracy */
+    double lowest;  /* smallest loss */
+    size_t horizon; /* its epoch; 0: not evaluated yet */
     double train_seconds, test_seconds;
     size_t *epochs;       /* n_parts: number of epochs of each part's training */
     loop_health *healths; /* n_parts */

@@ -119,15 +119,24 @@ static size_t evaluate_every(const loop_run *run, size_t samples, size_t epochs)
 
 /* Evaluates a network during its training. Cannot be cancelled, because a resumed
  * training would not repeat the evaluation. */
-static void evaluate(watcher *w) {
+static void evaluate(watcher *w, size_t epoch) {
     scant_evaluation e;
     const loop_samples *s = &w->run->job->samples;
-    double *best = &w->run->state.partial.best;
+    loop_partial *p = &w->run->state.partial;
     AUTO(loop_timer_end) loop_timer timer = loop_timer_begin(w->run, LOOP_TESTING);
     w->run->cancellable = false;
     w->status = scant_net_evaluate(w->net, s->test, s->test_rows, s->n_test, &e);
     w->run->cancellable = true; /* trainings can be cancelled */
-    if (w->status == SCANT_OK && e.accuracy > *best) *best = e.accuracy;
+    if (w->status != SCANT_OK) return;
+    if (e.accuracy > p->best) p->best = e.accuracy;
+    if (p->horizon && !(e.loss < p->lowest)) return;
+    p->lowest = e.loss;
+    p->horizon = epoch;
+}
+
+static void forget(loop_partial *p) {
+    p->best = p->lowest = 0;
+    p->horizon = 0;
 }
 
 static void on_step(void *user, const scant_train_state *state) {
@@ -138,12 +147,12 @@ static void on_step(void *user, const scant_train_state *state) {
     w->run->round.training = *state;
     loop_report_progress(w->run, w->phase, w->before + w->member_work * done);
     if (!w->net) return;
-    if (state->step == 1) w->run->state.partial.best = 0; /* a training starts over */
+    if (state->step == 1) forget(&w->run->state.partial); /* a training starts over */
     if (!w->every) w->every = evaluate_every(w->run, w->samples, state->epochs);
     bool due = w->every < SIZE_MAX && state->epoch_ended &&
                state->epoch % w->every == 0 && state->epoch < state->epochs &&
                !state->stopped;
-    if (due && w->status == SCANT_OK) evaluate(w);
+    if (due && w->status == SCANT_OK) evaluate(w, state->epoch);
 }
 
 double loop_work(const loop_settings *set, size_t labels) {
@@ -320,7 +329,7 @@ static scant_status test_model(loop_run *run, size_t model) {
     loop_test_result *v = &run->state.partial.results[model];
     scant_net *net = run->round.models[model];
     double work = loop_work(&run->job->e->set, run->round.labelled.n);
-    double best = run->state.partial.best;
+    const loop_partial *p = &run->state.partial;
     scant_evaluation e;
     loop_report_progress(run, "evaluating",
                          work * (double)(model + 1) / (double)run->round.n_models);
@@ -328,7 +337,10 @@ static scant_status test_model(loop_run *run, size_t model) {
     TRY(evaluate_calibrated(run, net, &e, &v->calibration));
     v->accuracy = e.accuracy;
     v->loss = e.loss;
-    v->best = best > e.accuracy ? best : e.accuracy;
+    v->best = p->best > e.accuracy ? p->best : e.accuracy;
+    v->horizon = p->horizon;
+    if (p->horizon && e.loss < p->lowest)
+        v->horizon = p->epochs[model * run->recipe.members];
     return score(run, net, v);
 }
 
@@ -339,7 +351,7 @@ static scant_status do_model(loop_run *run, size_t model) {
     if (p->n_tested > model) return SCANT_OK;
     TRY(test_model(run, model));
     p->n_tested = model + 1;
-    p->best = 0;
+    forget(p);
     return SCANT_OK;
 }
 

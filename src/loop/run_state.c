@@ -2,14 +2,14 @@
  *
  * A run's state, in memory and as a file of JSON:
  *
- *   {"scant run": 3, "strategy": "badge", "seed": "0", "over": false,
+ *   {"scant run": 4, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
  *    "theory": [[lambda, ...], ...],
  *    "trainings": [[trainings, "signs", dead, gradient norm], ...]}
  *
- * 3 is the version of this format. over is true if the run ended before its last round.
+ * 4 is the version of this format. over is true if the run ended before its last round.
  * picks has a list for each round: the initial set, then the rows added before each
  * training. It is one longer than rounds, unless the run has ended. memory is the state
  * of the strategy, if it has one. samples is the hash of the samples that the run started
@@ -20,13 +20,14 @@
  * not finite are null, "inf" or "-inf". "partial" is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
- *    score], ...], "best": 0, "seconds": [train, test], "calibration": [[before, after],
- *    ...], "epochs": [12, 9, 0, 0], "trainings": [...], "query training": [[...]]}
+ *    score, horizon], ...], "best": [accuracy, loss, horizon], "seconds": [train, test],
+ *    "calibration": [[before, after], ...], "epochs": [12, 9, 0, 0], "trainings": [...],
+ *    "query training": [[...]]}
  *
  * parts and query: training states (loop.h). models and calibration: results of the
- * evaluated models. best: best test accuracy so far of the model in training. epochs:
- * number of epochs of each part's training; trainings: its health. query training: that
- * of the query network; it may be missing.
+ * evaluated models. best: best test accuracy, smallest test loss and its epoch so far of
+ * the model in training. epochs: number of epochs of each part's training; trainings: its
+ * health. query training: that of the query network; it may be missing.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -39,7 +40,8 @@
 #include "loop/loop.h"
 #include "scant/train.h"
 
-enum { VERSION = 3, EXACT = 17 }; /* EXACT: digits that give the same double */
+enum { VERSION = 4, EXACT = 17 }; /* EXACT: digits that give the same double */
+#define MOST_EPOCHS ((size_t)1 << 53)
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
                              loop_state *out) {
@@ -162,11 +164,14 @@ static void add_partial(scant__json *json, const loop_partial *p) {
     scant__json_open(json, "models", '[');
     for (size_t i = 0; i < p->n_tested; i++) {
         const loop_test_result *v = &p->results[i];
-        add_numbers(json, NULL, (const double[]){v->accuracy, v->loss, v->best, v->score},
-                    4);
+        add_numbers(
+            json, NULL,
+            (const double[]){v->accuracy, v->loss, v->best, v->score, (double)v->horizon},
+            5);
     }
     scant__json_close(json, ']');
-    add_number(json, "best", p->best);
+    add_numbers(json, "best", (const double[]){p->best, p->lowest, (double)p->horizon},
+                3);
     add_numbers(json, "seconds", (const double[]){p->train_seconds, p->test_seconds}, 2);
     scant__json_open(json, "calibration", '[');
     for (size_t i = 0; i < p->n_tested; i++)
@@ -401,11 +406,17 @@ static scant_status read_results(const expected *x, const json_t *root,
     p->n_tested = n;
     p->results = TRY_ZERO(arena, loop_test_result, p->n_parts + 1);
     for (size_t i = 0; i < n; i++) {
-        double v[4];
-        if (!read_numbers(json_array_get(list, i), 4, v))
-            return damaged(x, "a model of \"partial\" is not a list of four numbers");
-        p->results[i] = (loop_test_result){
-            .accuracy = v[0], .loss = v[1], .best = v[2], .score = v[3]};
+        const json_t *row = json_array_get(list, i);
+        double v[5];
+        size_t horizon;
+        if (!read_numbers(row, 5, v) ||
+            !count_of(json_array_get(row, 4), MOST_EPOCHS, &horizon))
+            return damaged(x, "a model of \"partial\" is not a list of five numbers");
+        p->results[i] = (loop_test_result){.accuracy = v[0],
+                                           .loss = v[1],
+                                           .best = v[2],
+                                           .score = v[3],
+                                           .horizon = horizon};
         TRY(read_calibration(x, calibration, n, i, &p->results[i].calibration));
     }
     return SCANT_OK;
@@ -424,9 +435,19 @@ static scant_status read_epochs(const expected *x, const json_t *list,
     p->epochs = TRY_ZERO(arena, size_t, p->n_parts + 1);
     bool fine = json_array_size(list) == p->n_parts;
     for (size_t i = 0; fine && i < p->n_parts; i++)
-        fine = count_of(json_array_get(list, i), (size_t)1 << 53, &p->epochs[i]);
+        fine = count_of(json_array_get(list, i), MOST_EPOCHS, &p->epochs[i]);
     return fine ? SCANT_OK
                 : damaged(x, "\"partial\" does not have the epochs of each part");
+}
+
+static scant_status read_best(const expected *x, const json_t *row, loop_partial *p) {
+    double v[3];
+    if (!read_numbers(row, 3, v) || !isfinite(v[0]) ||
+        !count_of(json_array_get(row, 2), MOST_EPOCHS, &p->horizon))
+        return damaged(x, "\"best\" of \"partial\" is not a list of three numbers");
+    p->best = v[0];
+    p->lowest = v[1];
+    return SCANT_OK;
 }
 
 static scant_status read_partial(const expected *x, const json_t *root,
@@ -437,13 +458,13 @@ static scant_status read_partial(const expected *x, const json_t *root,
     loop_partial *p = &s->partial;
     if (!root) return SCANT_OK;
     p->on_disk = true;
-    p->best = number_of(json_object_get(root, "best"));
     p->train_seconds = number_of(json_array_get(seconds, 0));
     p->test_seconds = number_of(json_array_get(seconds, 1));
     if (!count_of(json_object_get(root, "round"), x->rounds, &p->round) ||
-        p->round != s->n_points || s->over || !isfinite(p->best) ||
-        !isfinite(p->train_seconds) || !isfinite(p->test_seconds))
+        p->round != s->n_points || s->over || !isfinite(p->train_seconds) ||
+        !isfinite(p->test_seconds))
         return damaged(x, "\"partial\" is not valid for the next round");
+    TRY(read_best(x, json_object_get(root, "best"), p));
     if (!parts || strlen(parts) > LOOP_PARTS || !query || strlen(query) != 1)
         return damaged(
             x, "\"parts\" or \"query\" of \"partial\" is not a valid training state");

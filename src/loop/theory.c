@@ -15,6 +15,7 @@
  *   ratio      R(Q|S): the increase of G by each row of Q alone, summed over Q, divided
  *              by the increase by all of Q; Q is labelled by the predicted classes. The
  *              paper's figure is its expectation over random Q: strategy random
+ *   horizon    the evaluated epoch with the smallest test loss (CRC's figure 3)
  *   alignment, bound, mmd   of K (study/quantities.h); mmd between the initial set and S
  *
  * The suggested learning rate is also computed. NPC's sufficient rate is O(lambda), CRC's
@@ -48,8 +49,8 @@ enum { MOST = 4000, MOST_EVERY_ROUND = 1500 };
 #define WHOLE_TOLERANCE 1e-6
 
 const char *const loop_theory_names[LOOP_FIGURES] = {
-    "lambda",    "largest", "rank", "dynamics", "ratio",
-    "alignment", "bound",   "mmd",  "epochs",   "lr_advice"};
+    "lambda", "largest", "rank",   "dynamics", "ratio",    "alignment",
+    "bound",  "mmd",     "epochs", "horizon",  "lr_advice"};
 
 loop_theory loop_theory_unknown(void) {
     loop_theory t;
@@ -304,7 +305,9 @@ static scant_status measure(view *v) {
 scant_status loop_theory_measure(loop_run *run, const scant_picks *picks) {
     const loop_labelled *labelled = &run->round.labelled;
     scant_net *net = run->query_net ? run->query_net : run->net;
-    size_t epochs = run->state.partial.epochs[run->round.chosen * run->recipe.members];
+    const loop_partial *p = &run->state.partial;
+    size_t epochs = p->epochs[run->round.chosen * run->recipe.members];
+    size_t horizon = p->results[run->round.chosen].horizon;
     loop_theory *out = &run->state.theories[run->round.number];
     *out = loop_theory_unknown();
     if (!is_wanted(&run->job->e->set) || !labelled->n) return SCANT_OK;
@@ -315,6 +318,7 @@ scant_status loop_theory_measure(loop_run *run, const scant_picks *picks) {
         v.rows[v.n + v.n_batch++] = run->split.pool[picks->items[i].index];
     v.out = out;
     if (epochs) out->figures[LOOP_EPOCHS] = (double)epochs;
+    if (horizon) out->figures[LOOP_HORIZON] = (double)horizon;
     out->figures[LOOP_LR_ADVICE] = run->round.lr_advice;
     return measure(&v);
 }

@@ -9,8 +9,8 @@ import numpy as np
 from runcase import MOONS, RunCase, sets
 
 HEADER = ["strategy", "seed", "round", "labels", "layers", "lambda", "largest", "rank", "dynamics",
-          "ratio", "alignment", "bound", "mmd", "epochs", "lr_advice"]
-FIGURES = HEADER[5:]
+          "ratio", "alignment", "bound", "mmd", "epochs", "horizon", "lr_advice"]
+FIGURES = [name for name in HEADER[5:] if name != "horizon"]  # known only if epochs are evaluated
 
 
 class TheoryCase(RunCase):
@@ -54,6 +54,23 @@ class Theory(TheoryCase):
                       ["train_loss"] for part in (0.9, 1.1)]
             self.assertLess(losses[0], 1)
             self.assertGreater(losses[1], 1000)
+
+    def test_the_horizon_is_the_epoch_of_the_smallest_test_loss(self):
+        small = {"data__test_size": 12, "loop__initial": 20, "loop__rounds": 0, "loop__strategies": "random",
+                 "loop__seeds": "0,1,2,3", "train__lr": 0.3, "train__warmup": 0, "loop__retry_collapsed": "no"}
+        epochs = 12  # so few test samples are evaluated after every epoch
+        losses = [[float(row["loss"]) for row in self.rows(self.run_experiment(f"to{many}", train__epochs=many, **small),
+                                                           "curve.csv")] for many in range(1, epochs + 1)]
+        rows = self.rows(self.path(f"to{epochs}"), "theory.csv")
+        wanted = [1 + min(range(epochs), key=lambda epoch: losses[epoch][run]) for run in range(4)]
+        self.assertEqual([int(row["horizon"]) for row in rows], wanted)
+        self.assertGreater(len(set(wanted)), 1)
+        self.assertLess(min(wanted), epochs)
+        # no epoch but the last is evaluated
+        for name, more in (("large", {"data__test_size": 900}), ("average", {"train__ema": 0.9}),
+                           ("ensemble", {"model__bayes": "ensemble", "model__samples": 2})):
+            rows = self.rows(self.run_experiment(name, **{**small, **more}), "theory.csv")
+            self.assertEqual({row["horizon"] for row in rows}, {""})
 
     def test_measuring_does_not_change_the_results(self):
         none = self.run_experiment("none", loop__theory="none")

@@ -66,9 +66,10 @@ static void a_state_is_read_as_it_was_written(void **state) {
 }
 
 #define HEAD                                                                             \
-    "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
+    "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
     "\"samples\": \"0123456789abcdef\", "
-#define NO_THEORY ", \"theory\": [[null,null,null,null,null,null,null,null,null,null]]"
+#define NO_THEORY                                                                        \
+    ", \"theory\": [[null,null,null,null,null,null,null,null,null,null,null]]"
 #define HEALTHY ", \"trainings\": [[1, \"\", 0, 0.5]]}"
 #define UNKNOWN NO_THEORY HEALTHY
 #define TAIL ", \"calibration\": [[null, null]]" UNKNOWN
@@ -83,9 +84,9 @@ static void a_damaged_state_is_refused(void **state) {
         "{}",
         "[1]",
         "{\"scant run\": \"2\"}",
-        "{\"scant run\": 3, \"strategy\": \"npc\", \"seed\": \"7\"}",
-        "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": 7}",
-        "{\"scant run\": 3, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
+        "{\"scant run\": 4, \"strategy\": \"npc\", \"seed\": \"7\"}",
+        "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": 7}",
+        "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
         "\"picks\": [[]], \"calibration\": [], \"theory\": [], "
         "\"trainings\": []}", /* no samples */
         HEAD "\"rounds\": 3, \"picks\": []" TAIL,
@@ -105,8 +106,8 @@ static void a_damaged_state_is_refused(void **state) {
         THEORY("[]"), /* one per round */
         THEORY("[null]"),
         THEORY("[[1, 2, 3]]"),
-        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, \"inf\"]]"),
-        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]]"),
+        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, \"inf\"]]"),
+        THEORY("[[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]]"),
         TRAININGS("3"),
         TRAININGS("[]"), /* one per round */
         TRAININGS("[null]"),
@@ -157,10 +158,10 @@ static void a_damaged_state_is_refused(void **state) {
     assert_int_equal(s.calibrations->when[LOOP_BEFORE].bins[14].count, 9);
     assert_true(isnan(s.theories->figures[LOOP_LAMBDA]));
     assert_int_equal(
-        read_state(ctx, THEORY("[[1, 2, 3, null, 5, 6, 7, 8, 9, 10]]"), &s, &arena),
+        read_state(ctx, THEORY("[[1, 2, 3, null, 5, 6, 7, 8, 9, 10, 11]]"), &s, &arena),
         SCANT_OK);
     assert_true(isnan(s.theories->figures[LOOP_DYNAMICS]));
-    assert_true(s.theories->figures[LOOP_LR_ADVICE] == 10);
+    assert_true(s.theories->figures[LOOP_LR_ADVICE] == 11);
     assert_int_equal(
         read_state(ctx, TRAININGS("[[2, \"loss few-classes\", 0.25, -1]]"), &s, &arena),
         SCANT_OK);
@@ -172,7 +173,7 @@ static void a_damaged_state_is_refused(void **state) {
 }
 
 static void a_state_of_another_version_is_refused(void **state) {
-    static const char *const others[] = {"{\"scant run\": 2}", "{\"scant run\": 4}"};
+    static const char *const others[] = {"{\"scant run\": 2}", "{\"scant run\": 5}"};
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
     loop_state s;
@@ -191,7 +192,7 @@ static void a_state_of_another_version_is_refused(void **state) {
 static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     const double inf = (double)INFINITY;
     loop_test_result results[] = {
-        {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1},
+        {.accuracy = 0.5, .loss = 1.0 / 3, .best = 0.75, .score = 0.1, .horizon = 7},
         {.accuracy = 0.25, .loss = 2, .best = 0.25, .score = inf}};
     results[1].calibration.when[LOOP_AFTER] = (scant_calibration){
         .temperature = 1.0 / 3, .error = 0.125, .bins = {{7, 1.0 / 30, 0.25}}};
@@ -211,6 +212,8 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
                                .n_tested = 2,
                                .results = results,
                                .best = 0.125,
+                               .lowest = inf,
+                               .horizon = 9,
                                .train_seconds = 1.0 / 3000,
                                .test_seconds = 4.5,
                                .epochs = epochs,
@@ -241,6 +244,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
     assert_int_equal(got->n_parts, 4);
     assert_memory_equal(got->parts, parts, sizeof parts);
     assert_int_equal(got->n_tested, 2);
+    assert_true(got->lowest == want.lowest && got->horizon == want.horizon);
     assert_true(got->best == want.best && got->train_seconds == want.train_seconds &&
                 got->test_seconds == want.test_seconds);
     assert_memory_equal(got->results, results, sizeof results);
@@ -255,7 +259,7 @@ static void a_cancelled_round_is_read_as_it_was_written(void **state) {
 #define PARTIAL(round, parts, models, rest)                                              \
     "{\"round\": " round ", \"parts\": \"" parts "\", \"models\": [" models "], " rest "}"
 #define QUERY "\"query\": \".\", "
-#define TIMES "\"best\": 0, \"seconds\": [1, 2]"
+#define TIMES "\"best\": [0, 0, 0], \"seconds\": [1, 2]"
 #define MORE(calibration, epochs) CALIBRATION(calibration, epochs) NOT_TRAINED
 #define CALIBRATION(calibration, epochs)                                                 \
     ", \"calibration\": " calibration ", \"epochs\": " epochs
@@ -283,18 +287,26 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
         PARTIAL("2", ".", "", REST),
         PARTIAL("1", "x", "", REST),
         PARTIAL("1", "T", "", REST),
-        PARTIAL("1", "t", "[1, 1, 1, 1], [1, 1, 1, 1]",
+        PARTIAL("1", "t", "[1, 1, 1, 1, 1], [1, 1, 1, 1, 1]",
                 QUERY TIMES MORE("[[null, null], [null, null]]", "[0]")),
+        PARTIAL("1", "t", "[1, 1, 1, 1]", QUERY TIMES MORE("[[null, null]]", "[0]")),
+        PARTIAL("1", "t", "[1, 1, 1, 1, -1]", QUERY TIMES MORE("[[null, null]]", "[0]")),
+        PARTIAL("1", ".", "", QUERY "\"best\": 0, \"seconds\": [1, 2]" MORE("[]", "[0]")),
+        PARTIAL("1", ".", "",
+                QUERY "\"best\": [null, 0, 0], \"seconds\": [1, 2]" MORE("[]", "[0]")),
+        PARTIAL("1", ".", "",
+                QUERY "\"best\": [0, 0, 0.5], \"seconds\": [1, 2]" MORE("[]", "[0]")),
         PARTIAL("1", "t", "[1, 1, 1]", QUERY TIMES MORE("[[null, null]]", "[0]")),
         PARTIAL("1", "t", "3", REST),
         PARTIAL("1", ".", "", QUERY "\"seconds\": [1, 2]" MORE("[]", "[0]")),
-        PARTIAL("1", ".", "", QUERY "\"best\": 0, \"seconds\": [1]" MORE("[]", "[0]")),
+        PARTIAL("1", ".", "",
+                QUERY "\"best\": [0, 0, 0], \"seconds\": [1]" MORE("[]", "[0]")),
         PARTIAL("1", ".", "", TIMES MORE("[]", "[0]")),
         PARTIAL("1", ".", "", "\"query\": \"\", " TIMES MORE("[]", "[0]")),
         PARTIAL("1", ".", "", "\"query\": \"tt\", " TIMES MORE("[]", "[0]")),
         PARTIAL("1", ".", "", "\"query\": true, " TIMES MORE("[]", "[0]")),
-        PARTIAL("1", "t", "[1, 1, 1, 1]", REST), /* calibration: one per model */
-        PARTIAL("1", "t", "[1, 1, 1, 1]", QUERY TIMES MORE("[3]", "[0]")),
+        PARTIAL("1", "t", "[1, 1, 1, 1, 1]", REST), /* calibration: one per model */
+        PARTIAL("1", "t", "[1, 1, 1, 1, 1]", QUERY TIMES MORE("[3]", "[0]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "[1, -1]")),
         PARTIAL("1", "ta", "", QUERY TIMES MORE("[]", "3")),
@@ -314,7 +326,7 @@ static void a_damaged_cancelled_round_is_refused(void **state) {
         assert_says(ctx, path_of("state.json"), "not a valid state");
     }
     const char *fine = PARTIAL(
-        "1", "tab.", "[1, 1, 1, 1]",
+        "1", "tab.", "[1, 1, 1, 1, 1]",
         QUERY TIMES CALIBRATION("[[null, null]]",
                                 "[5, 0, 0, 0]") ", \"trainings\": "
                                                 "[[1, \"\", 0, 1], [0, \"\", -1, -1], "
