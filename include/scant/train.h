@@ -310,6 +310,7 @@ typedef struct scant_train_opts {
     size_t batch, epochs;
     size_t steps; /* number of steps, which replaces epochs; 0: use epochs */
     double until; /* stop when the training accuracy of an epoch reaches this; 0: off */
+    size_t until_extra;  /* epochs to train after that */
     size_t patience;     /* stop after so many epochs without gain on valid; 0: off */
     const char *loss;    /* ce, mse; NULL: by the data */
     const char *augment; /* none, flip-crop, crop, noise; auto and NULL: by the method */

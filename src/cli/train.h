@@ -41,7 +41,8 @@ typedef struct train_job {
     bool aside;    /* files of an earlier training were renamed */
     bool cleared;  /* renaming is complete: files without ".old" are this call's */
     bool kept;     /* this call's files are final; the renamed ones are deleted */
-    bool extended; /* --resume with other --epochs, --steps, --until or --patience */
+    bool extended; /* --resume with other --epochs, --steps, --until, --until-extra or
+                      --patience */
     size_t done_epoch, done_step; /* position of the resumed checkpoint */
     /* The log. */
     FILE *log;

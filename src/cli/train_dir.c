@@ -36,7 +36,7 @@ static bool holds(const train_job *job, const char *name) {
 /* Flags that are not stored in train.json. */
 static const char passing[] = "out resume overwrite format quiet progress help";
 /* Flags that may change when a training is resumed. */
-static const char lengths[] = "epochs steps until patience";
+static const char lengths[] = "epochs steps until until-extra patience";
 static const char limits[] = "threads memory";
 
 /* Returns a stored value as typed on the command line; NULL: none. */

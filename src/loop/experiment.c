@@ -160,6 +160,7 @@ static scant_status check_whole(scant_experiment *e) {
          "needs data.validation: samples for early stopping"},
         {regression && t->until > 0, "train.until",
          "is an accuracy, and data.task = regression has none"},
+        {t->until_extra && !(t->until > 0), "train.until_extra", "needs train.until"},
         {regression && strcmp(s->initial_how, "balanced") == 0, "loop.initial_how",
          "= balanced needs classes"},
         {strcmp(s->initial_how, "none") != 0 && !s->initial, "loop.initial",

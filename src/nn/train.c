@@ -66,6 +66,7 @@ static scant_status settle(nn_trainer *t) {
         {o->nesterov && adam, "nesterov needs the sgd optimizer"},
         {o->until > 0 && t->squared && numbers,
          "until is an accuracy, which regression does not have"},
+        {o->until_extra && !(o->until > 0), "until_extra needs until"},
         {o->patience && !o->valid, "patience needs samples to validate on"},
         {o->draw && !o->weights, "drawing by weight needs weights"},
         {o->resume && !o->checkpoint, "resume needs a checkpoint"},
@@ -160,6 +161,7 @@ static scant_status set_up(nn_trainer *t) {
     TRY(nn_train_nograd(t));
     TRY(make_vectors(t));
     t->best_score = -INFINITY;
+    t->until = t->opts.until;
     t->state.steps = t->opts.steps ? t->opts.steps : t->opts.epochs * t->per_epoch;
     t->state.epochs = (t->state.steps + t->per_epoch - 1) / t->per_epoch;
     t->state.valid_loss = t->state.valid_accuracy = -1;
@@ -197,7 +199,9 @@ static scant_status validate(nn_trainer *t) {
 
 /* Checks the end conditions after an epoch. */
 static void check_end(nn_trainer *t) {
-    if (t->opts.until > 0 && t->state.accuracy >= t->opts.until)
+    if (t->until > 0 && !t->until_epoch && t->state.accuracy >= t->until)
+        t->until_epoch = t->state.epoch;
+    if (t->until_epoch && t->state.epoch - t->until_epoch >= t->opts.until_extra)
         t->state.stopped = SCANT_STOP_UNTIL;
     if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
         t->state.stopped = SCANT_STOP_PATIENCE;

@@ -86,6 +86,8 @@ typedef struct nn_trainer {
     double best_score;
     size_t best_epoch;
     nn_watched_window best_window; /* the last window at that epoch */
+    double until;                  /* opts.until */
+    size_t until_epoch;            /* the first epoch with that accuracy; 0: none yet */
     nn_span *decays;               /* spans of parameters with weight decay */
     size_t n_decays;
     size_t warmup;

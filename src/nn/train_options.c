@@ -61,6 +61,8 @@ static const scant_option rows[] = {
                "end; 0: no average"),
     OPT_NUMBER("until", "ACCURACY", "0", AT(until), 0, 1, 0, training,
                "stop after an epoch with this training accuracy; 0: never"),
+    OPT_COUNT("until_extra", "N", "0", AT(until_extra), 0, 1 << 30, training,
+              "epochs to train after the first one with the accuracy of until"),
     OPT_COUNT("patience", "N", "0", AT(patience), 0, 1 << 30, training,
               "stop after this many epochs without gain on the validation set and keep "
               "the best weights; 0: never"),
@@ -138,7 +140,8 @@ void nn_train_defaults(const char *optimizer, scant_train_opts *o) {
 uint64_t nn_train_hash(uint64_t hash, const scant_train_opts *o) {
     char number[SCANT__NUMBER];
     for (size_t i = 0; i < ROWS; i++) {
-        if (scant__has_word("epochs steps until patience batch", rows[i].key)) continue;
+        if (scant__has_word("epochs steps until until_extra patience batch", rows[i].key))
+            continue;
         const char *text = scant__option_text(&rows[i], o, number);
         hash = scant__hash(hash, text, strlen(text) + 1);
     }

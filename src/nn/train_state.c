@@ -92,7 +92,7 @@ static uint64_t mix_unlabelled(const nn_method *m) {
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
-static const char FORMAT[] = "4";
+static const char FORMAT[] = "5";
 
 /* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
  * below 2^53, so a double holds them exactly. */
@@ -117,6 +117,8 @@ static const struct {
     {"sum_samples", AT(sum_samples), true},
     {"best_score", AT(best_score), false},
     {"best_epoch", AT(best_epoch), true},
+    {"until", AT(until), false},
+    {"until_epoch", AT(until_epoch), true},
     {"good_epoch", AT(good_epoch), true},
     {"valid_loss", AT(state.valid_loss), false},
     {"valid_accuracy", AT(state.valid_accuracy), false},
@@ -204,7 +206,7 @@ static bool get_all(const scant__tensors *file, nn_trainer *t) {
     }
     size_t most = t->state.step / t->per_epoch + 1;
     size_t layers = t->watch.n_layers;
-    return t->best_epoch <= most && t->good_epoch <= most &&
+    return t->best_epoch <= most && t->good_epoch <= most && t->until_epoch <= most &&
            t->watch.last.dead_layer <= layers && t->best_window.dead_layer <= layers &&
            t->watch.begin <= t->state.step;
 }
@@ -328,6 +330,8 @@ scant_status nn_train_load(nn_trainer *t, const char *path) {
         loaded.best_epoch = loaded.state.step / t->per_epoch;
         loaded.best_window = loaded.watch.last;
     }
+    if (loaded.until != t->until) loaded.until_epoch = 0; /* resumed with another one */
+    loaded.until = t->until;
     *t = loaded;
     nn_train_show_signs(t);
     return SCANT_OK;

@@ -231,6 +231,13 @@ class Learning(Train):
                           0.9)
         self.assertEqual(done["stopped"], "until")
         self.assertLess(done["epochs"], 20)
+        more = self.train("more", "--data", "blobs", "--model", "mlp", "--epochs", 50, "--until", 0.9,
+                          "--until-extra", 3)
+        self.assertEqual((more["stopped"], more["epochs"]), ("until", done["epochs"] + 3))
+        self.assertEqual(self.train("a", "--resume", "--until-extra", 3)["epochs"], more["epochs"])
+        self.assertEqual(self.weights("a"), self.weights("more"))
+        self.fails(2, "train", "--data", "blobs", "--model", "mlp", "--until-extra", 3, "--out", self.path("c"),
+                   says="until_extra needs until")
         done = self.train("b", "--data", "blobs", "--model", "mlp", "--epochs", 200,
                           "--validation", 50, "--patience", 2)
         self.assertEqual(done["stopped"], "patience")

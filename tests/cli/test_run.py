@@ -394,6 +394,16 @@ class Loop(RunCase):
         self.assertEqual(one[0][0], weighted[0][0])
         self.assertNotEqual(one[0][1]["loss"], weighted[0][1]["loss"])
 
+    def test_trainings_continue_after_their_accuracy_is_reached(self):
+        more = {"loop__strategies": "random", "train__lr": 0.1, "train__epochs": 60, "train__until": 0.95}
+        plain, extra = ([int(row["epochs"]) for row in self.rows(
+            self.run_experiment(f"extra{epochs}", loop__rounds=0, train__until_extra=epochs, **more), "theory.csv")]
+            for epochs in (0, 5))
+        self.assertLess(max(plain), 55)
+        self.assertEqual(extra, [epochs + 5 for epochs in plain])
+        self.fails(2, "run", *sets(MOONS, train__until_extra=5), "--out", self.path("x"),
+                   says=["train.until_extra", "needs train.until"])
+
     def test_the_best_initial_model_is_kept_on_request(self):
         seeds = {"loop__strategies": "random", "loop__seeds": "0,1,2,3", "loop__rounds": 0, "train__epochs": 3}
         runs = {keep: self.results(self.run_experiment(keep, train__initial_models=5, train__initial_keep=keep, **seeds))

@@ -136,6 +136,34 @@ static void training_ends_at_the_given_accuracy(void **state) {
     fixture_free(&b);
 }
 
+/* A rate at which the accuracy still moves up and down at the end. */
+static scant_train_opts until(size_t extra) {
+    return TRAIN_OPTS(NULL, NULL, with.epochs = 200, with.lr = 0.3, with.batch = 20,
+                      with.warmup = 0, with.until = 0.9, with.until_extra = extra,
+                      with.seed = 4);
+}
+
+static void training_continues_for_extra_epochs_after_the_accuracy(void **state) {
+    (void)state;
+    size_t first = 0;
+    bool fell = false;
+    for (size_t extra = 0; extra < 7; extra += 2) {
+        fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+        scant_train_state s = train(&b, until(extra));
+        if (!extra) first = s.epoch;
+        assert_int_equal(s.stopped, SCANT_STOP_UNTIL);
+        assert_int_equal(s.epoch, first + extra);
+        fell = fell || s.accuracy < 0.9; /* it is not counted from the last such epoch */
+        fixture_free(&b);
+    }
+    assert_true(fell);
+    fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+    scant_train_opts o = until(3);
+    o.epochs = first + 2;
+    assert_int_equal(train(&b, o).stopped, SCANT_STOP_EPOCHS);
+    fixture_free(&b);
+}
+
 static void training_ends_when_validation_stops_improving(void **state) {
     (void)state;
     fixture b = fixture_of("blobs", 300, "mlp", (scant_net_opts){.width = 16});
@@ -426,6 +454,37 @@ static void resume_from_does_not_modify_its_file(void **state) {
     fixture_free(&broken);
 }
 
+static void extra_epochs_are_counted_across_a_resume(void **state) {
+    (void)state;
+    fixture whole = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+    scant_train_opts o = until(6);
+    scant_train_state want = train(&whole, o), s;
+    o.resume = true;
+    for (size_t left = 0; left <= 8;
+         left++) { /* 15 steps an epoch: cancelled within one */
+        fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+        char name[32];
+        snprintf(name, sizeof name, "extra-%zu.safetensors", left);
+        o.checkpoint = path_of(name);
+        stop_after = (int)(15 * (want.epoch - left) - 7);
+        assert_int_equal(scant_net_train(b.net, b.data, &o, &s), SCANT_ECANCELLED);
+        stop_after = 0;
+        assert_true(s.epoch <= want.epoch);
+        assert_int_equal(scant_net_reset(b.net, 99), SCANT_OK);
+        assert_int_equal(train(&b, o).epoch, want.epoch);
+        assert_same_weights(&whole, &b);
+        /* ended, but more extra epochs or a higher accuracy continue it */
+        assert_int_equal(train(&b, o).epoch, want.epoch);
+        o.until_extra = 8;
+        assert_int_equal(train(&b, o).epoch, want.epoch + 2);
+        o.until = 1, o.epochs = want.epoch + 5;
+        assert_int_equal(train(&b, o).epoch, want.epoch + 5);
+        o.until = 0.9, o.until_extra = 6, o.epochs = 200;
+        fixture_free(&b);
+    }
+    fixture_free(&whole);
+}
+
 static void a_checkpoint_of_another_training_is_refused(void **state) {
     (void)state;
     fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
@@ -537,6 +596,7 @@ static void wrong_calls_are_refused(void **state) {
         {TRAIN_OPTS(NULL, NULL, with.ema = (double)NAN), "ema is nan"},
         {TRAIN_OPTS(NULL, NULL, with.weight_decay = (double)NAN), "weight_decay is nan"},
         {TRAIN_OPTS(NULL, NULL, with.until = 2), "until is 2"},
+        {TRAIN_OPTS(NULL, NULL, with.until_extra = 2), "until_extra needs until"},
         {TRAIN_OPTS(NULL, NULL, with.patience = 3), "patience needs"},
         {TRAIN_OPTS(NULL, NULL, with.resume = true), "resume needs"},
         {TRAIN_OPTS(NULL, NULL, with.draw = true), "needs weights"},
@@ -678,6 +738,8 @@ int main(void) {
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(deep_networks_are_reproducible_to_the_bit),
         cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),
+        cmocka_unit_test(extra_epochs_are_counted_across_a_resume),
+        cmocka_unit_test(training_continues_for_extra_epochs_after_the_accuracy),
         cmocka_unit_test(a_weight_of_two_equals_a_repeated_sample),
         cmocka_unit_test(samples_are_drawn_in_proportion_to_their_weights),
         cmocka_unit_test(wrong_calls_are_refused),
