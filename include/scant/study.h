@@ -174,6 +174,7 @@ typedef struct scant_lab_opts {
     const size_t *against; /* indices into rows: the other set of the distance (MMD) */
     size_t n_against;
     size_t sets, start, draw; /* agreement: sets; rows of S (0: 500), of Q (0: 250) */
+    bool infinite;            /* compare with the kernel of infinite width */
     size_t steps;             /* steps of gradient descent, which changes net */
     bool fit; /* kernel regression with ridge, evaluated on the test samples */
     double ridge;
@@ -199,6 +200,16 @@ typedef struct scant_sketch_error {
     double expected;      /* sqrt(2 / length) Tr(K) / |K|: bounds the root mean square */
 } scant_sketch_error;
 
+/* The difference between the kernel of a network of dense layers and that of infinite
+ * width, both in the parametrisation of that theory. Weights must have the law of init
+ * he, else the difference does not vanish with the width. */
+typedef struct scant_infinite {
+    size_t depth;     /* hidden layers */
+    double frobenius; /* norm of the difference, relative to the infinite kernel's */
+    double spectral;  /* likewise */
+    double entry;     /* largest entry, relative to the infinite kernel's mean diagonal */
+} scant_infinite;
+
 /* Regression with a kernel. Accuracies are NaN if targets are numbers. */
 typedef struct scant_regression {
     double ridge, jitter; /* added to the diagonal; jitter only if K is singular */
@@ -217,6 +228,7 @@ typedef struct scant_lab {
     double seconds; /* time to compute the kernel or the sketch */
     const scant_sketch_error *sketch;
     const scant_agreement *agreement;
+    const scant_infinite *infinite;
     /* Descent: steps + 1 measured and predicted losses; the rate; the smallest
      * eigenvalue, or 0 if it counts as 0; the theorem's bound 1 - rate smallest on the
      * ratio of successive losses; the number of steps above it; the largest change of an

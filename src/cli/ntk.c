@@ -44,6 +44,9 @@ static const scant_option flags[] = {
     OPT_ARRAY(
         "against", "IDX", AT(against), NTK_MEASUREMENTS,
         "rows of --data: the distance of the samples from these by the kernel (MMD)"),
+    OPT_SWITCH("infinite", NULL, AT(infinite), NTK_MEASUREMENTS,
+               "compare the kernel of an mlp with that of the infinitely wide one; its "
+               "weights must be those of --init he"),
     OPT_COUNT("agreement", "M", NULL, AT(lab.sets), 2, 1 << 20, NTK_MEASUREMENTS,
               "Kendall's tau between alignment and training dynamics over M random sets"),
     OPT_COUNT("start", "N", NULL, AT(lab.start), 1, 1 << 20, NTK_MEASUREMENTS,
@@ -79,6 +82,7 @@ static void check_kernel(const cli_command *command, const ntk_args *a) {
                        : a->full       ? "full"
                        : a->lab.sketch ? "sketch"
                        : a->lab.steps  ? "descend"
+                       : a->infinite   ? "infinite"
                                        : NULL;
     if (!a->kernel && a->bias) cli_usage(command, "--bias needs --kernel");
     if (!a->kernel) return;
@@ -118,6 +122,7 @@ static const char *needs_matrix(const ntk_args *a) {
            : a->lab.sets  ? "agreement"
            : a->lab.steps ? "descend"
            : a->against   ? "against"
+           : a->infinite  ? "infinite"
            : a->fit       ? "fit"
                           : NULL;
 }
@@ -133,6 +138,9 @@ static void check_call(const cli_command *command, const ntk_args *a) {
     if (!a->lab.sets && (a->lab.start || a->lab.draw))
         cli_usage(command, "--start and --draw need --agreement");
     check_kernel(command, a);
+    if (a->infinite && a->net.model && !a->net.weights && !net_is(a->net.net.init, "he"))
+        cli_usage(command, "--infinite needs --init he: other initial weights have "
+                           "another limit");
     if (a->lab.sketch && needs_matrix(a))
         cli_usage(command,
                   "--%s needs the kernel matrix, which --sketch does not compute",
@@ -278,6 +286,7 @@ static void open_all(ntk_job *job) {
     lab->bias = a->bias;
     lab->full = a->full;
     lab->fit = a->fit;
+    lab->infinite = a->infinite;
     lab->last_layer = net_is(a->layers, "last");
     lab->seed = a->net.common.seed;
 }

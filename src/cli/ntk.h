@@ -12,7 +12,7 @@ typedef struct ntk_args {
     net_args net;
     scant_lab_opts lab; /* some options are set by flags, the others by the command */
     const char *kernel, *layers, *against;
-    bool bias, full, fit;
+    bool bias, full, fit, infinite;
     const char *out, *page, *kernel_out;
     net_test test;
 } ntk_args;

@@ -147,6 +147,14 @@ static void add_agreement(scant__json *json, const scant_agreement *g) {
     scant__json_close(json, '}');
 }
 
+static void add_infinite(scant__json *json, const scant_infinite *g) {
+    const member rows[] = {{"depth", (double)g->depth},
+                           {"difference", g->frobenius},
+                           {"spectral_difference", g->spectral},
+                           {"largest_difference", g->entry}};
+    add_members(json, "infinite", rows, CLI_COUNT_OF(rows));
+}
+
 static void add_descent(scant__json *json, const scant_lab *lab) {
     const member rows[] = {{"steps", (double)lab->steps},
                            {"rate", lab->rate},
@@ -193,6 +201,7 @@ void ntk_write(ntk_job *job) {
         scant__json_number(&json, "mmd", lab->mmd);
     }
     if (lab->agreement) add_agreement(&json, lab->agreement);
+    if (lab->infinite) add_infinite(&json, lab->infinite);
     if (lab->losses) add_descent(&json, lab);
     if (lab->regression) add_regression(&json, job);
     add_list(&json, "eigenvalues", lab->study->values, lab->study->n_values);

@@ -168,6 +168,12 @@ static scant_status compare_kernels(lab *l) {
     return SCANT_OK;
 }
 
+static scant_status compare_infinite(lab *l) {
+    scant_infinite *infinite = TRY_NEW(&l->arena, scant_infinite, 1);
+    l->out.infinite = infinite;
+    return study_infinite(l->o, infinite);
+}
+
 /* If no rate is given, it is 1 / largest eigenvalue, provided that the kernel describes
  * all outputs: it is full, or that of the last layer (whose outputs are independent), or
  * there is only one output. For other kernels study_net_descend() computes the rate. */
@@ -327,6 +333,7 @@ static scant_status measure(lab *l) {
                            &l->study));
     if (o->n_against) TRY(compare_sets(l));
     if (o->sets) TRY(agree(l));
+    if (o->infinite) TRY(compare_infinite(l));
     if (o->fit) TRY(fit(l));
     return o->steps ? descend(l) : SCANT_OK;
 }
@@ -387,8 +394,9 @@ double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n)
     double study = (double)scant_study_memory(n, o->labels ? o->classes : 0, outputs);
     double rooms = o->depth ? (double)scant_ntk_memory(ctx, width_of(o)) : 0;
     double features = 4 * all * (double)width_of(o);
-    /* study and fit are never in memory together; a fit's factor is below a study */
+    /* never in memory together; a fit's factor is below a study */
     double most = fmax(study, o->fit ? bytes_to_fit(o, n, rooms) : 0);
+    if (o->infinite) most = fmax(most, study_infinite_memory(o, n));
     return (double)ctx->used + READER + 8 * matrices + start + features +
            fmax(most, rooms);
 }

@@ -26,6 +26,7 @@
 #include "nn/input.h"
 #include "nn/persample.h"
 #include "scant/study.h"
+#include "study/study.h"
 
 enum {
     PIECE = 4096,      /* maximum length of an inner product in float */
@@ -51,6 +52,7 @@ typedef struct work {
     scant__arena *arena;
     size_t classes;
     bool full;
+    bool scaled;       /* as study_net_scaled_kernel() */
     bool half;         /* both sides are the same samples */
     size_t block;      /* maximum samples in a block */
     size_t tile;       /* samples in a tile */
@@ -185,7 +187,10 @@ static scant_status dense_tile(void *arg, size_t task, unsigned worker,
     const float *da = w->a->d + w->d_at * w->block * w->classes;
     const float *db = w->b->d + w->d_at * w->block * w->classes;
     la_snt(t.n, t.m, l->width, xa + t.a * l->x, l->x, xb + t.b * l->x, l->x, by, t.m);
-    for (size_t i = 0; l->bias && i < t.n * t.m; i++) by[i] += 1;
+    if (w->scaled)
+        for (size_t i = 0; i < t.n * t.m; i++) by[i] *= 2 / (float)l->width;
+    else if (l->bias)
+        for (size_t i = 0; i < t.n * t.m; i++) by[i] += 1;
     multiply(w, &t, da + t.a * w->classes * l->d, db + t.b * w->classes * l->d, l->d, by,
              products);
     return SCANT_OK;
@@ -356,9 +361,10 @@ static scant_status run(work *w, side *a, side *b) {
 
 static void close_work(work *w) { nn_tracer_close(&w->t); }
 
-scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
-                              size_t n, const scant_data *other, const size_t *other_rows,
-                              size_t m, bool last_layer, bool full, double *out) {
+static scant_status compute(scant_net *net, const scant_data *data, const size_t *rows,
+                            size_t n, const scant_data *other, const size_t *other_rows,
+                            size_t m, bool last_layer, bool full, bool scaled,
+                            double *out) {
     TRY(nn_input_check(net, data));
     TRY(nn_input_check(net, other));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));
@@ -368,11 +374,27 @@ scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size
     side b = {.data = other, .rows = other_rows, .n = m};
     AUTO(scant__arena_end) scant__arena arena = {.ctx = net->ctx};
     AUTO(close_work)
-    work w = {.arena = &arena, .classes = net->net->classes, .full = full, .out = out};
+    work w = {.arena = &arena,
+              .classes = net->net->classes,
+              .full = full,
+              .scaled = scaled,
+              .out = out};
     size_t each = w.full ? w.classes : 1;
     w.out_row = m * each;
     memset(out, 0, n * each * w.out_row * sizeof *out);
     TRY(nn_tracer_open(&w.t, net, size_max(n, m),
                        last_layer ? NN_SCOPE_LAST : NN_SCOPE_ALL));
     return run(&w, &a, &b);
+}
+
+scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
+                              size_t n, const scant_data *other, const size_t *other_rows,
+                              size_t m, bool last_layer, bool full, double *out) {
+    return compute(net, data, rows, n, other, other_rows, m, last_layer, full, false,
+                   out);
+}
+
+scant_status study_net_scaled_kernel(scant_net *net, const scant_data *data,
+                                     const size_t *rows, size_t n, double *out) {
+    return compute(net, data, rows, n, data, rows, n, false, false, true, out);
 }

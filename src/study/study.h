@@ -48,6 +48,18 @@ scant_status study_sketch(const scant_lab_opts *opts, scant_study **out,
  * network's passes. */
 size_t study_sketch_memory(const scant_lab_opts *opts, size_t n);
 
+/* The kernel of a network of dense layers in the parametrisation of CRC's theorem 1, as a
+ * mean over outputs: weights are sqrt(2 / fan-in) v, the kernel has the gradients by v,
+ * and biases do not count. out (n, n). */
+scant_status study_net_scaled_kernel(scant_net *net, const scant_data *data,
+                                     const size_t *rows, size_t n, double *out);
+/* Compares that kernel with the one of infinite width (infinite.c). SCANT_EINPUT if the
+ * network is not a chain of dense layers and rectifiers. */
+scant_status study_infinite(const scant_lab_opts *opts, scant_infinite *out);
+/* Returns the bytes that it needs for n samples, without those of the network's passes.
+ */
+double study_infinite_memory(const scant_lab_opts *opts, size_t n);
+
 /* Gradient descent on L = 1/2 |f - Y|^2 over all samples at once, in evaluation mode
  * (running statistics are constant), without momentum: the training that a kernel
  * predicts. losses (steps + 1): L before the first step and after each. Every sample

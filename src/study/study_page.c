@@ -94,6 +94,8 @@ static void add_numbers(scant__text *out, const scant_lab *v) {
          "decrease of the loss now, per unit of rate"},
         {"distance (MMD)", v->against ? v->mmd : (double)NAN,
          "between the samples and those of --against"},
+        {"distance to infinite width", v->infinite ? v->infinite->frobenius : (double)NAN,
+         "relative Frobenius norm of the kernels' difference (CRC's theorem 1)"},
     };
     page_section_begin(out, "numbers", "Numbers", NULL);
     add_table(out, rows, sizeof rows / sizeof *rows);

@@ -191,6 +191,30 @@ class Ntk(Case):
         everyone = self.save("all", np.arange(self.N)[::-1])
         self.assertEqual(self.study("--against", everyone)[0]["mmd"], 0)
 
+    def test_the_kernel_approaches_the_infinite_one_with_the_width(self):
+        """CRC's theorem 1: the difference falls like the inverse root of the width."""
+        names = ("difference", "spectral_difference", "largest_difference")
+        for depth in (1, 3):
+            falls = {}
+            for width in (32, 512):
+                falls[width] = np.mean([[study["infinite"][name] for name in names] for seed in range(4) for study in
+                    [self.study("--infinite", call=["ntk", *self.data, "--model", "mlp", "--init", "he", "--width",
+                                                    width, "--depth", depth, "--seed", seed])[0]]], axis=0)
+                self.assertEqual(self.study("--infinite", call=["ntk", *self.data, "--model", "mlp", "--init", "he",
+                                                                "--depth", depth])[0]["infinite"]["depth"], depth)
+            for before, after in zip(falls[32], falls[512]):  # 4 = (512 / 32)^(1/2)
+                self.assertTrue(2.5 < before / after < 7, (depth, falls))
+            self.assertLess(falls[512][0], 0.1 * depth)
+        self.assertNotIn("infinite", self.study()[0])
+
+    def test_only_some_networks_have_an_infinite_kernel(self):
+        net = ["ntk", *self.data, "--model", "mlp", "--init", "he"]
+        self.fails(2, *self.call, "--infinite", says="--init he")
+        self.fails(3, *net, "--activation", "tanh", "--infinite", says=["mlp", "ReLU"])
+        self.fails(3, "ntk", *self.data, "--model", "linear", "--init", "he", "--infinite", says="infinitely wide")
+        self.fails(2, *net, "--infinite", "--sketch", 16, says="--infinite needs the kernel matrix")
+        self.fails(2, "ntk", *self.data, "--kernel", "ntk:depth=1", "--infinite", says="--infinite cannot")
+
     def test_agreement_is_kendalls_tau_of_dynamics_and_alignment(self):
         s, k = self.study("--agreement", 30, "--start", 20, "--draw", 15)
         a = s["agreement"]

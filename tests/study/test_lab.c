@@ -34,6 +34,8 @@ static scant_lab_opts options(fixture *f, const size_t *rows) {
 
 static const model_case small = {
     "gapcnn", {.shape = {1, 4, 4}, .classes = 2, .width = 2}, N};
+static const model_case chain = {
+    "mlp", {.shape = {5, 1, 1}, .classes = 2, .width = 3, .init = "he"}, N};
 static const size_t rows[N] = {0, 1, 2};
 
 static void a_run_makes_every_requested_measurement(void **state) {
@@ -60,15 +62,41 @@ static void a_run_makes_every_requested_measurement(void **state) {
     scant_ctx_free(ctx);
 }
 
-static void failed_allocations_leak_nothing(void **state) {
+static void an_infinite_network_needs_dense_layers(void **state) {
     (void)state;
+    const model_case *const cases[] = {&chain, &small};
+    for (size_t i = 0; i < 2; i++) {
+        scant_ctx *ctx = ctx_threads(1);
+        fixture f = fixture_open(ctx, cases[i]);
+        const scant_lab_opts opts = {.net = f.net,
+                                     .data = &f.data,
+                                     .rows = rows,
+                                     .n = N,
+                                     .all = N,
+                                     .infinite = true};
+        scant_lab *lab;
+        scant_status s = scant_lab_run(ctx, &opts, &lab);
+        assert_int_equal(s, i ? SCANT_EINPUT : SCANT_OK);
+        if (!i) {
+            const scant_infinite *v = lab->infinite;
+            assert_true(v->depth == 1 && v->frobenius > 0 && v->entry > 0);
+            assert_true(v->spectral > 0);
+        }
+        scant_lab_free(ctx, lab);
+        fixture_close(&f);
+        scant_ctx_free(ctx);
+    }
+}
+
+static void check_allocations(const model_case *network, bool infinite) {
     bool done = false;
     for (size_t at = 0; !done && at<5000; at += at> 20 ? 17 : 1) {
         memory m;
         scant_lab *lab = NULL;
         scant_ctx *ctx = ctx_counting(&m);
-        fixture f = fixture_open(ctx, &small);
+        fixture f = fixture_open(ctx, network);
         scant_lab_opts opts = options(&f, rows);
+        opts.infinite = infinite;
         m.calls = 0, m.fail_at = at;
         scant_status s = scant_lab_run(ctx, &opts, &lab);
         m.fail_at = SIZE_MAX;
@@ -82,9 +110,16 @@ static void failed_allocations_leak_nothing(void **state) {
     assert_true(done);
 }
 
+static void failed_allocations_leak_nothing(void **state) {
+    (void)state;
+    check_allocations(&small, false);
+    check_allocations(&chain, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_makes_every_requested_measurement),
+        cmocka_unit_test(an_infinite_network_needs_dense_layers),
         cmocka_unit_test(failed_allocations_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
