@@ -119,6 +119,8 @@ PAPERS = [
      {"loop.initial": 100, "loop.initial_how": "balanced", "loop.batch": 100, "loop.rounds": 5,
       "loop.crc.group": 10, "loop.egl.layers": "all",
       "loop.strategies": "random,entropy,confidence,egl,crc"}),
+    ("crc-cifar10-balanced.ini", "4.2: 25 labels per class, balanced, without active learning",
+     {"loop.initial": 250, "loop.initial_how": "balanced", "loop.rounds": 0}),
     ("crc-cifar10-groups.ini", "table 2",
      {"loop.initial": 100, "loop.initial_how": "balanced", "loop.batch": 100, "loop.rounds": 5}),
     ("crc-cifar10-layers.ini", "table 1, right",
