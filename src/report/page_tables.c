@@ -90,6 +90,35 @@ static void spread_cell(scant__text *out, const report_view *view, double mean,
                 decimals, unit * mean, decimals, unit * std, mark);
 }
 
+/* ---- means with a collapsed training ------------------------------------------------
+ */
+
+static const char *mark(bool collapsed) { return collapsed ? " \xe2\x80\xa0" : ""; }
+
+/* Explains the mark in a caption, if a table may have it. */
+static const char *mark_note(const report_view *view) {
+    return view->m->trainings.collapsed
+               ? " \xe2\x80\xa0: with a run whose training collapsed."
+               : "";
+}
+
+/* Whether a mean at that number of labels includes a run whose training collapsed. */
+static bool has_collapsed(const report_strategy *strategy, uint64_t labels) {
+    for (size_t i = 0; i < strategy->n_runs; i++) {
+        const report_point *point = report_point_at(&strategy->runs[i], labels);
+        if (point && report_collapsed(point)) return true;
+    }
+    return false;
+}
+
+/* The same for means over whole curves. */
+static bool any_collapsed(const report_strategy *strategy) {
+    for (size_t i = 0; i < strategy->n_runs; i++)
+        for (size_t k = 0; k < strategy->runs[i].n_points; k++)
+            if (report_collapsed(&strategy->runs[i].points[k])) return true;
+    return false;
+}
+
 /* ---- areas and differences --------------------------------------------------------- */
 
 const scant_pair *page_pair_of(const report_view *view, size_t strategy) {
@@ -161,26 +190,25 @@ size_t page_best_area(const report_view *view) {
 void page_table_areas(scant__text *out, const report_view *view) {
     const report_results *r = view->r;
     size_t best = page_best_area(view);
-    char columns[160];
+    char columns[160], caption[240];
     snprintf(columns, sizeof columns,
              "strategy|area under the %s|final %s%s|final labels|runs",
              r->regression ? "error" : "curve", r->regression ? "error" : "accuracy",
              view->n_pairs ? "|area, against random" : "");
-    begin(out,
-          r->regression
-              ? "Mean \xc2\xb1 standard deviation over runs; final: at the last number "
-                "of labels that all of them have. *: p below 0.05, corrected by Holm."
-              : "In percent: mean \xc2\xb1 standard deviation over runs; final: at the "
-                "last number of labels that all of them have. *: p below 0.05, corrected "
-                "by Holm.",
-          columns);
+    snprintf(caption, sizeof caption,
+             "%s \xc2\xb1 standard deviation over runs; final: at the last number of "
+             "labels that all of them have. *: p below 0.05, corrected by Holm.%s",
+             r->regression ? "Mean" : "In percent: mean", mark_note(view));
+    begin(out, caption, columns);
     begin_rows(out);
     for (size_t s = 0; s < r->n_strategies; s++) {
         const report_level *last = &view->m->ends[s];
         const report_spread *area = &view->m->areas[s];
         begin_row(out, view, s, s == best && r->n_strategies > 1);
-        spread_cell(out, view, area->mean, area->std, "");
-        spread_cell(out, view, last->mean, last->std, "");
+        spread_cell(out, view, area->mean, area->std,
+                    mark(any_collapsed(&r->strategies[s])));
+        spread_cell(out, view, last->mean, last->std,
+                    mark(has_collapsed(&r->strategies[s], last->labels)));
         if (view->n_pairs) add_difference(out, view, page_pair_of(view, s));
         report_addf(out, "<td>%" PRIu64, last->labels);
         if (last->runs < r->strategies[s].n_runs)
@@ -244,15 +272,6 @@ static bool next_labels(const report_view *view, uint64_t from, uint64_t *out) {
     return found;
 }
 
-/* Whether a mean at that number of labels includes a run whose training collapsed. */
-static bool has_collapsed(const report_strategy *strategy, uint64_t labels) {
-    for (size_t i = 0; i < strategy->n_runs; i++) {
-        const report_point *point = report_point_at(&strategy->runs[i], labels);
-        if (point && report_collapsed(point)) return true;
-    }
-    return false;
-}
-
 static void curve_cell(scant__text *out, const report_view *view, size_t s,
                        uint64_t labels) {
     const report_level *l = report_level_at(&view->m->curves[s], labels);
@@ -260,8 +279,7 @@ static void curve_cell(scant__text *out, const report_view *view, size_t s,
         scant__text_add(out, none);
     else
         spread_cell(out, view, l->mean, l->std,
-                    has_collapsed(&view->r->strategies[s], labels) ? " \xe2\x80\xa0"
-                                                                   : "");
+                    mark(has_collapsed(&view->r->strategies[s], labels)));
 }
 
 void page_table_curves(scant__text *out, const report_view *view) {
@@ -269,10 +287,7 @@ void page_table_curves(scant__text *out, const report_view *view) {
     uint64_t labels = 0;
     char caption[200];
     snprintf(caption, sizeof caption, "%s: mean \xc2\xb1 standard deviation over runs.%s",
-             r->regression ? "Test error" : "Test accuracy in percent",
-             view->m->trainings.collapsed
-                 ? " \xe2\x80\xa0: with a run whose training collapsed."
-                 : "");
+             r->regression ? "Test error" : "Test accuracy in percent", mark_note(view));
     begin(out, caption, "labels");
     strategy_columns(out, view);
     begin_rows(out);

@@ -239,9 +239,22 @@ static void collapsed_trainings_are_shown_first(void **state) {
         if (!part) fail_msg("row %zu is missing", i);
     }
     assert_null(strstr(part, " more, see"));
-    /* two means include a collapsed training */
-    assert_int_equal(count(page, "</span> \xe2\x80\xa0</td>"), 2);
-    assert_int_equal(count(page, "\xe2\x80\xa0: with a run whose training collapsed"), 1);
+    /* Means that include a collapsed training: in the curve's table two, among the areas
+     * and final accuracies badge's area, npc's area and npc's last accuracy. */
+    assert_int_equal(count(page, "</span> \xe2\x80\xa0</td>"), 2 + 3);
+    assert_int_equal(count(page, "\xe2\x80\xa0: with a run whose training collapsed"), 2);
+    part = strstr(page, "<table><caption>In percent: mean");
+    assert_non_null(part);
+    static const unsigned marks[][2] = {{0, 0}, {1, 0}, {1, 1}}; /* random, badge, npc */
+    for (size_t s = 0; s < 3; s++)
+        for (size_t k = 0; k < 2; k++) {
+            part = strstr(part, "<td>") + 4;
+            const char *end = strstr(part, "</td>");
+            assert_non_null(end);
+            assert_int_equal(strncmp(end - 3, "\xe2\x80\xa0", 3) == 0, marks[s][k]);
+            if (k) part = strstr(part, "</tr>");
+            assert_non_null(part);
+        }
     free(page);
     /* all went well, or the folder has no such table */
     put_text("health/trainings.csv", TRAININGS "random,0,0,1,,0,1\n");
