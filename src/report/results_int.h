@@ -39,7 +39,8 @@ scant_status report_experiments_compare(report_results *results);
     })
 
 /* Reading of rows. Until report_merge(), the runs in `out` are in the order of reading,
- * `strategy` is an index in names, and points, picks and bins are in any order. */
+ * `strategy` is an index in names, and points, picks and bins are in any order; but those
+ * points whose folder's curve.csv is read are sorted by run and round. */
 typedef struct report_loading {
     scant_ctx *ctx;
     report_results *out;
@@ -54,8 +55,7 @@ typedef struct report_loading {
     char lost[256]; /* strategy of that run; "": none */
     uint64_t lost_seed;
     size_t runs_room, points_room, picks_room, bins_room;
-    size_t first_point; /* first point of the folder */
-    size_t next_point;  /* where find_point() begins to search, from first_point */
+    size_t first_point; /* first point of the folder; its points are sorted */
     struct csv_row *row;
 } report_loading;
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/source.h"
@@ -197,21 +198,23 @@ static scant_status take_bin(void *self, size_t line) {
     return SCANT_OK;
 }
 
-/* Returns the point of the row's run and round; NULL: curve.csv does not have it. The
- * search starts after the last point found, since rows mostly have the order of points.
- */
+static int point_order(const void *a, const void *b) {
+    const report_point *p = a, *q = b;
+    if (p->run != q->run) return p->run < q->run ? -1 : 1;
+    if (p->round != q->round) return p->round < q->round ? -1 : 1;
+    return (p->line > q->line) - (p->line < q->line);
+}
+
+/* Returns the point of the row's run and round; NULL: curve.csv does not have it. */
 static report_point *find_point(report_loading *l) {
+    report_point *points = l->out->points + l->first_point;
     size_t n = l->out->n_points - l->first_point;
-    uint32_t run;
-    if (!find_run(l, &run)) return NULL;
-    for (size_t i = 0; i < n; i++) {
-        size_t at = (l->next_point + i) % n;
-        report_point *p = &l->out->points[l->first_point + at];
-        if (p->run != run || p->round != l->row->point.round) continue;
-        l->next_point = at + 1;
-        return p;
-    }
-    return NULL;
+    report_point wanted = {.round = l->row->point.round}; /* line 0: before all others */
+    if (!find_run(l, &wanted.run)) return NULL;
+    size_t at = REPORT_COUNT_FIRST(n, i, point_order(&points[i], &wanted) < 0);
+    bool found =
+        at < n && points[at].run == wanted.run && points[at].round == wanted.round;
+    return found ? &points[at] : NULL;
 }
 
 static scant_status take_theory(void *self, size_t line) {
@@ -305,14 +308,15 @@ scant_status report_load_file(report_loading *l, report_file file, const void *b
     report_table table = files[file];
     table.row = l->row = &row;
     table.self = l;
-    if (file == REPORT_CURVE) {
-        l->first_point = l->out->n_points;
-        l->next_point = 0;
-    }
+    if (file == REPORT_CURVE) l->first_point = l->out->n_points;
     TRY(report_table_read(l->ctx, l->file, bytes, size, &table));
     if (file != REPORT_CURVE) return SCANT_OK;
     if (table.found >> COLUMN_BEST & 1) l->out->has_best = true;
-    return check_values(l);
+    TRY(check_values(l));
+    if (l->out->n_points > l->first_point)
+        qsort(l->out->points + l->first_point, l->out->n_points - l->first_point,
+              sizeof *l->out->points, point_order);
+    return SCANT_OK;
 }
 
 /* ---- writing ----------------------------------------------------------------------- */

@@ -270,6 +270,42 @@ static void trainings_are_read_in_any_order(void **state) {
     scant_ctx_free(ctx);
 }
 
+/* Rows of curve.csv in no order, and of trainings.csv in another one. */
+static void trainings_belong_to_their_run_and_round(void **state) {
+    (void)state;
+    enum { RUNS = 3, ROUNDS = 40, ALL = RUNS * ROUNDS };
+    static char curve[1 << 14], trainings[1 << 14];
+    size_t c = (size_t)snprintf(curve, sizeof curve, CURVE);
+    size_t t = (size_t)snprintf(trainings, sizeof trainings, TRAININGS);
+    for (size_t i = 0; i < ALL; i++) {
+        size_t k = i * 7 % ALL, j = i * 11 % ALL; /* each is a permutation */
+        c += (size_t)snprintf(curve + c, sizeof curve - c, "a,%zu,%zu,%zu,0.5,1,1,1\n",
+                              k % RUNS, k / RUNS, k / RUNS + 1);
+        if (j % 5 == 0) continue; /* no row */
+        t += (size_t)snprintf(trainings + t, sizeof trainings - t,
+                              "a,%zu,%zu,1,,0,%zu\na,%zu,%zu,1,,0,0\n", j % RUNS,
+                              j / RUNS, j, j % RUNS, ROUNDS + j); /* the other: unknown */
+    }
+    scant_ctx *ctx = ctx_threads(1);
+    report_results r;
+    assert_int_equal(
+        report_results_parse(
+            ctx,
+            (report_bytes[REPORT_FILES]){
+                [REPORT_CURVE] = {curve, c}, [REPORT_TRAININGS] = {trainings, t}},
+            &r),
+        SCANT_OK);
+    assert_int_equal(r.n_runs, RUNS);
+    for (size_t i = 0; i < ALL; i++) {
+        const report_point *p = &r.runs[i % RUNS].points[i / RUNS];
+        assert_int_equal(p->round, i / RUNS);
+        assert_int_equal(p->trainings, i % 5 != 0);
+        if (i % 5) assert_true(p->gradient_norm == (double)i);
+    }
+    report_results_close(&r);
+    scant_ctx_free(ctx);
+}
+
 static void wrong_trainings_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -492,6 +528,7 @@ int main(void) {
         cmocka_unit_test(bins_are_read_in_any_order),
         cmocka_unit_test(wrong_bins_are_refused),
         cmocka_unit_test(trainings_are_read_in_any_order),
+        cmocka_unit_test(trainings_belong_to_their_run_and_round),
         cmocka_unit_test(wrong_trainings_are_refused),
         cmocka_unit_test(names_and_strategies_are_limited),
         cmocka_unit_test(folders_are_merged_by_seed_or_kept_apart),
