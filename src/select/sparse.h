@@ -17,9 +17,15 @@
  * drawn from calibrated probabilities p~: gbar_j = (p_j - p~_j) x h_j+. The paper does
  * not say that p is not calibrated, but otherwise gbar_j = 0. Posterior form: g_j(y) is
  * the loss of label y under each of m posterior draws, minus its mean over them; labels
- * are drawn from the draws' mean. Phi then has m rows, without a factor 1/sqrt(m): the
- * paper has it in equation 13 and not in Problem 2, and does not say to which of them its
- * tables of alpha and beta belong.
+ * are drawn from the draws' mean. Phi then has m rows, without a factor 1/sqrt(m).
+ *
+ * The paper has that factor in equation 13, and not in Problem 2 and appendix D, which
+ * name equation 13 as their source. Section 5 says that its Bayesian experiments use
+ * equation 13, without saying which form table 4's alpha and beta belong to. The factor
+ * divides |v - Phi w|^2 and sigma^2 by m, and not beta's term: with it, f at beta is f
+ * without it at m beta, divided by m. So if the tables mean the form with the factor,
+ * beta is m times theirs here, and for sparse-iht alpha is theirs divided by m, since its
+ * operator does not multiply f2 by the step length.
  *
  * Option terms leaves out f1 or f2, as in the paper's ablations: `fit` sets alpha to 0,
  * `variance` picks the rows with the largest sigma, without weights.

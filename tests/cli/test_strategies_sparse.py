@@ -39,6 +39,24 @@ class References(unittest.TestCase):
         mean, _ = from_samples(S)
         np.testing.assert_allclose(mean.sum(axis=1), 0, atol=1e-13)
 
+    def test_equation_13s_factor_is_a_change_of_alpha_and_beta(self):
+        """The factor 1/sqrt(m) of equation 13 multiplies the fit and sigma^2 by 1/m, and not beta's term. So
+        beta must be m times as large without it. Algorithm 2 does not multiply f2 by its step: alpha / m."""
+        alpha, beta = 2.0, 1e-3
+        for seed in range(5):
+            S = evidence(seed, 15, m=20)["samples"]
+            mean, spread = from_samples(S)
+            m = len(S)
+            factor = Sparse(mean / m ** .5, spread / m ** .5, 4, alpha, beta)
+            picks, _, weights = factor.greedy()
+            same, _, without = Sparse(mean, spread, 4, alpha, m * beta).greedy()
+            self.assertEqual(picks, same)
+            np.testing.assert_allclose(weights, without, rtol=1e-9, atol=1e-12)
+            support, weights, _ = factor.iht(50)
+            same, without, _ = Sparse(mean, spread, 4, alpha / m, m * beta).iht(50)
+            self.assertEqual(support, same)
+            np.testing.assert_allclose(weights, without, rtol=1e-6, atol=1e-9)
+
     def test_the_slope_agrees_with_finite_differences(self):
         it = random_problem(3)
         w = np.random.default_rng(3).random(12)
