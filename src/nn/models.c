@@ -18,7 +18,7 @@
  *    has them for SVHN only.
  *  - gapcnn pools after its first two convolutions. The network of dynamicAL's theory has
  *    three convolutions and averaged planes, too; its authors' public program has 32, 64
- *    and 128 channels and no pooling between them.
+ *    and 128 channels and no pooling between them: gapcnn-nopool.
  *  - norm = folded replaces batch normalisation by a bias in each convolution, for files
  *    whose normalisation was folded into the weights.
  */
@@ -38,7 +38,7 @@ static const char network[] = "Network ('scant models' lists them)";
 
 static const scant_option options[] = {
     OPT_COUNT("width", "N", "0", AT(width), 0, 1 << 20, network,
-              "width of mlp, onehidden and gapcnn; 0: the model's own"),
+              "width of mlp, onehidden, gapcnn and gapcnn-nopool; 0: the model's own"),
     OPT_COUNT("depth", "N", "0", AT(depth), 0, 100, network,
               "hidden layers of mlp; 0: the model's own"),
     OPT_ROW("activation", CHOICE, NULL, NULL, AT(activation), network,
@@ -226,15 +226,24 @@ static void build_lenet(model_builder *s, size_t first_pad) {
     finish(s, at, "fc3");
 }
 
-static void build_gapcnn(model_builder *s, size_t usual) {
+/* Three convolutions, whose last one is `last` times as wide as the first. */
+static void averaged_cnn(model_builder *s, size_t usual, size_t last, bool pools) {
     size_t width = s->opts->width ? s->opts->width : usual;
     nn_window window = {3, 1, 1}, half = {2, 2, 0};
     int at = act(s, nn_add_conv(&s->b, 0, "conv1", width, window, 1, true));
-    at = nn_add_maxpool(&s->b, at, half);
+    if (pools) at = nn_add_maxpool(&s->b, at, half);
     at = act(s, nn_add_conv(&s->b, at, "conv2", size_mul(2, width), window, 1, true));
-    at = nn_add_maxpool(&s->b, at, half);
-    at = act(s, nn_add_conv(&s->b, at, "conv3", size_mul(2, width), window, 1, true));
+    if (pools) at = nn_add_maxpool(&s->b, at, half);
+    at = act(s, nn_add_conv(&s->b, at, "conv3", size_mul(last, width), window, 1, true));
     finish(s, nn_add_mean(&s->b, at), "fc");
+}
+
+static void build_gapcnn(model_builder *s, size_t usual) {
+    averaged_cnn(s, usual, 2, true);
+}
+
+static void build_gapcnn_nopool(model_builder *s, size_t usual) {
+    averaged_cnn(s, usual, 4, false);
 }
 
 /* ---- vgg ---- */
@@ -430,6 +439,10 @@ static const model models[] = {
           10, "torch", 0, build_lenet, 0, RELU, TORCH),
     MODEL("gapcnn", "three convolutions of width (64) and doubled, planes averaged", 3,
           32, 10, "torch", WIDE, build_gapcnn, 64, RELU, TORCH),
+    MODEL("gapcnn-nopool",
+          "dynamicAL's: three convolutions of width (32), twice and four times that, "
+          "planes averaged",
+          3, 32, 10, "torch", WIDE, build_gapcnn_nopool, 32, RELU, TORCH),
     MODEL("vgg11", "eight convolutions with normalisation", 3, 32, 10, "he-out",
           NORM | HEAD, build_vgg, 11, RELU, SMALL),
     MODEL("vgg16", "thirteen convolutions with normalisation", 3, 32, 10, "he-out",
@@ -449,12 +462,12 @@ static const model models[] = {
 enum { MODELS = sizeof models / sizeof *models };
 
 const scant_model_info *const *scant_models(size_t *count) {
-    _Static_assert(MODELS == 13, "the list below has one for each of the table");
+    _Static_assert(MODELS == 14, "the list below has one for each of the table");
     static const scant_model_info *const list[MODELS] = {
-        &models[0].info, &models[1].info, &models[2].info,  &models[3].info,
-        &models[4].info, &models[5].info, &models[6].info,  &models[7].info,
-        &models[8].info, &models[9].info, &models[10].info, &models[11].info,
-        &models[12].info};
+        &models[0].info,  &models[1].info, &models[2].info,  &models[3].info,
+        &models[4].info,  &models[5].info, &models[6].info,  &models[7].info,
+        &models[8].info,  &models[9].info, &models[10].info, &models[11].info,
+        &models[12].info, &models[13].info};
     *count = MODELS;
     return list;
 }

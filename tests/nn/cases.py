@@ -41,6 +41,7 @@ CASES = [
     Case("lenet5", "lenet5", 1, (28, 28), 10, 9, 1),
     Case("cnn", "cnn", 3, (32, 32), 10, 9, 1),
     Case("gapcnn", "gapcnn", 3, (16, 12), 10, 9, 1, width=16),
+    Case("gapcnn-nopool", "gapcnn-nopool", 3, (12, 10), 10, 9, 1, width=8),
     Case("vgg11", "vgg11", 3, (32, 32), 10, 8, 2),
     Case("vgg11-relu6", "vgg11", 3, (32, 32), 10, 8, 1, only="train", stored=False, gain=4,
          activation="relu6"),

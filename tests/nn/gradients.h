@@ -42,6 +42,9 @@ static const model_case model_cases[] = {
     {"gapcnn", {.shape = {3, 12, 12}, .classes = 3, .width = 4, .activation = "tanh"}, 5},
     {"gapcnn", {.shape = {3, 9, 13}, .classes = 3, .width = 4, .activation = "swish"}, 4},
     {"gapcnn", {.shape = {3, 80, 72}, .classes = 2, .width = 2}, 3},
+    {"gapcnn-nopool",
+     {.shape = {3, 7, 6}, .classes = 3, .width = 3, .activation = "tanh"},
+     4},
     {"wrn-28-2", {.shape = {3, 8, 8}, .classes = 3}, 2},
     {"mobilenetv2", {.shape = {3, 32, 32}, .classes = 3}, 2},
 };

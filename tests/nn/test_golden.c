@@ -198,6 +198,7 @@ MATCHES_PYTORCH(onehidden_matches_pytorch, "onehidden")
 MATCHES_PYTORCH(lenet5_matches_pytorch, "lenet5")
 MATCHES_PYTORCH(cnn_matches_pytorch, "cnn")
 MATCHES_PYTORCH(gapcnn_matches_pytorch, "gapcnn")
+MATCHES_PYTORCH(gapcnn_nopool_matches_pytorch, "gapcnn-nopool")
 MATCHES_PYTORCH(vgg11_matches_pytorch, "vgg11")
 MATCHES_PYTORCH(resnet18_matches_pytorch, "resnet18")
 MATCHES_PYTORCH(wrn_28_2_matches_pytorch, "wrn-28-2")
@@ -214,6 +215,7 @@ int main(void) {
         cmocka_unit_test(lenet5_matches_pytorch),
         cmocka_unit_test(cnn_matches_pytorch),
         cmocka_unit_test(gapcnn_matches_pytorch),
+        cmocka_unit_test(gapcnn_nopool_matches_pytorch),
         cmocka_unit_test(vgg11_matches_pytorch),
         cmocka_unit_test(resnet18_matches_pytorch),
         cmocka_unit_test(wrn_28_2_matches_pytorch),

@@ -120,6 +120,7 @@ static const struct model_law {
     {"lenet5", "torch", "torch", {.classes = 10}},
     {"cnn", "torch", "torch", {.classes = 10}},
     {"gapcnn", "torch", "torch", {.classes = 10}},
+    {"gapcnn-nopool", "torch", "torch", {.classes = 10}},
     {"vgg11", "he-out", "small", {.norm = "none"}},
     {"resnet18", "he-out", "torch", {.classes = 10}},
     {"wrn-28-2", "he-out", "glorot", {.classes = 10}},

@@ -190,6 +190,8 @@ static void small_networks_match_the_reference(void **state) {
                 3);
     check_model("gapcnn",
                 (scant_net_opts){.shape = {2, 4, 4}, .classes = 1000, .width = 20}, 2);
+    check_model("gapcnn-nopool",
+                (scant_net_opts){.shape = {3, 6, 5}, .classes = 10, .width = 8}, 3);
 }
 
 static void every_activation_matches_the_reference(void **state) {

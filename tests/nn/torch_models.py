@@ -149,6 +149,18 @@ class GapCnn(Model):
         return averaged(F.relu(self.conv3(x)))
 
 
+class GapCnnNopool(Model):
+    def __init__(self, channels, size, classes, width=32):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, padding=1)
+        self.conv2 = nn.Conv2d(width, 2 * width, 3, padding=1)
+        self.conv3 = nn.Conv2d(2 * width, 4 * width, 3, padding=1)
+        self.fc = nn.Linear(4 * width, classes)
+
+    def embed(self, x):
+        return averaged(F.relu(self.conv3(F.relu(self.conv2(F.relu(self.conv1(x)))))))
+
+
 # ---- VGG -----------------------------------------------------------------------------------
 
 VGG = {
@@ -343,7 +355,7 @@ class MobilenetV2(Model):
 
 NAMES = {
     "linear": Linear, "mlp": Mlp, "onehidden": OneHidden, "lenet5": lenet5, "cnn": cnn,
-    "gapcnn": GapCnn, "vgg11": vgg11, "vgg16": vgg16, "resnet18": Resnet18,
+    "gapcnn": GapCnn, "gapcnn-nopool": GapCnnNopool, "vgg11": vgg11, "vgg16": vgg16, "resnet18": Resnet18,
     "mobilenetv2": MobilenetV2,
 }
 
