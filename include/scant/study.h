@@ -174,8 +174,8 @@ typedef struct scant_lab_opts {
     const size_t *against; /* indices into rows: the other set of the distance (MMD) */
     size_t n_against;
     size_t sets, start, draw; /* agreement: sets; rows of S (0: 500), of Q (0: 250) */
-    bool infinite;            /* compare with the kernel of infinite width */
     size_t steps;             /* steps of gradient descent, which changes net */
+    bool infinite;            /* compare with the kernel of infinite width */
     bool fit; /* kernel regression with ridge, evaluated on the test samples */
     double ridge;
     const scant_data *test;

@@ -334,7 +334,7 @@ typedef struct scant_train_opts {
      * pseudo-labels are read from it. */
     const char *warm;
     const char *warm_out; /* file to write at the end, for a later `warm`; or NULL */
-    SCANT_RESERVED;
+    uint64_t reserved[7]; /* SCANT_RESERVED less the members since added */
 } scant_train_opts;
 
 typedef struct scant_method_info {
