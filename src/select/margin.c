@@ -28,9 +28,9 @@ static scant_status margin_select(scant_selection *sel) {
 }
 
 static const scant_option options[] = {
-    SELECT_OPTION("on_logits", SWITCH, "0",
-                  "compare the network's outputs instead of probabilities; the score is "
-                  "then the second largest output less the largest"),
+    OPT_SWITCH("on_logits", "0", 0, NULL,
+               "compare the network's outputs instead of probabilities; the score is "
+               "then the second largest output less the largest"),
 };
 
 const scant_strategy select_strategy_margin = {
