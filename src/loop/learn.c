@@ -280,10 +280,10 @@ static void add_signs(scant_train_state *s, const scant_train_state *other) {
     }
     s->gradient_norm = fmax(s->gradient_norm, other->gradient_norm);
     if (added & SCANT_SIGN_LOSS) {
-        s->loss = other->loss;
+        s->window_loss = other->window_loss;
         s->constant_loss = other->constant_loss;
     }
-    if (added & SCANT_SIGN_MASK) s->kept = other->kept;
+    if (added & SCANT_SIGN_MASK) s->window_kept = other->window_kept;
     if (added & SCANT_SIGN_CLASSES) {
         s->label_classes = other->label_classes;
         s->pseudo_classes = other->pseudo_classes;

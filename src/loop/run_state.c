@@ -144,7 +144,8 @@ static void add_calibration(scant__json *json, const loop_calibration *c) {
 static void add_healths(scant__json *json, const char *key, const loop_health *healths,
                         size_t n) {
     scant__json_open(json, key, '[');
-    for (const loop_health *h = healths; h < healths + n; h++) {
+    for (size_t i = 0; i < n; i++) {
+        const loop_health *h = &healths[i];
         char names[SCANT_SIGNS_SIZE];
         scant__json_open(json, NULL, '[');
         scant__json_size(json, NULL, h->trainings);
