@@ -194,8 +194,8 @@ typedef enum scant_stop {
     SCANT_STOP_CANCELLED
 } scant_stop;
 
-/* Signs that a training fails, as bits (docs/networks.md). None is given in the first 20
- * steps, the warm-up and the first quarter of the steps. */
+/* Signs that a training fails, as bits (docs/networks.md). None but DIVERGED is given
+ * within the first 20 steps, the warm-up or the first quarter of the steps. */
 enum scant_train_sign {
     SCANT_SIGN_DEAD = 1 << 0, /* most units of a layer are always 0 */
     /* all predictions are the same and the loss is not below that of the best constant

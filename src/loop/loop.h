@@ -366,6 +366,8 @@ size_t loop_kept(const loop_settings *set, const loop_test_result *results, size
 loop_health loop_health_of(const scant_train_state *state, size_t trainings);
 /* The worst of n trainings. */
 loop_health loop_health_worst(const loop_health *trainings, size_t n);
+/* Whether a training of this round is repeated if it collapses. */
+bool loop_retries(const loop_run *run);
 /* Records how the training of a part or of the query network ended; status: that of
  * learn_train(). A part whose training has collapsed becomes LOOP_COLLAPSED, with a
  * warning, if it is to be repeated; true: it has just become so. */

@@ -14,10 +14,10 @@
  *   RUN.samples                      posterior draws, until they are read
  *
  * Ctrl-C cancels a round. Finished trainings are kept as weights with test results, the
- * others as checkpoints; of one that has collapsed and is to be repeated (retry.c) only
- * that is kept. Evidence and picks are computed again from the weights, which
- * are restored exactly. If a file of a cancelled round cannot be read, its network is
- * trained again.
+ * others as checkpoints. For one that has collapsed and is to be repeated (retry.c), only
+ * that fact is stored: its repetition starts over. Evidence and picks are computed again
+ * from the weights, which are restored exactly. If a file of a cancelled round cannot be
+ * read, its network is trained again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -255,7 +255,8 @@ static bool is_consistent(const loop_run *run, const loop_partial *p) {
     for (size_t i = 0; whole && i < p->n_parts; i++)
         whole = i < tested ? p->parts[i] == LOOP_TRAINED
                            : i < begun || p->parts[i] == LOOP_NOT_BEGUN;
-    return whole;
+    if (!whole || loop_retries(run)) return whole;
+    return p->query != LOOP_COLLAPSED && !memchr(p->parts, LOOP_COLLAPSED, p->n_parts);
 }
 
 /* On failure the query network is unchanged. */

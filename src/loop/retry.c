@@ -36,11 +36,9 @@ loop_health loop_health_worst(const loop_health *trainings, size_t n) {
 }
 
 /* Networks that continue from the last round have no other initial weights. */
-static bool is_retried(const loop_run *run, scant_status status,
-                       const scant_train_state *state) {
+bool loop_retries(const loop_run *run) {
     const loop_settings *set = &run->job->e->set;
-    bool fresh = set->reinit || run->round.number == 0;
-    return set->retry_collapsed && fresh && learn_has_collapsed(status, state);
+    return set->retry_collapsed && (set->reinit || run->round.number == 0);
 }
 
 static void warn(loop_run *run, const scant_train_state *state) {
@@ -75,7 +73,8 @@ bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
     bool cancelled = status == SCANT_ECANCELLED;
     if (cancelled && !again) loop_training_cancelled(run, part, &job->opts);
     if (cancelled || (status != SCANT_OK && run->recipe.members > 1)) return false;
-    bool repeats = !again && is_retried(run, status, &job->state);
+    bool repeats =
+        !again && loop_retries(run) && learn_has_collapsed(status, &job->state);
     if (status != SCANT_OK && !repeats) return false;
     note(run, part, &job->state, again ? 2 : 1);
     *state = repeats ? LOOP_COLLAPSED : LOOP_TRAINED;

@@ -129,7 +129,7 @@ static void evaluate(watcher *w, size_t epoch) {
     w->run->cancellable = true; /* trainings can be cancelled */
     if (w->status != SCANT_OK) return;
     if (e.accuracy > p->best) p->best = e.accuracy;
-    if (p->horizon && !(e.loss < p->lowest)) return;
+    if (!isfinite(e.loss) || (p->horizon && e.loss >= p->lowest)) return;
     p->lowest = e.loss;
     p->horizon = epoch;
 }
@@ -339,7 +339,8 @@ static scant_status test_model(loop_run *run, size_t model) {
     v->loss = e.loss;
     v->best = p->best > e.accuracy ? p->best : e.accuracy;
     v->horizon = p->horizon;
-    if (p->horizon && e.loss < p->lowest)
+    /* with patience the network is that of an earlier epoch, not of the last one */
+    if (p->horizon && e.loss < p->lowest && !run->recipe.train.patience)
         v->horizon = p->epochs[model * run->recipe.members];
     return score(run, net, v);
 }

@@ -201,7 +201,8 @@ static scant_status validate(nn_trainer *t) {
 static void check_end(nn_trainer *t) {
     if (t->until > 0 && !t->until_epoch && t->state.accuracy >= t->until)
         t->until_epoch = t->state.epoch;
-    if (t->until_epoch && t->state.epoch - t->until_epoch >= t->opts.until_extra)
+    if (t->until_epoch && t->state.epoch >= t->until_epoch &&
+        t->state.epoch - t->until_epoch >= t->opts.until_extra)
         t->state.stopped = SCANT_STOP_UNTIL;
     if (t->best && t->state.epoch - t->best_epoch >= t->opts.patience)
         t->state.stopped = SCANT_STOP_PATIENCE;

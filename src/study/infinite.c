@@ -49,10 +49,11 @@ static scant_status closed_form(const scant_lab_opts *o, scant__arena *arena,
 }
 
 /* The largest absolute eigenvalue; k is overwritten. */
-static scant_status spectral(scant__arena *arena, double *k, size_t n, double *out) {
-    double *values = TRY_NEW(arena, double, n);
-    double *room = TRY_NEW(arena, double, la_eigh_room(n, false));
-    TRY(la_eigh_alone(arena->ctx, n, k, false, values, room));
+static scant_status spectral(scant_ctx *ctx, double *k, size_t n, double *out) {
+    AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
+    double *values = TRY_NEW(&arena, double, n);
+    double *room = TRY_NEW(&arena, double, la_eigh_room(n, false));
+    TRY(la_eigh_alone(ctx, n, k, false, values, room));
     *out = fmax(fabs(values[0]), fabs(values[n - 1]));
     return SCANT_OK;
 }
@@ -67,6 +68,14 @@ scant_status study_infinite(const scant_lab_opts *o, scant_infinite *out) {
                            "%s cannot be compared with an infinitely wide network: that "
                            "has a closed form for dense layers with ReLU (model mlp)",
                            o->net->net->model);
+    if (o->net->trained || o->net->net->init != NN_INIT_HE)
+        return scant__fail(o->net->ctx, SCANT_EINPUT,
+                           "the network cannot be compared with an infinitely wide one: "
+                           "expected initial weights by the law he, not trained");
+    if (o->last_layer)
+        return scant__fail(o->net->ctx, SCANT_EINPUT,
+                           "an infinitely wide network is compared with the kernel of "
+                           "all layers, not of the last one");
     double *own = TRY_NEW(&arena, double, cells), *limit = TRY_NEW(&arena, double, cells);
     TRY(study_net_scaled_kernel(o->net, o->data, o->rows, n, own));
     TRY(closed_form(o, &arena, out->depth, limit));
@@ -78,14 +87,15 @@ scant_status study_infinite(const scant_lab_opts *o, scant_infinite *out) {
     for (size_t i = 0; i < n; i++) trace += limit[i * n + i];
     out->entry /= trace / (double)n;
     out->frobenius = la_frobenius(own, cells) / la_frobenius(limit, cells);
-    TRY(spectral(&arena, own, n, &change));
-    TRY(spectral(&arena, limit, n, &whole));
+    TRY(spectral(arena.ctx, own, n, &change));
+    TRY(spectral(arena.ctx, limit, n, &whole));
     out->spectral = change / whole;
     return SCANT_OK;
 }
 
 double study_infinite_memory(const scant_lab_opts *o, size_t n) {
     size_t width = nn_shape_size(nn_net_input(o->net->net));
-    return 16 * (double)n * (double)n + 4 * (double)n * (double)width + 16 * (double)n +
+    return 16 * (double)n * (double)n + 4 * (double)n * (double)width +
+           8 * ((double)n + (double)la_eigh_room(n, false)) +
            (double)scant_ntk_memory(o->net->ctx, width);
 }

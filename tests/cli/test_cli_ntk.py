@@ -214,6 +214,10 @@ class Ntk(Case):
         self.fails(3, "ntk", *self.data, "--model", "linear", "--init", "he", "--infinite", says="infinitely wide")
         self.fails(2, *net, "--infinite", "--sketch", 16, says="--infinite needs the kernel matrix")
         self.fails(2, "ntk", *self.data, "--kernel", "ntk:depth=1", "--infinite", says="--infinite cannot")
+        self.fails(3, *net, "--infinite", "--layers", "last", says="all layers")
+        trained = self.path("trained")
+        self.ok("train", *self.data, "--model", "mlp", "--width", 20, "--init", "he", "--steps", 1, "--out", trained)
+        self.fails(3, "ntk", *self.data, "--from", trained, "--infinite", says="not trained")
 
     def test_agreement_is_kendalls_tau_of_dynamics_and_alignment(self):
         s, k = self.study("--agreement", 30, "--start", 20, "--draw", 15)

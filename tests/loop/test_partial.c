@@ -559,6 +559,30 @@ static void an_unreadable_file_costs_only_time(void **state) {
     }
 }
 
+/* A repetition draws new weights; a network that continues must not lose its own. */
+static void a_state_cannot_demand_a_repetition_that_is_off(void **state) {
+    const plan p = {
+        "random-16",
+        {"random", 16},
+        {{"loop.strategies", "random"}, {"loop.seeds", "16"}, {"train.reinit", "no"}},
+        1};
+    heard h = {0}, first = {.phase = "evaluating", .round = 1}, rest = {0};
+    (void)state;
+    assert_int_equal(run_experiment(&p, "continues", false, &h), SCANT_OK);
+    assert_int_equal(run_experiment(&p, "demands", false, &first), SCANT_ECANCELLED);
+    kept k = read_kept(&p, "demands");
+    assert_memory_equal(k.state.partial.parts, "t", 2);
+    char *parts = scant__arena_strdup(&k.arena, "c");
+    assert_non_null(parts);
+    k.state.partial.parts = parts;
+    assert_int_equal(
+        loop_state_write(k.ctx, file_of("demands", p.name, ".json"), p.run, &k.state),
+        SCANT_OK);
+    end_kept(&k);
+    assert_int_equal(run_experiment(&p, "demands", true, &rest), SCANT_OK);
+    assert_same(&p, "demands", "continues");
+}
+
 /* lost: the unfinished training starts again from the weights that it started from. Every
  * step is reported, because the callback sleeps longer than the interval of reports. */
 static void a_second_member_is_resumed_or_starts_again(void **state) {
@@ -821,6 +845,7 @@ int main(void) {
         cmocka_unit_test(a_collapsed_query_network_is_repeated),
         cmocka_unit_test(a_training_that_continues_is_not_repeated),
         cmocka_unit_test(an_unreadable_file_costs_only_time),
+        cmocka_unit_test(a_state_cannot_demand_a_repetition_that_is_off),
         cmocka_unit_test(a_second_member_is_resumed_or_starts_again),
         cmocka_unit_test(members_are_kept_for_the_next_round),
         cmocka_unit_test(a_new_checkpoint_does_not_overwrite_the_current_one),

@@ -73,12 +73,12 @@ FIXED = {
     "train": {"reinit": "yes", "warm": "no", "use_weights": "no", "initial_models": "1",
               "steps": "0", "nesterov": "no", "decay_weights_only": "no", "schedule": "constant",
               "warmup": "0", "clip": "none", "ema": "0", "until": "0", "patience": "0",
-              "loss": "ce", "method": "supervised"},
+              "loss": "ce", "method": "supervised", "beta2": "0.999", "norm_momentum": "0.1",
+              "augment": "auto"},
     "loop": {"initial_how": "random", "query_seed": "", "retry_collapsed": "no"},
 }
 # Settings without effect here: of other strategies, or given by --strategies and --seeds.
-UNUSED = {"model": {"samples", "prior"}, "train": {"beta2", "norm_momentum", "augment"},
-          "loop": {"strategies", "seeds", "preset", "theory"}}
+UNUSED = {"model": {"samples", "prior"}, "loop": {"strategies", "seeds", "preset", "theory"}}
 NEEDED = {("train", "warmup"), ("loop", "retry_collapsed")}  # scant's defaults are others
 
 

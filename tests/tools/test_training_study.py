@@ -51,11 +51,11 @@ class Counts(unittest.TestCase):
 
     @unittest.skipUnless(os.path.isdir(FASHION), "needs the package dataset-fashion-mnist")
     def test_a_small_study_has_a_line_for_each_combination(self):
-        def lines():
+        def lines(*more):
             done = subprocess.run(
                 [TOOL, "--build", BUILD, "--work", self.dir, "--data", "fashion-mnist", "--models", "lenet5",
                  "--methods", "supervised", "--factors", "1,1000", "--warmups", "0", "--trainings", "2",
-                 "--steps", "200", "--set", "data.pool=200", "--set", "data.test_size=50"],
+                 "--steps", "200", "--set", "data.pool=200", "--set", "data.test_size=50", *more],
                 check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             return done.stdout.splitlines()
         first = lines()
@@ -63,6 +63,16 @@ class Counts(unittest.TestCase):
         self.assertIn("| fashion-mnist | lenet5 | supervised | 0 | 1 |", first[2])
         self.assertIn("| 100.0 % | 2/2 |", first[3])  # a rate of 10
         self.assertEqual(lines(), first)
+        folders = set(os.listdir(self.dir))
+        lines("--factors", "1", "--set", "model.init=he")
+        lines("--factors", "1", "--trainings", "3")
+        new = set(os.listdir(self.dir)) - folders
+        self.assertEqual(len(new), 2)
+        kept = []
+        for name in new:
+            with open(os.path.join(self.dir, name, "experiment.ini"), encoding="utf-8") as file:
+                kept += [row.strip() for row in file if row.startswith(("init =", "seeds ="))]
+        self.assertEqual(sorted(kept), ["init = he", "init = torch", "seeds = 0,1", "seeds = 0,1,2"])
 
     def test_an_unknown_method_is_refused(self):
         done = subprocess.run([TOOL, "--methods", "remixmatch"], stderr=subprocess.PIPE, text=True, check=False)
