@@ -207,10 +207,10 @@ static int point_order(const void *a, const void *b) {
 
 /* Returns the point of the row's run and round; NULL: curve.csv does not have it. */
 static report_point *find_point(report_loading *l) {
-    report_point *points = l->out->points + l->first_point;
     size_t n = l->out->n_points - l->first_point;
     report_point wanted = {.round = l->row->point.round}; /* line 0: before all others */
-    if (!find_run(l, &wanted.run)) return NULL;
+    if (!n || !find_run(l, &wanted.run)) return NULL;
+    report_point *points = l->out->points + l->first_point;
     size_t at = REPORT_COUNT_FIRST(n, i, point_order(&points[i], &wanted) < 0);
     bool found =
         at < n && points[at].run == wanted.run && points[at].round == wanted.round;
