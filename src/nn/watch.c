@@ -2,7 +2,8 @@
  *
  * What the signs mean, and where their bounds come from:
  *
- *   dead      at least DEAD of a layer's units are dead.
+ *   dead      at least DEAD of a layer's units are dead; or at least MANY of them, and the
+ *             loss is not below UNLEARNT times that of the best constant prediction.
  *   loss      the network predicts the same for all samples: the variance of its outputs
  *             is below SAME times the constant's loss, so that it cannot improve the loss
  *             by more than that, and has fallen below FALL times that of the first step;
@@ -31,8 +32,8 @@
 #include "nn/optim.h"
 
 enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
-static const double DEAD = 0.9, SAME = 4e-4, FALL = 0.5, RISE = 1.25, MASK = 0.01,
-                    CLASSES = 0.5;
+static const double DEAD = 0.9, MANY = 0.6, UNLEARNT = 0.25, SAME = 4e-4, FALL = 0.5,
+                    RISE = 1.25, MASK = 0.01, CLASSES = 0.5;
 static const double SOLVED = 1e-6;
 
 /* ---- which layers ------------------------------------------------------------------ */
@@ -236,6 +237,12 @@ bool nn_watch_is_late(const nn_watched_window *window, size_t steps, size_t warm
     return window->end > warmup && 4 * window->end > steps && window->end >= LEAST;
 }
 
+static bool are_units_dead(const nn_watch *w) {
+    const nn_watched_window *last = &w->last;
+    bool unlearnt = w->constant > 0 && last->loss >= UNLEARNT * w->constant;
+    return last->dead >= DEAD || (unlearnt && last->dead >= MANY);
+}
+
 static bool is_loss_bad(const nn_watch *w) {
     const nn_watched_window *last = &w->last;
     bool same = last->spread >= 0 && last->spread < SAME * w->constant &&
@@ -250,7 +257,7 @@ static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
     const nn_watched_window *last = &w->last;
     w->signs = 0;
     if (!nn_watch_is_late(last, steps, warmup)) return;
-    if (last->dead >= DEAD) w->signs |= SCANT_SIGN_DEAD;
+    if (are_units_dead(w)) w->signs |= SCANT_SIGN_DEAD;
     if (is_loss_bad(w)) w->signs |= SCANT_SIGN_LOSS;
     if (2 * last->end <= steps || !last->unlabelled) return;
     if (last->kept < MASK)
