@@ -317,15 +317,14 @@ enum loop_seed_use {
     LOOP_SEED_TRAINING,
     LOOP_SEED_PICKS,
     LOOP_SEED_FOLDS,
-    /* differs from LOOP_SEED_WEIGHTS even if loop.query_seed is the run's seed */
-    LOOP_SEED_QUERY,
-    LOOP_SEED_QUERY_TRAINING,
     /* of a second training, if the first has collapsed */
     LOOP_SEED_RETRY_WEIGHTS,
     LOOP_SEED_RETRY_TRAINING
 };
 uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use use);
-/* The seed of a network of the run: loop_seed() of first_seed in round 0. */
+/* The seed of a network of the run, by its model's or part's number: loop_seed() of the
+ * run's seed, in round 0 of first_seed; for LOOP_QUERY, of loop.query_seed. No model has
+ * that number, so the query network differs even if the seeds are the same. */
 uint64_t loop_net_seed(const loop_run *run, size_t round, size_t model,
                        enum loop_seed_use use);
 
@@ -352,8 +351,6 @@ scant_status loop_calibrate_after(loop_run *run);
 /* The network of a part; NULL: its model is not in run->round.models. */
 scant_net *loop_part(const loop_run *run, size_t part);
 void loop_drop_models(loop_run *run); /* frees the round's models */
-/* The seed of a model's initial weights. */
-uint64_t loop_weights_seed(const loop_run *run, size_t model);
 /* Index of the model with the median score; for even n, the lower median. */
 size_t loop_median(const loop_test_result *results, size_t n);
 /* Index of the model that train.initial_keep names: the median one, or the first with the

@@ -232,8 +232,9 @@ static scant_status load_models(loop_run *run) {
         if (all && model != loop_kept(&run->job->e->set, p->results, r->n_models))
             continue;
         if (!*net)
-            TRY(loop_net_make(run, loop_weights_seed(run, model), run->recipe.members,
-                              net));
+            TRY(loop_net_make(
+                run, loop_net_seed(run, run->round.number, model, LOOP_SEED_WEIGHTS),
+                run->recipe.members, net));
         TRY(load_trained(run, i, loop_part(run, i)));
     }
     return SCANT_OK;

@@ -69,6 +69,8 @@ bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
                          scant_status status) {
     char *state = loop_part_state(run, part);
     bool again = *state == LOOP_COLLAPSED;
+    bool failed =
+        status != SCANT_OK && status != SCANT_ECANCELLED && run->recipe.members > 1;
     if (job->done) status = SCANT_OK;
     bool cancelled = status == SCANT_ECANCELLED;
     if (cancelled && !again) loop_training_cancelled(run, part, &job->opts);
@@ -78,7 +80,7 @@ bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
     if (status != SCANT_OK && !repeats) return false;
     note(run, part, &job->state, again ? 2 : 1);
     *state = repeats ? LOOP_COLLAPSED : LOOP_TRAINED;
-    if (repeats) warn(run, &job->state);
+    if (repeats && !failed) warn(run, &job->state);
     return repeats;
 }
 
@@ -90,18 +92,14 @@ static scant_status copy_weights(scant_net *from, scant_net *to) {
     return nn_weights_set(to->weights, weights);
 }
 
-static uint64_t seed_of(const loop_run *run, size_t part, enum loop_seed_use use) {
-    size_t round = run->round.number;
-    return part == LOOP_QUERY ? loop_seed(run->job->e->query_seed, round, part, use)
-                              : loop_net_seed(run, round, part, use);
-}
-
 scant_status loop_retry_prepare(loop_run *run, size_t part, scant_net *net,
                                 learn_job *job) {
     AUTO(scant_net_auto) scant_net *other = NULL;
-    job->opts.seed = seed_of(run, part, LOOP_SEED_RETRY_TRAINING);
+    size_t round = run->round.number;
+    job->opts.seed = loop_net_seed(run, round, part, LOOP_SEED_RETRY_TRAINING);
     job->opts.checkpoint = job->opts.resume_from = NULL;
     job->opts.resume = false;
-    TRY(loop_net_make(run, seed_of(run, part, LOOP_SEED_RETRY_WEIGHTS), 1, &other));
+    TRY(loop_net_make(run, loop_net_seed(run, round, part, LOOP_SEED_RETRY_WEIGHTS), 1,
+                      &other));
     return copy_weights(other, net);
 }

@@ -33,7 +33,9 @@ uint64_t loop_seed(uint64_t seed, size_t round, size_t model, enum loop_seed_use
 
 uint64_t loop_net_seed(const loop_run *run, size_t round, size_t model,
                        enum loop_seed_use use) {
-    return loop_seed(round ? run->seed : run->first_seed, round, model, use);
+    uint64_t seed = round ? run->seed : run->first_seed;
+    if (model == LOOP_QUERY) seed = run->job->e->query_seed;
+    return loop_seed(seed, round, model, use);
 }
 
 /* ---- networks ---------------------------------------------------------------------- */
@@ -192,15 +194,11 @@ scant_net *loop_part(const loop_run *run, size_t part) {
     return model ? scant_net_member(model, part % run->recipe.members) : NULL;
 }
 
-uint64_t loop_weights_seed(const loop_run *run, size_t model) {
-    return loop_net_seed(run, run->round.number, model, LOOP_SEED_WEIGHTS);
-}
-
 /* Fills in the training job of a part, including its checkpoint. */
 static scant_status prepare(loop_run *run, const scant_train_opts *o, size_t part,
-                            uint64_t seed, watcher *w, learn_job *job) {
+                            watcher *w, learn_job *job) {
     *job = (learn_job){.opts = *o, .start_over = true};
-    job->opts.seed = seed;
+    job->opts.seed = loop_net_seed(run, run->round.number, part, LOOP_SEED_TRAINING);
     job->opts.user = w;
     job->opts.report = on_step;
     w->run = run;
@@ -232,9 +230,7 @@ static scant_status list_jobs(loop_run *run, size_t model, bool again,
                        .member = i,
                        .before = member_work * (double)(model * members),
                        .member_work = member_work};
-        TRY(prepare(run, o, part,
-                    loop_net_seed(run, run->round.number, part, LOOP_SEED_TRAINING), w,
-                    &jobs[*n]));
+        TRY(prepare(run, o, part, w, &jobs[*n]));
         if (again) TRY(loop_retry_prepare(run, part, loop_part(run, part), &jobs[*n]));
         jobs[(*n)++].member = i;
     }
@@ -277,7 +273,9 @@ static scant_status train_parts(loop_run *run, size_t model) {
     for (size_t i = 0; i < run->recipe.members; i++) left += parts[i] != LOOP_TRAINED;
     if (!left) return SCANT_OK;
     if (!*net)
-        TRY(loop_net_make(run, loop_weights_seed(run, model), run->recipe.members, net));
+        TRY(loop_net_make(run,
+                          loop_net_seed(run, run->round.number, model, LOOP_SEED_WEIGHTS),
+                          run->recipe.members, net));
     if (run->round.labelled.n) return train_model(run, model);
     memset(parts, LOOP_TRAINED, run->recipe.members);
     return SCANT_OK;
@@ -392,9 +390,7 @@ static scant_status train_query_net(loop_run *run, bool again) {
     scant_train_opts o;
     learn_job job;
     TRY(loop_train_options(run, &run->round.labelled, e->set.training.epochs, &o));
-    TRY(prepare(run, &o, LOOP_QUERY,
-                loop_seed(e->query_seed, run->round.number, 0, LOOP_SEED_QUERY_TRAINING),
-                &w, &job));
+    TRY(prepare(run, &o, LOOP_QUERY, &w, &job));
     if (again) TRY(loop_retry_prepare(run, LOOP_QUERY, run->query_net, &job));
     scant_status status =
         learn_train(run->query_net, run->job->samples.train, &run->recipe, &job, 1);
@@ -407,8 +403,8 @@ static scant_status do_query_net(loop_run *run) {
     size_t round = run->round.number;
     if (!*e->set.query_seed || run->state.partial.query == LOOP_TRAINED) return SCANT_OK;
     if (!run->query_net)
-        TRY(loop_net_make(run, loop_seed(e->query_seed, round, 0, LOOP_SEED_QUERY), 1,
-                          &run->query_net));
+        TRY(loop_net_make(run, loop_net_seed(run, round, LOOP_QUERY, LOOP_SEED_WEIGHTS),
+                          1, &run->query_net));
     if (!run->round.labelled.n) return SCANT_OK;
     if (run->state.partial.query != LOOP_COLLAPSED) TRY(train_query_net(run, false));
     return run->state.partial.query == LOOP_COLLAPSED ? train_query_net(run, true)
