@@ -326,8 +326,10 @@ static scant_status evaluate_calibrated(loop_run *run, scant_net *net,
 static scant_status test_model(loop_run *run, size_t model) {
     loop_test_result *v = &run->state.partial.results[model];
     scant_net *net = run->round.models[model];
-    double work = loop_work(&run->job->e->set, run->round.labelled.n);
+    const loop_settings *set = &run->job->e->set;
+    double work = loop_work(set, run->round.labelled.n);
     const loop_partial *p = &run->state.partial;
+    bool patient = set->training.patience && run->split.n_valid;
     scant_evaluation e;
     loop_report_progress(run, "evaluating",
                          work * (double)(model + 1) / (double)run->round.n_models);
@@ -338,7 +340,7 @@ static scant_status test_model(loop_run *run, size_t model) {
     v->best = p->best > e.accuracy ? p->best : e.accuracy;
     v->horizon = p->horizon;
     /* with patience the network is that of an earlier epoch, not of the last one */
-    if (p->horizon && e.loss < p->lowest && !run->recipe.train.patience)
+    if (p->horizon && e.loss < p->lowest && !patient)
         v->horizon = p->epochs[model * run->recipe.members];
     return score(run, net, v);
 }

@@ -72,6 +72,16 @@ class Theory(TheoryCase):
             rows = self.rows(self.run_experiment(name, **{**small, **more}), "theory.csv")
             self.assertEqual({row["horizon"] for row in rows}, {""})
 
+    def test_with_patience_the_horizon_is_an_evaluated_epoch(self):
+        # every third epoch is evaluated; the network is that of the best epoch, which is often another
+        rows = self.rows(self.run_experiment(
+            "patient", data__test_size=36, data__validation=20, loop__initial=20, loop__rounds=0,
+            loop__strategies="random", loop__seeds=",".join(map(str, range(12))), train__lr=0.3, train__warmup=0,
+            train__epochs=12, train__patience=3, loop__retry_collapsed="no"), "theory.csv")
+        horizons = [int(row["horizon"]) for row in rows if row["horizon"]]
+        self.assertGreater(len(set(horizons)), 1)
+        self.assertEqual({horizon % 3 for horizon in horizons}, {0})
+
     def test_measuring_does_not_change_the_results(self):
         none = self.run_experiment("none", loop__theory="none")
         self.assertFalse(os.path.exists(os.path.join(none, "theory.csv")))
