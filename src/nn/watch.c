@@ -159,7 +159,7 @@ static double deviations(double sum, double squares, size_t n) {
 
 /* The sum over samples and classes of the squared deviations of the outputs from their
  * mean over the samples. What all outputs of a sample have in common does not count if
- * there are several classes: it does not change probabilities. */
+ * there are several classes: it does not tell them apart. */
 static double deviations_of(const float *outputs, size_t n, size_t c) {
     double total = 0, sum = 0,
            squares = 0; /* the last two: of the samples' mean output */

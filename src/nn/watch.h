@@ -5,10 +5,10 @@
  *
  * The steps are divided into windows: of a twentieth of the steps, at the beginning of a
  * quarter of the steps done before, but of ten at least. So a training that stops early
- * has windows, too. During a window the watch sums the loss, counts pseudo-labels,
- * measures the gradient's norm at every eighth step, and marks the units that had a
- * gradient. At the window's end it compares the sums with what any training should reach;
- * the result holds until the end of the next window.
+ * has windows, too. During a window the watch sums the loss, compares the outputs of each
+ * step's samples, counts pseudo-labels, measures the gradient's norm at every eighth
+ * step, and marks the units that had a gradient. At the window's end it compares the sums
+ * with what any training should reach; the result holds until the end of the next window.
  *
  * A unit (an output of a dense layer, a channel of a convolution or normalisation) with a
  * ReLU behind it is dead if the gradient of its bias was exactly 0 in every step of the
@@ -17,8 +17,8 @@
  * counted. Once the labels are solved (the loss is practically 0), no unit has a
  * gradient: then none counts as dead.
  *
- * Cost per step: one comparison for each watched unit, and at every eighth step a pass
- * over the gradient.
+ * Cost per step: one comparison for each watched unit, a pass over the outputs, and at
+ * every eighth step one over the gradient.
  */
 #ifndef SCANT_NN_WATCH_H
 #define SCANT_NN_WATCH_H
@@ -34,13 +34,14 @@ typedef struct nn_watched {
 
 /* What a window showed. */
 typedef struct nn_watched_window {
-    size_t end;         /* number of its last step; 0: no window is complete */
-    size_t unlabelled;  /* number of unlabelled samples */
-    double loss, noise; /* mean loss; its standard error over the steps */
-    double kept;        /* share of pseudo-labels that counted */
-    double spread;     /* mean variance of an output between samples; negative: unknown */
-    double dead;       /* largest share of dead units of a layer */
-    size_t dead_layer; /* 1 + index of that layer; 0: none has dead units */
+    size_t end;            /* number of its last step; 0: no window is complete */
+    size_t unlabelled;     /* number of unlabelled samples */
+    double loss, noise;    /* mean loss; its standard error over the steps */
+    double kept;           /* share of pseudo-labels that counted */
+    double spread;         /* mean variance of an output between the samples of a step;
+                              negative: unknown, because steps have one sample each */
+    double dead;           /* largest share of dead units of a layer */
+    size_t dead_layer;     /* 1 + index of that layer; 0: none has dead units */
     double gradient_norm;  /* mean; negative: no window is complete */
     double pseudo_classes; /* effective number of classes of the pseudo-labels; 0: none */
 } nn_watched_window;
