@@ -201,15 +201,13 @@ enum scant_train_sign {
     /* all predictions are the same and the loss is not below that of the best constant
      * one, or the loss has risen far above it */
     SCANT_SIGN_LOSS = 1 << 1,
-    SCANT_SIGN_MASK = 1 << 2,    /* hardly any pseudo-label counts */
+    SCANT_SIGN_MASK = 1 << 2,    /* fewer than 1 % of the pseudo-labels are used */
     SCANT_SIGN_CLASSES = 1 << 3, /* the pseudo-labels are of few classes */
     SCANT_SIGN_DIVERGED = 1 << 4 /* the loss was not a finite number */
 };
-/* A training with one of these has collapsed: its network is of no use. */
-enum {
-    SCANT_SIGNS_COLLAPSED =
-        SCANT_SIGN_DEAD | SCANT_SIGN_LOSS | SCANT_SIGN_CLASSES | SCANT_SIGN_DIVERGED
-};
+/* A training with one of these has collapsed: its network is of no use. Pseudo-labels of
+ * few classes are no collapse, because the samples may be of few classes, too. */
+enum { SCANT_SIGNS_COLLAPSED = SCANT_SIGN_DEAD | SCANT_SIGN_LOSS | SCANT_SIGN_DIVERGED };
 
 /* The state of a training, for the callback after every step and as the result. */
 typedef struct scant_train_state {
@@ -229,10 +227,11 @@ typedef struct scant_train_state {
     scant_stop stopped; /* 0: not stopped */
     /* Of the last complete window, a twentieth of the training or less
      * (docs/networks.md): */
-    float window_kept;      /* as kept */
-    uint64_t signs;         /* scant_train_sign bits; 0: none */
-    double gradient_norm;   /* mean norm of the gradient; negative: not known yet */
-    double dead;            /* largest share of a layer's units that are always 0 */
+    float window_kept;    /* as kept */
+    uint64_t signs;       /* scant_train_sign bits; 0: none */
+    double gradient_norm; /* mean norm of the gradient; negative: not known yet */
+    double dead; /* largest share of a layer's units that are always 0; negative: no layer
+                  * with ReLU has biases, which the watch needs */
     const char *dead_layer; /* that layer, borrowed from the network; NULL: none */
     /* Effective number of classes, exp(entropy), of the labels and of the pseudo-labels;
      * 0: there are none. */

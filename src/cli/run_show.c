@@ -36,7 +36,9 @@ static void add_signs(scant__text *line, const scant_run_event *e) {
     char names[SCANT_SIGNS_SIZE];
     if (e->trainings > 1) scant__text_add(line, "  trained again");
     if (e->signs)
-        scant__text_addf(line, "  MAY BE FAILING: %s",
+        scant__text_addf(line, "  %s: %s",
+                         e->signs & SCANT_SIGNS_COLLAPSED ? "COLLAPSED"
+                                                          : "MAY BE FAILING",
                          scant_train_sign_names(e->signs, names));
 }
 

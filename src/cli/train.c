@@ -132,6 +132,8 @@ static void make_network(train_job *job) {
     size_t classes = train_has_accuracy(job) ? scant_data_classes(job->data) : 1;
     job->network = net_make(&job->net, &a->net, a->net.model, job->data, classes);
     if (a->net.weights && !job->net.ui.quiet) compare_classes(job);
+    if (a->net.net.init && a->train.warm && !job->net.ui.quiet)
+        cli_warning("--init is ignored: %s has all weights (--warm)", a->train.warm);
     if (a->test.data)
         net_check_test(&a->test, job->network, scant_net_classes(job->network));
 }

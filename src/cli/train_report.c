@@ -44,7 +44,7 @@ void train_json_signs(scant__json *json, const scant_train_state *s) {
     char names[SCANT_SIGNS_SIZE];
     bool known = s->gradient_norm >= 0;
     scant__json_number(json, "gradient_norm", if_known(known, s->gradient_norm));
-    scant__json_number(json, "dead", if_known(known, s->dead));
+    scant__json_number(json, "dead", if_known(known && s->dead >= 0, s->dead));
     if (s->dead_layer)
         scant__json_string(json, "dead_layer", s->dead_layer);
     else
@@ -147,7 +147,7 @@ static void add_training(scant__text *text, const train_job *job) {
     add_figures(text, job, "training", s->accuracy, s->loss);
     scant__text_add(text, "\n");
     if (s->signs)
-        scant__text_addf(text, "failed?     %s\n", scant_train_signs_text(s, signs));
+        scant__text_addf(text, "signs       %s\n", scant_train_signs_text(s, signs));
     if (s->unlabelled_loss < 0) return;
     scant__text_addf(text, "unlabelled  loss %.4f, %.1f%% of %zu samples count",
                      s->unlabelled_loss, 100 * s->kept, job->args.train.n_unlabelled);

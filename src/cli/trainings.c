@@ -9,7 +9,10 @@ const char *trainings_text(const scant_trainings *t, const char *where) {
     scant__text text = CLI_TEXT;
     char signs[SCANT_SIGNS_SIZE];
     if (!t->collapsed) return NULL;
-    scant__text_addf(&text, "%zu of %zu trainings collapsed", t->collapsed, t->count);
+    if (t->count == 1)
+        scant__text_add(&text, "the only training collapsed");
+    else
+        scant__text_addf(&text, "%zu of %zu trainings collapsed", t->collapsed, t->count);
     for (size_t i = 0; i < t->collapsed && i < NAMED; i++) {
         const scant_training *one = &t->listed[i];
         scant__text_addf(&text, "%s %s seed %" PRIu64 " round %zu (%s)", i ? "," : ":",

@@ -217,8 +217,7 @@ static scant_status check_test(const scant_experiment *e, const loop_samples *s)
     return SCANT_OK;
 }
 
-/* ---- class distribution for darp and align
- * ------------------------------------------------ */
+/* ---- target of darp and align ------------------------------------------------------ */
 
 static scant_status check_target(scant_ctx *ctx, const char *path, const float *parts,
                                  size_t n) {

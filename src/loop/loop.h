@@ -92,8 +92,7 @@ typedef struct loop_theory {
     double figures[LOOP_FIGURES];
 } loop_theory;
 
-/* How the trainings of a network, of the members of an ensemble, or of a round's networks
- * went. */
+/* What the watch found, of one network or the worst of several. */
 typedef struct loop_health {
     size_t trainings;           /* 2: a first one had collapsed; 0: there was none */
     uint64_t signs;             /* scant_train_sign bits of the last one */

@@ -15,9 +15,9 @@
  * of the strategy, if it has one. samples is the hash of the samples that the run started
  * with. calibration has a pair of diagrams for each round. A diagram is null (unknown) or
  * [temperature, error, bins], with a [number from 1, count, confidence, accuracy] for
- * each non-empty bin. theory has the figures of each round (theory.c), trainings those of
- * its health (loop_health). Numbers that are
- * not finite are null, "inf" or "-inf". "partial" is present if a round was cancelled:
+ * each non-empty bin. theory has the figures of each round (theory.c), trainings has a
+ * loop_health for each. Numbers that are not finite are null, "inf" or "-inf". "partial"
+ * is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
  *    score, horizon], ...], "best": [accuracy, loss, horizon], "seconds": [train, test],

@@ -23,8 +23,8 @@
  * while the loss is a mean over rows. So the suggested rate is the default of the
  * optimizer or method, times lambda/n of S under the round's initial weights, divided by
  * lambda/n of the first labelled set under the initial weights of its round; the factor
- * is limited to 0.1 to
- * 10. A resumed run makes the latter weights again: they depend on seeds only.
+ * is limited to 0.1 to 10. A resumed run makes the latter weights again: they depend on
+ * seeds only.
  *
  * Cost: two forward passes over S and one over Q. Two eigendecompositions of a matrix
  * whose size is the smaller of n and d + 1, if that is at most MOST_EVERY_ROUND. An n x n

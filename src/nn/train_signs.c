@@ -44,7 +44,7 @@ static void describe(const scant_train_state *s, size_t sign, char *out, size_t 
                  s->window_loss, s->constant_loss);
         break;
     case SCANT_SIGN_MASK:
-        snprintf(out, size, "only %.2g%% of the pseudo-labels count",
+        snprintf(out, size, "%.2g%% of the pseudo-labels are used",
                  100 * (double)s->window_kept);
         break;
     case SCANT_SIGN_CLASSES:
@@ -80,7 +80,7 @@ void nn_train_show_signs(nn_trainer *t) {
     s->window_loss = w->last.end ? w->last.loss : -1;
     s->window_kept = w->last.unlabelled ? (float)w->last.kept : -1;
     s->gradient_norm = w->last.gradient_norm;
-    s->dead = w->last.dead;
+    s->dead = w->n_layers ? w->last.dead : -1;
     s->dead_layer = NULL;
     if (w->last.dead_layer)
         s->dead_layer = t->net->net->nodes[w->layers[w->last.dead_layer - 1].node].name;
@@ -89,18 +89,30 @@ void nn_train_show_signs(nn_trainer *t) {
     s->constant_loss = w->constant;
 }
 
+/* Writes what may help against the gravest of the signs. */
+static void advise(const nn_trainer *t, uint64_t signs, char *out, size_t size) {
+    if (signs & SCANT_SIGNS_COLLAPSED)
+        snprintf(out, size,
+                 "a warmup longer than %zu steps, a smaller lr than %g or another seed "
+                 "may help",
+                 t->warmup, t->opts.lr);
+    else if (signs & SCANT_SIGN_MASK)
+        snprintf(out, size, "a lower threshold, more steps or more labels may help");
+    else
+        snprintf(out, size,
+                 "unless the samples are as unequal, align or more labels may help");
+}
+
 /* Warns once for each sign; `step` steps are done. */
 static void warn(nn_trainer *t, size_t step) {
-    char text[SCANT_SIGNS_TEXT];
+    char text[SCANT_SIGNS_TEXT], advice[128];
     scant_train_state s = t->state;
     s.signs &= ~t->warned;
     t->warned |= s.signs;
     if (!s.signs) return;
-    scant__warn(
-        t->ctx,
-        "the training may be failing at step %zu of %zu: %s; a warmup longer than "
-        "%zu steps, a smaller lr than %g or another seed may help",
-        step, t->state.steps, scant_train_signs_text(&s, text), t->warmup, t->opts.lr);
+    advise(t, s.signs, advice, sizeof advice);
+    scant__warn(t->ctx, "the training may be failing at step %zu of %zu: %s; %s", step,
+                t->state.steps, scant_train_signs_text(&s, text), advice);
 }
 
 void nn_train_watch(nn_trainer *t, const nn_batch *b, const float *outputs, double loss) {

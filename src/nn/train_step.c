@@ -24,8 +24,7 @@ scant_status nn_train_diverged(nn_trainer *t) {
     return scant__fail(t->ctx, SCANT_EINPUT,
                        "the loss is not a finite number at step %zu (epoch %zu): the "
                        "weights are those of the end of epoch %zu; a smaller lr than "
-                       "%g, "
-                       "a longer warmup than %zu steps or clip may help",
+                       "%g, a longer warmup than %zu steps or clip may help",
                        t->state.step + 1, t->state.epoch, t->good_epoch, t->opts.lr,
                        t->warmup);
 }

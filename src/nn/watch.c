@@ -2,22 +2,22 @@
  *
  * What the signs mean, and where their bounds come from:
  *
- *   dead      at least DEAD of a layer's units are dead; or at least MANY of them, and the
- *             loss is not below UNLEARNT times that of the best constant prediction.
- *   loss      the network predicts the same for all samples: the variance of its outputs
- *             is below SAME times the constant's loss, so that it cannot improve the loss
- *             by more than that, and has fallen below FALL times that of the first step;
- *             and the loss is not below that of the best constant prediction, up to its
- *             standard error. Or the loss has risen RISE times above both the constant's
- *             and that of the first step. A network that has learned little yet has
- *             neither. A network without activations cannot get stuck, so it never has
- *             this sign.
- *   mask      less than MASK of the unlabelled samples count.
- *   classes   exp(entropy) of the pseudo-labels' classes, their effective number, is less
- *             than CLASSES times that of the labels' classes.
+ *   dead      at least DEAD of a layer's units are dead; or at least MANY of them, and
+ * the loss is not below UNLEARNT times that of the best constant prediction. loss the
+ * network predicts the same for all samples: the variance of its outputs is below SAME
+ * times the constant's loss, so that it cannot improve the loss by more than that, and
+ * has fallen below FALL times that of the first step; and the loss is not below that of
+ * the best constant prediction, up to its standard error. Or the loss has risen RISE
+ * times above both the constant's and that of the first step. A network that has only
+ * learned little does not have this sign. A network without activations cannot get stuck,
+ * so it never has it. mask      less than MASK of the unlabelled samples are used.
+ *   classes   the effective number of classes is exp(entropy). That of the pseudo-labels,
+ *             less 1, is less than CLASSES times that of the labels, less 1. It is no
+ *             collapse: labels may be of all classes equally, and the samples not.
  *
  * If the loss is below SOLVED times that of the best constant prediction, the labels are
- * solved: the gradient is 0 for living units too, so no unit counts as dead.
+ * solved: the gradient is 0 for living units too, so no unit counts as dead. Nor does one
+ * in a window of fewer than SAMPLES samples: it may be 0 for those by chance.
  *
  * No sign is given for a window that ends within the warm-up, the first quarter of the
  * steps or the first LEAST steps; mask and classes are given in the second half only,
@@ -31,7 +31,7 @@
 
 #include "nn/optim.h"
 
-enum { WINDOWS = 20, SHORTEST = 10, LEAST = 20, NORM_EVERY = 8 };
+enum { WINDOWS = 20, SHORTEST = 10, SAMPLES = 100, LEAST = 20, NORM_EVERY = 8 };
 static const double DEAD = 0.9, MANY = 0.6, UNLEARNT = 0.25, SAME = 4e-4, FALL = 0.5,
                     RISE = 1.25, MASK = 0.01, CLASSES = 0.5;
 static const double SOLVED = 1e-6;
@@ -196,7 +196,7 @@ static bool is_solved(const nn_watch *w, double loss) {
 /* Finds the layer with the largest share of dead units, from the last layer back to the
  * first one whose units are all dead. */
 static void find_dead(const nn_watch *w, nn_watched_window *window) {
-    if (is_solved(w, window->loss)) return;
+    if (w->samples < SAMPLES || is_solved(w, window->loss)) return;
     for (size_t i = w->n_layers; i-- > 0 && window->dead < 1;) {
         const nn_watched *layer = &w->layers[i];
         size_t dead = 0;
@@ -243,6 +243,11 @@ static bool are_units_dead(const nn_watch *w) {
     return last->dead >= DEAD || (unlearnt && last->dead >= MANY);
 }
 
+/* 1 class is the least possible; so with two classes, half of it is 1.5. */
+static bool are_classes_few(const nn_watch *w) {
+    return w->counts && w->last.pseudo_classes - 1 < CLASSES * (w->diversity - 1);
+}
+
 static bool is_loss_bad(const nn_watch *w) {
     const nn_watched_window *last = &w->last;
     bool same = last->spread >= 0 && last->spread < SAME * w->constant &&
@@ -262,7 +267,7 @@ static void find_signs(nn_watch *w, size_t steps, size_t warmup) {
     if (2 * last->end <= steps || !last->unlabelled) return;
     if (last->kept < MASK)
         w->signs |= SCANT_SIGN_MASK; /* too few pseudo-labels to compare their classes */
-    else if (w->counts && last->pseudo_classes < CLASSES * w->diversity)
+    else if (are_classes_few(w))
         w->signs |= SCANT_SIGN_CLASSES;
 }
 
@@ -274,10 +279,16 @@ static void begin_window(nn_watch *w, size_t begin) {
     if (w->counts) memset(w->counts, 0, w->n_classes * sizeof *w->counts);
 }
 
+/* The smallest number of steps of a window, for steps of this many samples. */
+static size_t shortest(size_t samples) {
+    return size_max(SHORTEST, (SAMPLES + samples - 1) / size_max(samples, 1));
+}
+
 /* Whether the current window ends after this step. The last one ends with the training
  * and may be longer, so that none is shorter. */
 static bool ends(const nn_watch *w, const nn_watched_step *s) {
-    size_t length = size_max(size_min(s->steps / WINDOWS, w->begin / 4), SHORTEST);
+    size_t length =
+        size_max(size_min(s->steps / WINDOWS, w->begin / 4), shortest(s->samples));
     return s->step == s->steps ||
            (s->step - w->begin >= length && s->steps - s->step >= length);
 }
@@ -309,7 +320,8 @@ bool nn_watch_step(nn_watch *w, const nn_weights *weights, const nn_watched_step
 }
 
 nn_watched_window nn_watch_now(const nn_watch *w, size_t steps) {
-    return steps - w->begin >= SHORTEST ? measure(w, steps) : w->last;
+    bool is_long = steps - w->begin >= SHORTEST && w->samples >= SAMPLES;
+    return is_long ? measure(w, steps) : w->last;
 }
 
 void nn_watch_stop(nn_watch *w, const nn_watched_window *window, size_t steps,

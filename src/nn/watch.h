@@ -3,12 +3,13 @@
  * Watches a training for signs that it fails (scant_train_sign). It only observes: the
  * weights do not depend on it.
  *
- * The steps are divided into windows: of a twentieth of the steps, at the beginning of a
- * quarter of the steps done before, but of ten at least. So a training that stops early
- * has windows, too. During a window the watch sums the loss, compares the outputs of each
- * step's samples, counts pseudo-labels, measures the gradient's norm at every eighth
- * step, and marks the units that had a gradient. At the window's end it compares the sums
- * with what any training should reach; the result holds until the end of the next window.
+ * The steps are divided into windows. A window is a twentieth of all steps, but not
+ * longer than a quarter of the steps before it, so that a training that stops early has
+ * windows, too. It has at least ten steps and a hundred samples. During a window the
+ * watch sums the loss, compares the outputs of each step's samples, counts pseudo-labels,
+ * measures the gradient's norm at every eighth step, and marks the units that had a
+ * gradient. At the window's end it compares the sums with what any training should reach;
+ * the result holds until the end of the next window.
  *
  * A unit (an output of a dense layer, a channel of a convolution or normalisation) with a
  * ReLU behind it is dead if the gradient of its bias was exactly 0 in every step of the
@@ -37,7 +38,7 @@ typedef struct nn_watched_window {
     size_t end;            /* number of its last step; 0: no window is complete */
     size_t unlabelled;     /* number of unlabelled samples */
     double loss, noise;    /* mean loss; its standard error over the steps */
-    double kept;           /* share of pseudo-labels that counted */
+    double kept;           /* mean weight of the pseudo-labels, 0 to 1 */
     double spread;         /* mean variance of an output between the samples of a step;
                               negative: unknown, because steps have one sample each */
     double dead;           /* largest share of dead units of a layer */

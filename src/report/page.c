@@ -348,15 +348,16 @@ static void add_trainings(const page *p) {
     page_section_begin(p->out, "trainings", "Trainings", NULL);
     report_addf(
         p->out,
-        "<p class=\"note\">Of %zu training%s, one for each round of each run, %zu "
-        "collapsed and %s repeated with another seed; %zu ended collapsed.",
-        t->count, page_plural(t->count), t->repeated, t->repeated == 1 ? "was" : "were",
-        t->collapsed);
+        "<p class=\"note\">There %s %zu training%s, one for each round of each run. %zu "
+        "collapsed and %s repeated with another seed; %zu %s collapsed in the end.",
+        t->count == 1 ? "was" : "were", t->count, page_plural(t->count), t->repeated,
+        t->repeated == 1 ? "was" : "were", t->collapsed,
+        t->collapsed == 1 ? "is" : "are");
     add_signs(p);
     if (t->collapsed)
         report_addf(p->out,
-                    " A training has collapsed if it ends with dead-units, loss, "
-                    "few-classes or diverged: its network is of no use, but its %s is in "
+                    " A training has collapsed if it ends with dead-units, loss "
+                    "or diverged: its network is of no use, but its %s is in "
                     "the curves, means and comparisons.",
                     t->regression ? "error" : "accuracy");
     scant__text_add(p->out, "</p>\n");

@@ -90,8 +90,7 @@ static void spread_cell(scant__text *out, const report_view *view, double mean,
                 decimals, unit * mean, decimals, unit * std, mark);
 }
 
-/* ---- means with a collapsed training ------------------------------------------------
- */
+/* ---- means with a collapsed training ----------------------------------------------- */
 
 static const char *mark(bool collapsed) { return collapsed ? " \xe2\x80\xa0" : ""; }
 

@@ -4,8 +4,8 @@
  * that their running mean becomes a target distribution of classes,
  *     q_k <- q_k target_k / mean_k, then divided by the sum over k.
  *
- * Both target and mean are lifted by 1e-6, as in the public code of SoftMatch, so that
- * classes that are never predicted, or not wanted, divide nothing by 0. As there, the
+ * Both target and mean are raised by 1e-6, as in the public code of SoftMatch, so that
+ * no division by 0 occurs for a class that is never predicted. As there, the
  * running mean starts at the mean of the first batch. ReMixMatch averages the last 128
  * batches instead.
  */

@@ -143,7 +143,9 @@ static void add(ssl_match *m, size_t n, const float *logits, const float *weight
 static bool check(const ssl_match *m) {
     const freematch *f = m->arg;
     size_t size = SSL_FREEMATCH_STATE(m->classes);
-    bool some = f->state[scant__argmax(f->state, m->classes)] > 0;
+    bool some = false; /* a class with both means above 0: the fairness loss divides */
+    for (size_t k = 0; k < m->classes; k++)
+        some = some || (f->state[k] > 0 && f->state[m->classes + k] > 0);
     return some && ssl_match_probabilities(f->state, size) && f->state[size] >= 0;
 }
 

@@ -320,7 +320,7 @@ class Trainings(Results):
     def test_one_collapsed_training_and_many(self):
         folder = self.write("r")
         self.trainings(folder, "badge,1,2,1,loss")
-        line = "1 of 1 trainings collapsed: badge seed 1 round 2 (loss); its accuracy is in"
+        line = "the only training collapsed: badge seed 1 round 2 (loss); its accuracy is in"
         for said in self.said(folder):
             self.assertIn(line, said)
         self.trainings(folder, *(f"npc,{seed},{t},2,loss" for seed in range(3) for t in range(4)))

@@ -1,90 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The watch over a training: that it finds what was planted, with counts and losses
- * computed by hand, that it is silent otherwise, and that it does not depend on
- * interruptions. And the automatic warm-up.
+ * computed by hand, and that it is silent otherwise.
  */
-#include <math.h>
-#include <stdbool.h>
-
-#include "../data/support.h"
-
-#include "core/rng.h"
-#include "nn/network.h"
-#include "nn/train.h"
-#include "scant/train.h"
-#include "train_opts.h"
-
-typedef struct fixture {
-    scant_ctx *ctx;
-    scant_data *data;
-    scant_net *net;
-    char warning[4096]; /* all of them */
-    int warnings;
-    int stop_after; /* cancel at this check; 0: never */
-} fixture;
-
-static int cancelled(void *user) {
-    fixture *f = user;
-    return f->stop_after && --f->stop_after == 0;
-}
-
-static void on_log(void *user, scant_log_level level, const char *text) {
-    fixture *f = user;
-    if (level != SCANT_LOG_WARNING) return;
-    size_t used = strlen(f->warning);
-    snprintf(f->warning + used, sizeof f->warning - used, "%s\n", text);
-    f->warnings++;
-}
-
-static void assert_near(double got, double want, double off) {
-    if (!(fabs(got - want) <= off)) fail_msg("%.12g, expected %.12g", got, want);
-}
-
-/* 300 samples of `data`; C classes (0: the data's). */
-static void begin_with(fixture *f, const char *data, const char *model,
-                       scant_net_opts o) {
-    scant_ctx_opts opts = {.threads = 2, .user = f, .log = on_log, .cancel = cancelled};
-    scant_data_opts d = {
-        .count = 300, .seed = 3, .regression = strcmp(data, "waves") == 0};
-    *f = (fixture){0};
-    assert_int_equal(scant_ctx_create(&opts, &f->ctx), SCANT_OK);
-    assert_int_equal(scant_data_open(f->ctx, data, &d, &f->data), SCANT_OK);
-    scant_data_shape(f->data, o.shape);
-    if (!o.classes) o.classes = scant_data_classes(f->data);
-    assert_int_equal(scant_net_create(f->ctx, model, &o, &f->net), SCANT_OK);
-}
-
-static void begin(fixture *f, const char *model, scant_net_opts o) {
-    begin_with(f, "blobs", model, o);
-}
-
-static void end(fixture *f) {
-    scant_net_free(f->net);
-    scant_data_free(f->data);
-    scant_ctx_free(f->ctx);
-}
-
-static scant_train_state train(fixture *f, scant_train_opts o) {
-    scant_train_state state;
-    if (scant_net_train(f->net, f->data, &o, &state) != SCANT_OK)
-        fail_msg("%s", scant_ctx_errmsg(f->ctx));
-    return state;
-}
-
-/* Sets the biases of the first `count` units of a layer to -1000, so that they are dead,
- * and those of the others to 3, so that they are not. */
-static void kill_units(fixture *f, const char *bias, size_t count) {
-    const nn_param *p = nn_net_find(f->net->net, bias);
-    float *w = malloc(f->net->net->n_floats * sizeof *w);
-    assert_non_null(p);
-    assert_int_equal(nn_weights_get(f->net->weights, w), SCANT_OK);
-    for (size_t i = 0; i < p->count; i++) w[p->offset + i] = i < count ? -1000 : 3;
-    assert_int_equal(nn_weights_set(f->net->weights, w), SCANT_OK);
-    free(w);
-}
-
-static const scant_net_opts small = {.width = 20, .depth = 2};
+#include "watched.h"
 
 /* ---- dead units -------------------------------------------------------------------- */
 
@@ -209,6 +128,62 @@ static void a_solved_training_has_no_dead_units(void **state) {
     assert_int_equal(s.signs, 0);
     assert_true(s.dead == 0);
     assert_null(s.dead_layer);
+    end(&f);
+}
+
+/* Each of 40 units has a gradient for one sample of 40. In ten steps of one sample 30 of
+ * them have none. */
+static void a_few_samples_show_no_dead_units(void **state) {
+    enum { UNITS = 40 };
+    float grads[UNITS], alive[UNITS] = {0};
+    nn_watched layer = {.node = 0, .bias = 0, .count = UNITS};
+    nn_slice slice = {.at = 0};
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    for (size_t batch = 1; batch <= 10; batch += 9) {
+        nn_weights weights = {.ctx = f.ctx, .grads = grads, .slices = &slice};
+        nn_watch w = {.layers = &layer,
+                      .n_layers = 1,
+                      .n_units = UNITS,
+                      .alive = alive,
+                      .constant = 1,
+                      .last = {.gradient_norm = -1}};
+        size_t windows = 0;
+        for (size_t step = 1; step <= 220; step++) {
+            for (size_t k = 0; k < UNITS; k++) grads[k] = step % UNITS == k;
+            windows += nn_watch_step(
+                &w, &weights,
+                &(nn_watched_step){
+                    .step = step, .steps = 220, .loss = 1, .samples = batch});
+            if (batch == 1) assert_int_equal(w.signs, 0);
+        }
+        assert_true(batch == 1 ? windows == 2 : windows > 10);
+        assert_int_equal(w.signs, batch == 1 ? 0 : SCANT_SIGN_DEAD);
+    }
+    end(&f);
+}
+
+/* Fewer samples than it takes to know. */
+static void a_short_training_has_no_dead_units(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "mlp", small);
+    kill_units(&f, "fc2.bias", 20);
+    scant_train_opts o =
+        TRAIN_OPTS(NULL, NULL, with.lr = 1e-6, with.batch = 3, with.steps = 33);
+    assert_true(train(&f, o).dead == 0);
+    o.steps = 34;
+    assert_true(train(&f, o).dead == 1);
+    end(&f);
+}
+
+/* Without a bias nothing shows whether a unit lives. */
+static void without_biases_dead_units_are_unknown(void **state) {
+    fixture f;
+    (void)state;
+    begin(&f, "onehidden", (scant_net_opts){.width = 20, .activation = "relu"});
+    assert_true(train(&f, TRAIN_OPTS(NULL, NULL, with.steps = 40)).dead < 0);
     end(&f);
 }
 
@@ -385,331 +360,6 @@ static void a_training_that_diverges_says_so(void **state) {
     end(&f);
 }
 
-/* ---- pseudo-labels ----------------------------------------------------------------- */
-
-static scant_train_opts fixmatch(const size_t *rows) {
-    return TRAIN_OPTS("fixmatch", NULL, with.rows = rows, with.n_rows = 30,
-                      with.batch = 16, with.steps = 80);
-}
-
-static void an_empty_mask_is_a_sign(void **state) {
-    size_t rows[30];
-    fixture f;
-    (void)state;
-    for (size_t i = 0; i < 30; i++) rows[i] = i;
-    begin(&f, "mlp", small);
-    scant_train_opts o = fixmatch(rows);
-    assert_int_equal(train(&f, o).signs, 0);
-    o.ssl.threshold = 1; /* no confidence reaches this */
-    o.lr = 1e-3;
-    scant_train_state s = train(&f, o);
-    assert_int_equal(s.signs, SCANT_SIGN_MASK);
-    assert_false(s.signs & SCANT_SIGNS_COLLAPSED); /* it has learned from labels */
-    assert_non_null(strstr(f.warning, "pseudo-labels count"));
-    end(&f);
-}
-
-/* Figures of the epoch are planted; the text must not have them. */
-static void the_text_has_the_figures_of_the_window(void **state) {
-    char text[SCANT_SIGNS_TEXT], want[64];
-    size_t rows[30];
-    fixture f;
-    (void)state;
-    for (size_t i = 0; i < 30; i++) rows[i] = i;
-    begin(&f, "mlp", small);
-    scant_train_opts o = fixmatch(rows);
-    o.ssl.threshold = 1;
-    o.lr = 1e-3;
-    scant_train_state s = train(&f, o);
-    assert_int_equal(s.signs, SCANT_SIGN_MASK);
-    s.kept = 0.69;
-    assert_non_null(strstr(scant_train_signs_text(&s, text), "only 0% of the pseudo"));
-    s.signs = SCANT_SIGN_LOSS;
-    s.loss = 12345;
-    snprintf(want, sizeof want, "the loss is %.4g,", s.window_loss);
-    assert_non_null(strstr(scant_train_signs_text(&s, text), want));
-    assert_null(strstr(text, "12345"));
-    end(&f);
-}
-
-/* Labels of all classes, but the unlabelled samples are of one: their pseudo-labels are
- * of one class, too. */
-static void pseudo_labels_of_few_classes_are_a_sign(void **state) {
-    size_t rows[300], others[300], n = 0;
-    fixture f;
-    (void)state;
-    begin(&f, "mlp", small);
-    const int32_t *labels = scant_data_labels(f.data);
-    for (size_t i = 0; i < 300; i++) {
-        rows[i] = i;
-        if (labels[i] == 1) others[n++] = i;
-    }
-    scant_train_opts o = fixmatch(rows);
-    o.unlabelled = others;
-    o.n_unlabelled = n;
-    scant_train_state s = train(&f, o);
-    assert_true(s.signs & SCANT_SIGN_CLASSES);
-    assert_true((double)s.pseudo_classes < 1.5);
-    assert_true((double)s.label_classes > 2.5);
-    end(&f);
-}
-
-/* ---- stops ------------------------------------------------------------------------- */
-
-/* All units of a layer are dead, so the accuracy never changes. Both trainings stop
- * within the first quarter of the steps planned. */
-static void a_training_that_stops_early_is_watched_to_its_end(void **state) {
-    size_t rows[300];
-    (void)state;
-    for (size_t i = 0; i < 300; i++) rows[i] = i;
-    for (int until = 0; until < 2; until++) {
-        fixture f;
-        begin(&f, "mlp", small);
-        kill_units(&f, "fc2.bias", 20);
-        scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 100, with.lr = 1e-6,
-                                        with.batch = 10, with.warmup = 0);
-        if (until) {
-            o.until = 0.2;
-        } else {
-            o.patience = 2;
-            o.valid = f.data;
-            o.valid_rows = rows;
-            o.n_valid_rows = 300;
-        }
-        scant_train_state s = train(&f, o);
-        assert_int_equal(s.stopped, until ? SCANT_STOP_UNTIL : SCANT_STOP_PATIENCE);
-        assert_int_equal(s.step, until ? 30 : 90);
-        assert_true(s.signs & SCANT_SIGN_DEAD);
-        assert_true(s.dead == 1);
-        assert_true(f.warnings > 0);
-        end(&f);
-    }
-}
-
-/* The units die after half of the steps done: windows are short enough to show it. */
-static void a_late_death_shows_although_the_training_stops_early(void **state) {
-    fixture f;
-    nn_watch w = {.n_layers = 1, .n_units = 4, .last = {.gradient_norm = -1}};
-    float grads[4] = {0};
-    (void)state;
-    begin(&f, "mlp", small);
-    nn_watched layer = {.node = 0, .bias = 0, .count = 4};
-    float alive[4] = {0};
-    nn_slice slice = {.at = 0};
-    nn_weights weights = {.ctx = f.ctx, .grads = grads, .slices = &slice};
-    w.layers = &layer;
-    w.alive = alive;
-    for (size_t step = 1; step <= 100; step++) {
-        for (size_t k = 0; k < 4; k++) grads[k] = step <= 60;
-        nn_watch_step(
-            &w, &weights,
-            &(nn_watched_step){.step = step, .steps = 10000, .loss = 1, .samples = 1});
-        assert_int_equal(w.signs, 0);
-    }
-    nn_watched_window now = nn_watch_now(&w, 100);
-    nn_watch_stop(&w, &now, 100, 0);
-    assert_int_equal(w.signs, SCANT_SIGN_DEAD);
-    /* within the warm-up there are no signs */
-    nn_watch_stop(&w, &now, 100, 100);
-    assert_int_equal(w.signs, 0);
-    end(&f);
-}
-
-static void die_after_epoch_8(void *user, const scant_train_state *s) {
-    fixture *f = user;
-    if (s->epoch_ended && s->epoch == 8) kill_units(f, "fc2.bias", 20);
-}
-
-/* The loss falls in every epoch, until all units die. Patience returns the weights of the
- * best epoch, which are alive. An interruption after the death does not change that. */
-static void signs_are_of_the_weights_that_patience_returns(void **state) {
-    const char *path = path_of("best.safetensors");
-    size_t rows[300];
-    (void)state;
-    for (size_t i = 0; i < 300; i++) rows[i] = i;
-    for (int interrupted = 0; interrupted < 2; interrupted++) {
-        fixture f;
-        scant_train_state s;
-        begin_with(&f, "waves", "mlp",
-                   (scant_net_opts){.width = 20, .depth = 2, .classes = 1});
-        scant_train_opts o =
-            TRAIN_OPTS(NULL, NULL, with.epochs = 100, with.lr = 1e-3, with.batch = 10,
-                       with.patience = 4, with.valid = f.data, with.valid_rows = rows,
-                       with.n_valid_rows = 300, with.warmup = 0,
-                       with.report = die_after_epoch_8, with.user = &f);
-        if (interrupted) {
-            o.checkpoint = path;
-            f.stop_after = 10 * 30; /* in the tenth epoch */
-            assert_int_equal(scant_net_train(f.net, f.data, &o, &s), SCANT_ECANCELLED);
-            f.stop_after = 0;
-            o.resume = true;
-        }
-        s = train(&f, o);
-        assert_int_equal(s.stopped, SCANT_STOP_PATIENCE);
-        assert_int_equal(s.epoch, 12); /* epoch 8 was the best one */
-        assert_non_null(strstr(f.warning, "always 0"));
-        assert_int_equal(s.signs, 0);
-        assert_true(s.dead < 0.9);
-        remove(path);
-        end(&f);
-    }
-}
-
-/* ---- interruptions ----------------------------------------------------------------- */
-
-/* What the window that ends with a step showed. */
-typedef struct first_window {
-    size_t step; /* the window's last step */
-    scant_train_state found;
-} first_window;
-
-static void take_first_window(void *user, const scant_train_state *s) {
-    first_window *w = user;
-    if (s->step == w->step) w->found = *s;
-}
-
-static void assert_same_window(const scant_train_state *a, const scant_train_state *b) {
-    assert_true(a->window_loss == b->window_loss);
-    assert_true(a->window_kept == b->window_kept);
-    assert_true(a->gradient_norm == b->gradient_norm);
-    assert_true(a->pseudo_classes == b->pseudo_classes);
-    assert_true(a->dead == b->dead);
-    assert_int_equal(a->signs, b->signs);
-}
-
-/* Compares the first window that ends after an interruption: it needs the sums of the
- * steps before it. Later windows would be equal without them. */
-static void an_interruption_does_not_change_the_sums_of_a_window(void **state) {
-    const char *path = path_of("watch.safetensors");
-    size_t rows[30];
-    bool some = false; /* pseudo-labels count in part */
-    (void)state;
-    for (size_t i = 0; i < 30; i++) rows[i] = i;
-    for (int stop = 3; stop < 60; stop += 7) {
-        fixture a, b;
-        scant_train_state rest;
-        /* windows of ten steps; the one that is interrupted, or just began */
-        first_window whole = {.step = (size_t)stop / 10 * 10 + 10}, resumed = whole;
-        begin(&a, "mlp", small), begin(&b, "mlp", small);
-        kill_units(&a, "fc2.bias", 19), kill_units(&b, "fc2.bias", 19);
-        scant_train_opts o = fixmatch(rows);
-        o.ssl.threshold = 0.5;
-        o.report = take_first_window;
-        o.user = &whole;
-        scant_train_state end_a = train(&a, o);
-        o.user = &resumed;
-        o.checkpoint = path;
-        b.stop_after = stop;
-        assert_int_equal(scant_net_train(b.net, b.data, &o, &rest), SCANT_ECANCELLED);
-        assert_true(rest.step < whole.step);
-        b.stop_after = 0;
-        o.resume = true;
-        rest = train(&b, o);
-        assert_int_equal(resumed.found.step, whole.step);
-        assert_true(whole.found.window_loss > 0);
-        some |= whole.found.window_kept > 0 && whole.found.window_kept < 1;
-        assert_same_window(&whole.found, &resumed.found);
-        assert_same_window(&end_a, &rest);
-        assert_string_equal(end_a.dead_layer, rest.dead_layer);
-        remove(path);
-        end(&a), end(&b);
-    }
-    assert_true(some);
-}
-
-/* ---- warm-up ----------------------------------------------------------------------- */
-
-/* The rate of the first step is lr / warmup. */
-static double first_rate(const char *model, scant_net_opts net, scant_train_opts o) {
-    fixture f;
-    scant_train_state s;
-    begin(&f, model, net);
-    f.stop_after = 1;
-    scant_status status = scant_net_train(f.net, f.data, &o, &s);
-    assert_true(status == SCANT_OK || status == SCANT_ECANCELLED);
-    end(&f);
-    return s.lr;
-}
-
-static void the_automatic_warm_up_is_for_networks_whose_units_may_die(void **state) {
-    const scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.lr = 1, with.steps = 50000);
-    scant_net_opts tanh = small;
-    scant_train_opts fewer = o;
-    (void)state;
-    tanh.activation = "tanh";
-    fewer.steps = 100;
-    assert_near(first_rate("mlp", small, o), 1.0 / NN_WARMUP, 1e-12);
-    assert_near(first_rate("mlp", small, fewer), 1.0 / 10, 1e-12);
-    assert_near(first_rate("mlp", tanh, o), 1, 0);
-    assert_near(first_rate("linear", (scant_net_opts){0}, o), 1, 0);
-    fewer.warmup = 0;
-    assert_near(first_rate("mlp", small, fewer), 1, 0);
-    fewer.warmup = 4;
-    assert_near(first_rate("mlp", small, fewer), 0.25, 0);
-}
-
-/* Weights that were trained, or read from a file, are past their first steps; those of an
- * untrained network in a file are not. */
-static void trained_weights_have_no_automatic_warm_up(void **state) {
-    const char *path = path_of("trained.safetensors");
-    (void)state;
-    for (int steps = 0; steps <= 100; steps += 100) {
-        fixture f;
-        scant_net *net;
-        scant_train_state s;
-        begin(&f, "mlp", small);
-        scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 100);
-        if (steps) {
-            assert_int_equal(train(&f, o).warmup, 10);
-            assert_int_equal(train(&f, o).warmup, 0);
-        }
-        assert_int_equal(scant_net_save(f.net, path), SCANT_OK);
-        scant_net_opts start = {.classes = scant_data_classes(f.data)};
-        assert_int_equal(scant_net_start(f.ctx, path, NULL, &start, &net), SCANT_OK);
-        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
-        assert_int_equal(s.warmup, steps ? 0 : 10);
-        assert_int_equal(scant_net_reset(net, 1), SCANT_OK);
-        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
-        assert_int_equal(s.warmup, 10);
-        o.warmup = 7; /* asked for */
-        assert_int_equal(scant_net_train(net, f.data, &o, &s), SCANT_OK);
-        assert_int_equal(s.warmup, 7);
-        scant_net_free(net);
-        remove(path);
-        end(&f);
-    }
-}
-
-/* The warm-up is that of the beginning, although the network is trained by then. */
-static void a_resumed_training_keeps_its_warm_up(void **state) {
-    const char *path = path_of("warmup.safetensors");
-    fixture f;
-    scant_train_state s;
-    (void)state;
-    begin(&f, "mlp", small);
-    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 100, with.checkpoint = path);
-    f.stop_after = 5;
-    assert_int_equal(scant_net_train(f.net, f.data, &o, &s), SCANT_ECANCELLED);
-    f.stop_after = 0;
-    o.resume = true;
-    assert_int_equal(train(&f, o).warmup, 10);
-    remove(path);
-    end(&f);
-}
-
-static void a_warm_up_longer_than_the_training_is_refused(void **state) {
-    fixture f;
-    (void)state;
-    begin(&f, "mlp", small);
-    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.steps = 30, with.warmup = 31);
-    assert_int_equal(scant_net_train(f.net, f.data, &o, NULL), SCANT_EUSAGE);
-    assert_non_null(strstr(scant_ctx_errmsg(f.ctx), "warmup of 31 steps"));
-    assert_non_null(strstr(scant_ctx_errmsg(f.ctx), "30 steps"));
-    o.warmup = 30;
-    assert_int_equal(scant_net_train(f.net, f.data, &o, NULL), SCANT_OK);
-    end(&f);
-}
-
 static void signs_are_read_back_from_their_names(void **state) {
     char names[SCANT_SIGNS_SIZE];
     (void)state;
@@ -727,6 +377,9 @@ int main(void) {
         cmocka_unit_test(many_dead_units_are_a_sign_if_little_is_learned),
         cmocka_unit_test(only_relu_units_can_die),
         cmocka_unit_test(a_solved_training_has_no_dead_units),
+        cmocka_unit_test(a_few_samples_show_no_dead_units),
+        cmocka_unit_test(a_short_training_has_no_dead_units),
+        cmocka_unit_test(without_biases_dead_units_are_unknown),
         cmocka_unit_test(the_constant_loss_is_the_entropy_of_the_labels),
         cmocka_unit_test(the_constant_loss_of_a_regression_is_the_variance),
         cmocka_unit_test(a_network_that_predicts_the_same_for_all_samples_is_a_sign),
@@ -737,17 +390,6 @@ int main(void) {
         cmocka_unit_test(the_first_steps_and_the_warm_up_have_no_signs),
         cmocka_unit_test(one_class_is_no_sign),
         cmocka_unit_test(a_training_that_diverges_says_so),
-        cmocka_unit_test(an_empty_mask_is_a_sign),
-        cmocka_unit_test(the_text_has_the_figures_of_the_window),
-        cmocka_unit_test(pseudo_labels_of_few_classes_are_a_sign),
-        cmocka_unit_test(a_training_that_stops_early_is_watched_to_its_end),
-        cmocka_unit_test(a_late_death_shows_although_the_training_stops_early),
-        cmocka_unit_test(signs_are_of_the_weights_that_patience_returns),
-        cmocka_unit_test(an_interruption_does_not_change_the_sums_of_a_window),
-        cmocka_unit_test(the_automatic_warm_up_is_for_networks_whose_units_may_die),
-        cmocka_unit_test(trained_weights_have_no_automatic_warm_up),
-        cmocka_unit_test(a_resumed_training_keeps_its_warm_up),
-        cmocka_unit_test(a_warm_up_longer_than_the_training_is_refused),
         cmocka_unit_test(signs_are_read_back_from_their_names),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
