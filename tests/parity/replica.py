@@ -22,6 +22,9 @@ exit status 130.
   --compare FOLDER  prints tables of OUT/curve.csv and FOLDER/curve.csv: accuracies, areas under the
                     curve (trapezoids over the labels, divided by their range), and each strategy's
                     paired differences to random with 95 % intervals. With --seeds '' computes nothing
+
+With --scant or --compare the exit status is 1 if the mean areas of a strategy differ between the
+two programs by more than Student's t allows in 99 of 100 cases (at least two seeds each).
 """
 import argparse
 import collections
@@ -40,7 +43,7 @@ import torch
 import datasets
 import learning
 from datasets import ROOT
-from intervals import Mean, difference, paired
+from intervals import Mean, difference, paired, t_quantile
 from workers import workers
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
@@ -392,7 +395,20 @@ def table_differences(sides, strategies):
                       f"({len(seeds)} seeds)")
 
 
+def differing(sides, strategies):
+    """The strategies whose mean areas differ more than Student's t allows in 99 of 100 cases."""
+    found = []
+    for strategy in strategies:
+        areas = [[area(curve) for curve in curves[strategy].values()] for _, curves in sides]
+        gap, error = difference(*areas)
+        freedom = len(areas[0]) + len(areas[1]) - 2
+        if min(map(len, areas)) > 1 and abs(gap) > t_quantile(0.99, freedom) * error:
+            found.append(strategy)
+    return found
+
+
 def print_tables(out, other):
+    """Prints all tables; returns the strategies whose areas differ between the two programs."""
     sides = [("torch", finished(read_curves(out)))]
     if other:
         sides.append(("scant", finished(read_curves(other))))
@@ -401,6 +417,7 @@ def print_tables(out, other):
     table_means(sides, strategies)
     if "random" in strategies and len(strategies) > 1:
         table_differences(sides, strategies)
+    return differing(sides, strategies) if other else []
 
 
 # ---- the command line ------------------------------------------------------------------------
@@ -442,7 +459,9 @@ def main():
         other = os.path.join(given.out, "scant")
         run_scant(given.scant, given.experiment, paths, other, given.strategies, given.seeds,
                   given.jobs)
-    print_tables(given.out, other)
+    found = print_tables(given.out, other)
+    if found:
+        sys.exit(f"the areas of {', '.join(found)} differ from torch's")
 
 
 if __name__ == "__main__":
