@@ -220,7 +220,10 @@ scant_status statistics_balance(statistics *t, project_handle *h,
 
 struct server {
     const serve_opts *opts;
-    char *message; /* error message of serve_run() */
+    pthread_mutex_t log_lock;
+    uint64_t logged;   /* hash of the last text of server_log() */
+    int64_t logged_at; /* its time */
+    char *message;     /* error message of serve_run() */
     size_t message_size;
     char address[300]; /* "http://127.0.0.1:8080/" */
     char host[256];    /* expected in Host headers: --host, or this machine's name */
@@ -265,7 +268,8 @@ void http_close(server *s);
 /* Sets the message of serve_run() and returns the status. */
 scant_status server_fail(server *s, scant_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void server_log(server *s, scant_log_level level, const char *format, ...)
+/* Repeats a text at most once a minute. level: scant_log_level or SERVE_LOG_ERROR. */
+void server_log(server *s, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int64_t server_now(void); /* milliseconds of a monotonic clock */
 

@@ -9,6 +9,7 @@
 #define SCANT_STORE_INT_H
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "core/text.h"
 #include "data/names.h"
@@ -31,11 +32,20 @@ typedef struct store_cached {
     sqlite3_stmt *statement;
 } store_cached;
 
+/* Which file a path named; inode 0: not known. */
+typedef struct store_file {
+    dev_t device;
+    ino_t inode;
+    off_t size; /* the largest seen */
+} store_file;
+
 struct scant_project {
     scant_ctx *ctx;
     scant__arena arena; /* strings that live as long as the handle */
     const char *dir;    /* absolute */
-    const char *file;   /* "DIR/project.db", for messages */
+    const char *file;   /* "DIR/project.db" */
+    const char *log_file;
+    store_file database, log; /* lost.c */
     sqlite3 *db;
     store_cached cached[STORE_STATEMENTS];
     bool writing;    /* a transaction that writes is open */
@@ -203,6 +213,11 @@ scant_status store_meta_number(scant_project *project, const char *key, int64_t 
                                int64_t *out);
 scant_status store_event_add(scant_project *project, const char *kind,
                              const scant__text *json);
+
+/* ---- lost.c ---- */
+
+/* Notes which file was opened, for scant_project_check(). */
+scant_status store_file_note(scant_project *project);
 
 /* ---- source_rows.c ---- */
 

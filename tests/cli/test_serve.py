@@ -642,6 +642,47 @@ class Life(ServeCase):
         self.assertEqual(server.end(), 0)
         self.assertEqual(self.database(project).execute("PRAGMA integrity_check").fetchall(), [("ok",)])
 
+    def test_a_lost_database_confirms_nothing(self):
+        project = self.project()
+        server = self.serve(project, "--no-training", "--quiet")
+        ann = self.person(server)
+        away = project + "-away"
+
+        def swap():
+            os.rename(project, away)
+            shutil.copytree(away, project)
+
+        def unswap():
+            shutil.rmtree(project)
+            os.rename(away, project)
+
+        def cut():
+            shutil.copy(project + "/project.db", away)
+            os.truncate(project + "/project.db", 4096)
+
+        def uncut():
+            with open(project + "/project.db", "r+b") as file, open(away, "rb") as old:
+                file.write(old.read())
+            os.remove(away)
+
+        for i, (lose, restore) in enumerate(((lambda: os.rename(project, away), lambda: os.rename(away, project)),
+                                             (swap, unswap), (cut, uncut))):
+            [item] = ann.next()
+            answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 1, "once": ann.once()}
+            lose()
+            before = len(server.said)
+            for _ in range(2):
+                status, body = ann.ask("POST", "/api/answers", {"answers": [answer]})
+                self.assertEqual(status, 503, body)
+                self.assertNotIn(os.path.dirname(project), body["error"])
+            self.eventually(lambda: "project.db" in "".join(server.said[before:]), "a line on stderr")
+            restore()
+            self.assertEqual(ann.post("/api/answers", answers=[answer])["labels"], i + 1)
+        self.assertLess(len(server.said), 12)
+        shutil.rmtree(project)
+        self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 503)
+        server.end()
+
     def test_running_requests_are_finished_before_the_server_ends(self):
         project = self.project(5000)
         for _ in range(3):

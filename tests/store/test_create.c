@@ -204,6 +204,35 @@ static void a_manifest_gives_ids_labels_and_groups(void **state) {
         "t3.csv: line 3: the label: a class's name must not contain a character that");
 }
 
+/* Polled while files are read: a running statement would keep the log from being written
+ * back to the database. */
+static int no_statement_runs(void *user) {
+    scant_project *const *project = user;
+    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
+        if (sqlite3_stmt_busy(s)) fail_msg("while reading: %s", sqlite3_sql(s));
+    return 0;
+}
+
+static void no_statement_runs_while_folders_are_searched(void **state) {
+    scant_project *project = NULL;
+    scant_ctx *own;
+    size_t added;
+    (void)state;
+    mkdir(path_of("searched"), 0777);
+    put_text("searched/a.png", "picture a");
+    OK(scant_ctx_create(&(scant_ctx_opts){.user = &project, .cancel = no_statement_runs},
+                        &own));
+    OK(scant_project_create(
+        own, path_of("searching"),
+        &(scant_project_opts){.source = {.images = path_of("searched")}}, &project));
+    put_text("searched/b.png", "picture b");
+    OK(scant_project_add(project, NULL, &added));
+    assert_int_equal(added, 1);
+    scant_project_free(project);
+    project = NULL;
+    scant_ctx_free(own);
+}
+
 static void images_are_items_named_by_their_paths_and_copies_are_found(void **state) {
     scant_project *project;
     size_t added;
@@ -687,6 +716,7 @@ int main(void) {
         cmocka_unit_test(invalid_manifests_are_refused_with_the_line),
         cmocka_unit_test(an_existing_folder_must_be_empty),
         cmocka_unit_test(a_manifest_gives_ids_labels_and_groups),
+        cmocka_unit_test(no_statement_runs_while_folders_are_searched),
         cmocka_unit_test(images_are_items_named_by_their_paths_and_copies_are_found),
         cmocka_unit_test(rows_are_added_once_and_copies_are_found),
         cmocka_unit_test(added_items_must_be_of_the_projects_kind),
