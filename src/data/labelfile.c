@@ -251,7 +251,7 @@ static scant_status read_object(reader *r) {
     static const char *const labels[] = {"label", "choice", "choices", "class",
                                          "sentiment"};
     static const char *const times[] = {"time", "created_at"};
-    const json_t *o = r->fields.object;
+    const json_t *o = r->fields.object.root;
     const json_t *annotations = json_object_get(o, "annotations");
     const json_t *answers = json_object_get(o, "answers");
     if (!annotations) annotations = json_object_get(o, "completions");

@@ -2,6 +2,7 @@
 """`scant label`, `export`, `predict` and `log`: importing and exporting labels, and the history."""
 import csv
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import urllib.request
 
 import numpy as np
 
-from projectcase import CLASSES, ProjectCase
+from projectcase import CLASSES, ProjectCase, blobs
 from scantcli import SCANT, run
 
 
@@ -127,6 +128,25 @@ class Label(ProjectCase):
         self.assertAlmostEqual(pair["kappa"], (11 / 12 - chance) / (1 - chance))
         self.assertRegex(run("status", project).stdout,
                          r"anna and ben agree on 92% of 12 items \(Cohen's kappa 0.8[78]\)")
+
+    def test_json_that_needs_more_memory_than_allowed_is_refused(self):
+        """Objects inside an object: 10 MB of text, 2 KB packed, and over 1 GB as a tree."""
+        project, _ = self.blobs(30)
+        bomb = lzma.compress(b'{"id": "1", "label": "red", "x": [' + b"{}," * 3_400_000 + b"0]}\n")
+        self.assertLess(len(bomb), 6000)
+        path = self.write("bomb.jsonl.xz", bomb)
+        for command in (("label", project, "--import", path, "--memory", "128M"),
+                        ("add", project, "--features", self.save("more", blobs(20)[0]), "--manifest", path,
+                         "--memory", "128M")):
+            with subprocess.Popen([SCANT, *map(str, command)], stderr=subprocess.PIPE, text=True) as child:
+                said = child.stderr.read()
+                _, status, used = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(child.returncode, 4, said)
+            self.assertRegex(said, r"line 1: the object needs \d+ bytes; \d+ of 134217728 allowed are in use")
+            if not os.environ.get("SCANT_SANITIZE"):
+                self.assertLess(used.ru_maxrss, 400 << 10, command)  # in KB
+        self.assertEqual(self.status(project)["entries"], 0)
 
     def test_a_full_disk_imports_nothing(self):
         project, truth = self.blobs(3000)
