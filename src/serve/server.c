@@ -113,7 +113,7 @@ static scant_status start(server *s) {
     s->images = info.kind && strcmp(info.kind, "pictures") == 0;
     snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
-    s->sessions = sessions_create();
+    s->sessions = sessions_create(!s->opts->token);
     s->events = events_create();
     s->statistics = statistics_create();
     s->pages = pages_create();
@@ -133,7 +133,7 @@ static void finish(server *s) {
     queues_close(s);
     for (int64_t end = server_now() + LAST_REPLIES;
          s->daemon && atomic_load(&s->open) && server_now() < end;) {
-        http_tick(s);
+        clients_tick(s->clients, server_now());
         pause_tick();
     }
     worker_close(s);
@@ -161,7 +161,7 @@ scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
         add_event(&s);
         if (opts->ready) opts->ready(opts->user, s.address);
         while (!opts->stop || !opts->stop(opts->user)) {
-            http_tick(&s);
+            clients_tick(s.clients, server_now());
             events_tick(&s, &s.main);
             pause_tick();
         }

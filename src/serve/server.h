@@ -20,6 +20,7 @@
 
 #include "core/json.h"
 #include "scant/project.h"
+#include "serve/clients.h"
 #include "serve/lock.h"
 #include "serve/request.h"
 #include "serve/serve.h"
@@ -51,15 +52,15 @@ typedef struct reply {
     char etag[24];                                /* empty: none */
     const char *cache;                            /* Cache-Control; NULL: no-store */
     char allow[40], disposition[80], cookie[160]; /* headers; empty: none */
-    bool retry;                                   /* Retry-After: 1 */
+    int retry;                                    /* Retry-After in seconds; 0: none */
     bool stream;                                  /* an event stream, instead of bytes */
-    int64_t wait;                                 /* delay of the reply in milliseconds */
+    bool close;                                   /* close the connection */
 } reply;
 
 struct request {
     server *server;
     struct MHD_Connection *connection;
-    void *client; /* state of the connection (http.c) */
+    client *client;
     const route *route;
     session session; /* at the time of the request */
     bool has_session;
@@ -70,8 +71,8 @@ struct request {
     reply reply;
     bool replied;  /* `reply` is set */
     bool counted;  /* counted in server.open */
-    request *next; /* next in a queue or in the list of delayed replies */
-    int64_t due;   /* time to send a delayed reply */
+    size_t held;   /* counted in server.held */
+    request *next; /* next in a queue */
 };
 
 /* Replies {"error": text}; the arguments are those of printf(). Returns SCANT_OK, because
@@ -235,7 +236,7 @@ struct server {
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
-    void *clients; /* connections (http.c) */
+    clients *clients;
     request_queue *queues[QUEUE_KINDS];
     events *events;
     worker *worker;
@@ -244,6 +245,7 @@ struct server {
     atomic_bool closing;        /* requests are refused */
     atomic_bool cancelling;     /* calls that can be cancelled are cancelled */
     atomic_size_t open;         /* requests whose reply is not yet sent */
+    atomic_size_t held;         /* bytes of bodies and replies */
     atomic_size_t wrong_tokens; /* number of wrong tokens so far */
     char name[256];             /* name of the project */
     char dir[4096];             /* folder of the project, links resolved */
@@ -258,9 +260,6 @@ scant_status http_open(server *s);
 void http_headers(server *s, struct MHD_Response *response, const char *type);
 /* Sends the reply that a handler has filled in. */
 void http_done(request *r);
-size_t http_delayed(server *s); /* number of delayed replies */
-/* Called about twenty times a second: sends delayed replies, closes slow connections. */
-void http_tick(server *s);
 /* Refuses new connections and requests; open requests are finished. */
 void http_quiesce(server *s);
 void http_close(server *s);
