@@ -342,8 +342,10 @@ typedef struct scant_person_agreement {
     double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
 } scant_person_agreement;
-/* Calls fn for every pair of people who have labelled an item in common, like
- * scant_project_items(): the names are valid during the call of fn. */
+/* Calls fn for the pairs of people with the most items in common: at most
+ * SCANT_AGREEMENTS pairs, of the 50 people with the most answers, with at least 5 items
+ * each. The names are valid during the call of fn, as in scant_project_items(). */
+enum { SCANT_AGREEMENTS = 100 };
 SCANT_API scant_status scant_project_agreements(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user);

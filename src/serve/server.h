@@ -214,6 +214,8 @@ void worker_write(server *s, scant__json *o, const char *key);
 statistics *statistics_create(void);
 void statistics_destroy(statistics *t);
 scant_status statistics_people(statistics *t, project_handle *h, scant__json *o);
+scant_status statistics_pairs(statistics *t, project_handle *h,
+                              const scant_project_info *info, scant__json *o);
 scant_status statistics_balance(statistics *t, project_handle *h,
                                 const scant_project_info *info, scant__json *o);
 
