@@ -533,11 +533,12 @@ SCANT_API scant_status scant_project_alike(scant_project *project, size_t item,
 SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
-/* Exports all items with their labels for other programs: "csv", "jsonl", "label-studio"
- * (items with labels or a prediction, in its import format), "npy" (n int64: the class,
- * or -1). Includes the audit set and copies. All formats but npy have ids, annotator and
- * time, and for items without a label the predicted class and its probability. *bytes is
- * new: scant_bytes_free() ends it. */
+/* Exports all items with their labels for other programs: "csv" (text that a spreadsheet
+ * would run as a formula gets a ' in front), "csv-raw" (as it is), "jsonl",
+ * "label-studio" (items with labels or a prediction, in its import format), "npy" (n
+ * int64: the class, or -1). Includes the audit set and copies. All formats but npy have
+ * ids, annotator and time, and for items without a label the predicted class and its
+ * probability. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 

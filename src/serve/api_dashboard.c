@@ -231,6 +231,7 @@ scant_status api_export(project_handle *h, request *r, scant__json *o) {
         const char *format, *type, *ending;
     } kinds[] = {
         {"csv", "text/csv; charset=utf-8", "csv"},
+        {"csv-raw", "text/csv; charset=utf-8", "csv"},
         {"jsonl", "application/x-ndjson", "jsonl"},
         {"label-studio", "application/json", "json"},
         {"npy", "application/octet-stream", "npy"},

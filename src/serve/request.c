@@ -304,12 +304,14 @@ int request_map(const request_in *in, request_args *args, request_why *why) {
 }
 
 int request_export(const request_in *in, request_args *args, request_why *why) {
-    static const char *const formats[] = {"csv", "jsonl", "label-studio", "npy"};
+    static const char *const formats[] = {"csv", "csv-raw", "jsonl", "label-studio",
+                                          "npy"};
     const char *text = in->query ? in->query(in->user, "format") : NULL;
     for (size_t i = 0; text && i < sizeof formats / sizeof *formats; i++)
         if (strcmp(formats[i], text) == 0) args->format = formats[i];
     if (!args->format)
-        return refuse(why, BAD, "'format' must be csv, jsonl, label-studio or npy");
+        return refuse(why, BAD,
+                      "'format' must be csv, csv-raw, jsonl, label-studio or npy");
     return 0;
 }
 

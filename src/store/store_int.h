@@ -24,7 +24,8 @@ enum {
     STORE_KEYS = 24,                /* maximum number of settings */
     STORE_ONCE = 64,                /* maximum bytes of scant_answer.once */
     STORE_PERSON = 100,             /* maximum bytes of a person's name */
-    STORE_CLASS = 200               /* maximum bytes of a class's name */
+    STORE_CLASS = 200,              /* maximum bytes of a class's name */
+    STORE_TEXT = 256 * 1024         /* maximum bytes of an item's text and of its id */
 };
 
 typedef struct store_cached {
@@ -332,6 +333,8 @@ scant_status store_lease_find(scant_project *project, size_t person, size_t item
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
 /* The time at which a lease that begins now expires. */
 scant_status store_lease_until(scant_project *project, int64_t *until);
+/* Deletes leases that ended long ago and shortens those that end too late. */
+scant_status store_leases_clean(scant_project *project);
 /* SCANT_ENOTFOUND if there is no such person. */
 scant_status store_person_known(scant_project *project, size_t person);
 

@@ -189,6 +189,30 @@ class Export(ProjectCase):
                 self.assertIn("0 labels stored, 40 already stored",
                               self.ok("label", other, "--import", out))
 
+    def test_csv_has_no_formulas_and_can_be_imported(self):
+        ids = ["=1+1", "+a", "-5", "@x", "\tt", "'=y", "plain", "a=b"]
+        quoted = ["'=1+1", "'+a", "'-5", "'@x", "'\tt", "''=y", "plain", "a=b"]
+        rows, classes = blobs(8)[0], "=cmd|x,-good"
+        manifest = self.write("m.jsonl", "\n".join(json.dumps({"id": one, "row": i}) for i, one in enumerate(ids)))
+        features = self.save("f", rows)
+        for name in ("a", "b"):
+            self.ok("new", self.path(name), "--features", features, "--manifest", manifest, "--classes", classes,
+                    "--quiet")
+        lines = [{"id": one, "label": "=cmd|x", "annotator": "@eve"} for one in ids]
+        self.ok("label", self.path("a"), "--import", self.write("l.jsonl", "\n".join(map(json.dumps, lines))))
+        out = self.path("out.csv")
+        for form, wanted, label in (("csv-raw", ids, "=cmd|x"), ("csv", quoted, "'=cmd|x")):
+            self.ok("export", self.path("a"), "--out", out, "--format", form)
+            with open(out, newline="") as file:
+                got = list(csv.DictReader(file))
+            self.assertEqual([row["id"] for row in got], wanted)
+            self.assertEqual({row["label"] for row in got}, {label})
+            self.assertEqual({row["annotator"] for row in got}, {label[:-6] + "@eve"})
+        self.assertIn("8 labels stored", self.ok("label", self.path("b"), "--import", out))
+        for line in self.ok("export", self.path("b"), "--format", "jsonl").splitlines():
+            got = json.loads(line)
+            self.assertEqual((got["label"], got["annotator"]), ("=cmd|x", "@eve"))
+
     def test_csv_and_jsonl_have_all_items(self):
         self.train()
         rows = list(csv.DictReader(self.ok("export", self.project, "--format", "csv").splitlines()))
@@ -220,7 +244,7 @@ class Export(ProjectCase):
         self.assertTrue(os.path.exists(both))
 
     def test_bad_calls_are_refused(self):
-        self.fails(2, "export", self.project, "--format", "xml", says="csv|jsonl")
+        self.fails(2, "export", self.project, "--format", "xml", says="csv|csv-raw|jsonl")
         self.fails(2, "export", self.project, "--out", self.project + "/project.db",
                    says="database")
         self.fails(4, "export", self.project, "--out", self.path("none/e.csv"),
