@@ -248,12 +248,16 @@ typedef struct framing {
     bool hidden; /* the header Host goes on after a zero byte */
 } framing;
 
-/* microhttpd 0.9.75 ends a value at a zero byte and does not say how long it was. It
- * parses headers in place and overwrites the CR LF at the end of a line by two zero
+/* Up to 0.9.75, microhttpd ends a value at a zero byte and does not say how long it was.
+ * It parses headers in place and overwrites the CR LF at the end of a line by two zero
  * bytes. So if the byte after the first zero is not zero, there was more, or the line
- * ends in LF alone.
- */
+ * ends in LF alone. Later versions refuse zero bytes themselves. */
 static bool goes_on(const char *name, const char *value) {
+    static const char first[] = "0.9.";
+    const char *version = MHD_get_version();
+    if (strncmp(version, first, sizeof first - 1) != 0 ||
+        strtoul(version + sizeof first - 1, NULL, 10) > 75)
+        return false;
     size_t between = strlen(name) + 1, n = strlen(value); /* ":" and blanks */
     bool in_place = value > name && (size_t)(value - name) >= between &&
                     (size_t)(value - name) < HEADERS;

@@ -3,14 +3,17 @@
 
 (Hostile requests: test_serve_hostile.py. Kills: test_serve_kills.py.)
 """
+import contextlib
 import csv
 import http.client
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import threading
 import time
@@ -573,6 +576,37 @@ class Labelling(ServeCase):
         for item in ann.next(9):
             self.assertEqual(item["text"], f"<b>{item['id'][1:]}</b> & \u201cquoted\u201d\n\u2028")
             self.assertIsNone(item["picture"])
+
+
+    def test_replies_that_nobody_reads_need_bounded_memory(self):
+        """80 clients ask for the same 40 items, 10 MB of text, and do not read."""
+        with open(self.path("m.jsonl"), "w") as file:
+            for i in range(40):
+                print(json.dumps({"id": f"t{i}", "row": i, "text": "x" * 250000}), file=file)
+        server = self.serve(self.project(40, manifest=self.path("m.jsonl")), "--no-training")
+        ann = self.person(server)
+        body = b'{"count": 40}'
+        request = (f"POST /api/next HTTP/1.1\r\nHost: localhost\r\nCookie: {ann.cookie}\r\nX-Scant: {ann.csrf}\r\n"
+                   f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+        with contextlib.ExitStack() as stack:
+            wires = []
+            for _ in range(80):
+                wire = stack.enter_context(socket.socket())
+                wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                wire.settimeout(SLOW)
+                wire.connect(("127.0.0.1", server.port))
+                wire.sendall(request)
+                wires.append(wire)
+            got = [int(wire.recv(64).split()[1]) for wire in wires]
+            with open(f"/proc/{server.child.pid}/status") as file:
+                peak = int(re.search(r"VmHWM:\s*(\d+)", file.read())[1]) / 1024  # MB
+            self.assertEqual(ann.ask("GET", "/api/items/1")[0], 503)  # larger than 64 KB
+            self.assertEqual(ann.ask("GET", "/api/session")[0], 200)
+        self.assertEqual(set(got), {200, 503})
+        self.assertGreater(got.count(200), 15)
+        if not os.environ.get("SCANT_SANITIZE"):
+            self.assertLess(peak, 450)
+        self.eventually(lambda: ann.ask("GET", "/api/items/1")[0] == 200, "room again")
 
 
 class Life(ServeCase):
