@@ -579,7 +579,7 @@ class Labelling(ServeCase):
 
 
     def test_replies_that_nobody_reads_need_bounded_memory(self):
-        """80 clients ask for the same 40 items, 10 MB of text, and do not read."""
+        """50 clients ask for the same 40 items, 10 MB of text, and do not read."""
         with open(self.path("m.jsonl"), "w") as file:
             for i in range(40):
                 print(json.dumps({"id": f"t{i}", "row": i, "text": "x" * 250000}), file=file)
@@ -590,7 +590,7 @@ class Labelling(ServeCase):
                    f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
         with contextlib.ExitStack() as stack:
             wires = []
-            for _ in range(80):
+            for _ in range(50):
                 wire = stack.enter_context(socket.socket())
                 wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 wire.settimeout(SLOW)
