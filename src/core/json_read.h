@@ -35,7 +35,7 @@ scant_status scant__json_read(scant_ctx *ctx, const char *text, size_t size, siz
 void scant__json_tree_end(scant__json_tree *tree); /* the tree can be used again */
 
 /* For tests: an upper bound of the bytes that jansson allocates for the first value in
- * the text, up to its first error. */
+ * the text, up to its first error, if it is not nested deeper than SCANT__JSON_DEPTH. */
 size_t scant__json_cost(const char *text, size_t size);
 
 #endif
