@@ -211,7 +211,7 @@ export class Dashboard {
     by('agreements').hidden = !agreements.length;
     by('agreements-words').textContent = agreements.length
       ? 'κ is 1 if two people always agree, and 0 if they agree no more often than by chance.'
-      : 'No two people have labelled the same item. To compare people, raise the setting “Second opinions”.';
+      : 'No two people have labelled five items in common. To compare people, raise the setting “Second opinions”.';
   }
 
   /** When a person answered last, or "active now". */

@@ -69,6 +69,11 @@ SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 
+/* SCANT_EIO if project.db was removed, replaced or cut short since it was opened: what is
+ * written then is lost. Every function that writes checks it before and after, and fails
+ * in the same way; if the file is put back, they work again. */
+SCANT_API scant_status scant_project_check(scant_project *project);
+
 /* Adds items, in time proportional to their number. Ids must be new. Without a manifest,
  * only images or rows that the project does not have yet are added. source NULL: searches
  * all folders that were added without a manifest (SCANT_ENOTREADY: there is none).
@@ -337,8 +342,10 @@ typedef struct scant_person_agreement {
     double agreed; /* share of items with the same label */
     double kappa;  /* Cohen's; NaN if undefined */
 } scant_person_agreement;
-/* Calls fn for every pair of people who have labelled an item in common, like
- * scant_project_items(): the names are valid during the call of fn. */
+/* Calls fn for the pairs of people with the most items in common: at most
+ * SCANT_AGREEMENTS pairs, of the 50 people with the most answers, with at least 5 items
+ * each. The names are valid during the call of fn, as in scant_project_items(). */
+enum { SCANT_AGREEMENTS = 100 };
 SCANT_API scant_status scant_project_agreements(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user);
@@ -526,11 +533,12 @@ SCANT_API scant_status scant_project_alike(scant_project *project, size_t item,
 SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
                                          size_t *items, float *xy, size_t *n);
 
-/* Exports all items with their labels for other programs: "csv", "jsonl", "label-studio"
- * (items with labels or a prediction, in its import format), "npy" (n int64: the class,
- * or -1). Includes the audit set and copies. All formats but npy have ids, annotator and
- * time, and for items without a label the predicted class and its probability. *bytes is
- * new: scant_bytes_free() ends it. */
+/* Exports all items with their labels for other programs: "csv" (text that a spreadsheet
+ * would run as a formula gets a ' in front), "csv-raw" (as it is), "jsonl",
+ * "label-studio" (items with labels or a prediction, in its import format), "npy" (n
+ * int64: the class, or -1). Includes the audit set and copies. All formats but npy have
+ * ids, annotator and time, and for items without a label the predicted class and its
+ * probability. *bytes is new: scant_bytes_free() ends it. */
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 

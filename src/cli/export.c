@@ -14,7 +14,8 @@ typedef struct export_args {
 #define AT(field) offsetof(export_args, field)
 
 static const scant_option flags[] = {
-    OPT_CHOICE("format", "csv|jsonl|label-studio|npy", NULL, AT(format), NET_OUTPUT,
+    OPT_CHOICE("format", "csv|csv-raw|jsonl|label-studio|npy", NULL, AT(format),
+               NET_OUTPUT,
                "default: what --out ends in (.csv, .jsonl, .json, .npy), else CSV"),
     OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
              "default - (standard output); written completely or not at all"),
@@ -71,7 +72,10 @@ const cli_command cli_cmd_export = {
         "Writes all items: their ids, labels, annotators and times; items without a "
         "label "
         "have the prediction of the last model and its confidence. csv and jsonl have "
-        "one line per item; label-studio has the items with a label or a prediction, as "
+        "one line per item. In csv, names and ids that start with = + - or @ get a ' in "
+        "front, as a spreadsheet would run them as formulas ('scant label' removes it); "
+        "csv-raw has them as they are; label-studio has the items with a label or a "
+        "prediction, as "
         "Label Studio imports them; npy has one int64 per item, the class or -1. --model "
         "writes the last model.",
     PROJECT_COMMAND(export_args),

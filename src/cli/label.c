@@ -31,7 +31,6 @@ static const scant_option flags[] = {
                "add unknown classes to the project"),
     OPT_TEXT("annotator", "NAME", NULL, AT(annotator), labels_group,
              "the annotator of lines that name none (default: import)"),
-    OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_OUTPUT, "errors only"),
 };
 
 /* ---- standard input ---------------------------------------------------------------- */
@@ -176,7 +175,7 @@ const cli_command cli_cmd_label = {
         "all be answered: a label counts only once every earlier item of the audit order "
         "has an answer.",
     PROJECT_COMMAND(label_args),
-    .tables = {CLI_FLAGS(flags)},
+    .tables = {CLI_FLAGS(flags), PROJECT_MEMORY_FLAGS(label_args, common)},
     .examples =
         {
             {"answers.csv has the columns id and label:",

@@ -21,7 +21,7 @@ static const scant_option flags[] = {
     OPT_FILE("out", "FILE", AT(out), NET_OUTPUT,
              "default - (standard output); .npy: the probabilities, items x classes; "
              ".jsonl: one object per item; anything else: CSV"),
-    OPT_CHOICE("format", "csv|jsonl|npy", NULL, AT(format), NET_OUTPUT,
+    OPT_CHOICE("format", "csv|csv-raw|jsonl|npy", NULL, AT(format), NET_OUTPUT,
                "the format, regardless of the suffix of --out"),
 };
 
@@ -31,6 +31,7 @@ static const project_format formats[] = {
 typedef struct predict_job {
     project_job *project;
     bool unlabelled, json;
+    void (*add_cell)(scant__text *text, const char *cell); /* CSV */
     scant_array *probs;
     size_t classes;
     float *row;
@@ -63,9 +64,9 @@ static scant_status add_line(void *user, const scant_item *item) {
         json_line(job, item->id, best);
         return SCANT_OK;
     }
-    scant__text_csv(&job->text, item->id);
+    job->add_cell(&job->text, item->id);
     scant__text_add(&job->text, ",");
-    scant__text_csv(&job->text, project_class_name(job->project, best));
+    job->add_cell(&job->text, project_class_name(job->project, best));
     scant__text_addf(&job->text, ",%.6g\n", (double)job->row[best]);
     return SCANT_OK;
 }
@@ -95,6 +96,9 @@ static void run(const cli_call *call) {
     predict_job job = {.project = project_open(call, &args->common),
                        .unlabelled = args->unlabelled,
                        .json = strcmp(format, "jsonl") == 0,
+                       .add_cell = strcmp(format, "csv-raw") == 0
+                                       ? scant__text_csv
+                                       : scant__text_csv_quoted,
                        .text = CLI_TEXT};
     project_try(job.project,
                 scant_project_predict(job.project->project, &job.probs, &model));
@@ -109,7 +113,7 @@ static void run(const cli_call *call) {
 
 const cli_command cli_cmd_predict = {
     .name = "predict",
-    .synopsis = "DIR [--unlabelled] [--out FILE] [--format csv|jsonl|npy]",
+    .synopsis = "DIR [--unlabelled] [--out FILE] [--format FORMAT]",
     .summary = "print the predictions of a project's last model",
     .about = "Prints CSV with the columns id, class and confidence (the probability of "
              "that class), one line per item, including labelled items and the audit "

@@ -17,6 +17,12 @@ extern const scant_option project_source_rows[3];
         net_common_rows + 1, CLI_COUNT_OF(net_common_rows) - 1, NULL,                    \
             offsetof(type, field)                                                        \
     }
+/* The same without threads. */
+#define PROJECT_MEMORY_FLAGS(type, field)                                                \
+    {                                                                                    \
+        net_common_rows + 2, CLI_COUNT_OF(net_common_rows) - 2, NULL,                    \
+            offsetof(type, field)                                                        \
+    }
 #define PROJECT_SOURCE_FLAGS(type, field)                                                \
     CLI_FLAGS_AT(project_source_rows, offsetof(type, field))
 

@@ -38,7 +38,7 @@ static const scant_option flags[] = {
              "default - (standard output); .npy: the items' numbers as int64; .json: one "
              "object; "
              "anything else: CSV"),
-    OPT_CHOICE("format", "csv|json|npy", NULL, AT(format), NET_OUTPUT,
+    OPT_CHOICE("format", "csv|csv-raw|json|npy", NULL, AT(format), NET_OUTPUT,
                "the format, regardless of the suffix of --out"),
 };
 
@@ -64,13 +64,13 @@ static const project_format formats[] = {
 
 /* ---- output ------------------------------------------------------------------------ */
 
-static scant__text csv_table(const query_job *job) {
+static scant__text csv_table(const query_job *job, bool raw) {
     scant__text text = CLI_TEXT;
     scant__text_add(&text, "rank,index,id,weight,score,role\n");
     for (size_t i = 0; i < job->count; i++) {
         const query_row *row = &job->rows[i];
         scant__text_addf(&text, "%zu,%zu,", i + 1, row->item);
-        scant__text_csv(&text, row->id);
+        (raw ? scant__text_csv : scant__text_csv_quoted)(&text, row->id);
         scant__text_addf(&text, ",%.9g,", row->weight);
         if (!isnan(row->score)) scant__text_addf(&text, "%.9g", row->score);
         scant__text_addf(&text, ",%s\n", scant_role_name(row->role));
@@ -117,7 +117,7 @@ static void print(query_job *job, const scant_meter *meter) {
     }
     scant__text text = project_is_json(format)
                            ? json_object(job, meter->stop || !job->count)
-                           : csv_table(job);
+                           : csv_table(job, strcmp(format, "csv-raw") == 0);
     project_write(job->project, out, text.data, text.size);
 }
 

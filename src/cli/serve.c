@@ -59,10 +59,12 @@ static void ready(void *user, const char *address) {
     if (job->token) cli_note("open it and enter your name and the token");
 }
 
-static void log_message(void *user, scant_log_level level, const char *text) {
+static void log_message(void *user, int level, const char *text) {
     const serve_job *job = user;
-    if (job->args->common.quiet) return;
-    (level == SCANT_LOG_WARNING ? cli_warning : cli_note)("%s", text);
+    if (level != SERVE_LOG_ERROR && job->args->common.quiet) return;
+    (level == SERVE_LOG_ERROR     ? cli_error
+     : level == SCANT_LOG_WARNING ? cli_warning
+                                  : cli_note)("%s", text);
 }
 
 static int stop(void *user) {

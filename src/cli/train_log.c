@@ -4,10 +4,10 @@
  * about 200 are logged, and each epoch that is the best so far on the validation set.
  */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 
 #include "cli/train.h"
+#include "core/json_read.h"
 
 const char *train_stop_name(scant_stop stop) {
     static const char *const names[] = {[SCANT_STOP_EPOCHS] = "epochs",
@@ -30,14 +30,16 @@ static bool is_best(train_job *job, size_t epoch, double loss, double accuracy) 
 
 /* Whether a line of the old log is valid and from before `epoch`. Updates job->best. */
 static bool is_valid(train_job *job, const char *line, size_t size, size_t epoch) {
-    json_t *event = json_loadb(line, size, 0, NULL);
+    AUTO(scant__json_tree_end) scant__json_tree tree = {0};
+    if (scant__json_read(job->net.ctx, line, size, 0, NULL, &tree) != SCANT_OK)
+        return false;
+    const json_t *event = tree.root;
     json_int_t number = json_integer_value(json_object_get(event, "epoch"));
     const json_t *loss = json_object_get(event, "valid_loss");
-    bool keep = event && number < (json_int_t)epoch;
+    bool keep = number < (json_int_t)epoch;
     if (keep && loss)
         is_best(job, (size_t)number, json_number_value(loss),
                 json_number_value(json_object_get(event, "valid_accuracy")));
-    json_decref(event);
     return keep;
 }
 

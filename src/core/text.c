@@ -80,6 +80,31 @@ void scant__text_csv(scant__text *text, const char *string) {
     scant__text_csv_bytes(text, string, strlen(string));
 }
 
+/* Whether a spreadsheet runs the cell as a formula, not counting quotes before it. */
+static bool is_formula(const char *cell) {
+    cell += strspn(cell, "'");
+    return *cell && strchr("=+-@\t\r", *cell);
+}
+
+void scant__text_csv_quoted(scant__text *text, const char *string) {
+    if (!is_formula(string)) {
+        scant__text_csv(text, string);
+        return;
+    }
+    scant__text cell = {.ctx = text->ctx};
+    scant__text_add(&cell, "'");
+    scant__text_add(&cell, string);
+    if (cell.failed)
+        text->failed = true;
+    else
+        scant__text_csv(text, cell.data);
+    scant__text_end(&cell);
+}
+
+const char *scant__csv_unquoted(const char *cell) {
+    return *cell == '\'' && is_formula(cell) ? cell + 1 : cell;
+}
+
 scant_status scant__text_take(scant__text *text, char **bytes, size_t *size) {
     bool failed = !reserve(text, 0);
     *bytes = failed ? NULL : text->data;

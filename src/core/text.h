@@ -33,6 +33,12 @@ void scant__text_number(scant__text *text, double value, int digits);
 /* Adds a CSV cell, in quotes if RFC 4180 requires it or a reader might trim it. */
 void scant__text_csv(scant__text *text, const char *string);
 void scant__text_csv_bytes(scant__text *text, const char *bytes, size_t size);
+/* Adds a cell of text that somebody else has written: spreadsheets run cells that start
+ * with = + - @, a tab or a carriage return as formulas, so these get a quote (') in
+ * front; and another one those that have it already, so that it can be removed again. */
+void scant__text_csv_quoted(scant__text *text, const char *string);
+/* The cell without that quote, if it has it. */
+const char *scant__csv_unquoted(const char *cell);
 
 /* Passes the bytes, followed by a zero, to the caller, who frees them with scant__free();
  * SCANT_ENOMEM if memory ran out. The text is empty afterwards in both cases. */

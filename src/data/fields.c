@@ -135,24 +135,32 @@ static scant_status pass_list(scant__fields *f) {
     return SCANT_OK;
 }
 
-/* Reads the next object into f->object, which stays NULL at the end. SCANT_EINPUT if the
+/* Fails for an object that could not be read. */
+static scant_status not_read(const scant__fields *f, scant_status status) {
+    const json_error_t *why = &f->object.error;
+    size_t line = f->objects.line + (why->line > 1 ? (size_t)why->line - 1 : 0);
+    char text[JSON_ERROR_TEXT_LENGTH];
+    if (status == SCANT_ENOMEM)
+        return scant__fail(f->ctx, status, "%s: line %zu: the object %s", f->name,
+                           f->objects.line, why->text);
+    return scant__refuse(f->ctx, f->name, "line %zu: not valid JSON: %s", line,
+                         scant__printable(why->text, strlen(why->text), text, SHOWN));
+}
+
+/* Reads the next object into f->object, which stays empty at the end. SCANT_EINPUT if the
  * text is not JSON, not an object, or repeats a key. */
 static scant_status read_object(scant__fields *f) {
     scant__objects *o = &f->objects;
-    json_error_t why;
-    char text[SHOWN];
     if (o->list && !o->ended) TRY(pass_list(f));
     pass_blanks(o);
     f->line = o->line;
     if (o->ended || (!o->list && o->at == o->end)) return SCANT_OK;
     if (o->at == o->end || *o->at != '{') return expected(f, "an object, '{'");
-    f->object = json_loadb(o->at, (size_t)(o->end - o->at),
-                           JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &why);
-    if (!f->object)
-        return scant__refuse(f->ctx, f->name, "line %zu: not valid JSON: %s",
-                             o->line + (why.line > 1 ? (size_t)why.line - 1 : 0),
-                             scant__printable(why.text, strlen(why.text), text, SHOWN));
-    const char *next = o->at + why.position; /* bytes read so far */
+    scant_status status = scant__json_read(
+        f->ctx, o->at, (size_t)(o->end - o->at),
+        JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, NULL, &f->object);
+    if (status != SCANT_OK) return not_read(f, status);
+    const char *next = o->at + f->object.error.position; /* bytes read so far */
     for (; o->at < next; o->at++) o->line += *o->at == '\n';
     o->count++;
     return SCANT_OK;
@@ -169,7 +177,7 @@ static bool is_known(const scant__fields *f, const char *key) {
 static scant_status note_others(scant__fields *f) {
     const char *key;
     json_t *value;
-    json_object_foreach(f->object, key, value) {
+    json_object_foreach(f->object.root, key, value) {
         if (f->others.count == MOST_OTHERS) return SCANT_OK;
         if (!is_known(f, key)) TRY(scant__names_put(f->ctx, &f->others, key));
     }
@@ -177,16 +185,15 @@ static scant_status note_others(scant__fields *f) {
 }
 
 static scant_status next_object(scant__fields *f, bool *there) {
-    json_decref(f->object);
-    f->object = NULL;
+    scant__json_tree_end(&f->object);
     if (f->objects.count % TICK == 0) TRY(scant__tick(f->ctx, "reading", 0, 0));
     TRY(read_object(f));
-    *there = f->object != NULL;
+    *there = f->object.root != NULL;
     return *there ? note_others(f) : SCANT_OK;
 }
 
 static scant_status get_value(scant__fields *f, size_t field, const char **out) {
-    const json_t *value = json_object_get(f->object, f->names[field]);
+    const json_t *value = json_object_get(f->object.root, f->names[field]);
     *out = NULL;
     if (!value || json_is_null(value)) return SCANT_OK;
     if (json_is_integer(value)) {
@@ -235,7 +242,7 @@ scant_status scant__fields_get(scant__fields *f, size_t field, const char **out)
 }
 
 void scant__fields_end(scant__fields *f) {
-    json_decref(f->object);
+    scant__json_tree_end(&f->object);
     scant__cells_end(&f->cells);
     scant__names_end(&f->others);
     scant__names_end(&f->text);

@@ -9,9 +9,8 @@
 #ifndef SCANT_DATA_FIELDS_H
 #define SCANT_DATA_FIELDS_H
 
-#include <jansson.h>
-
 #include "core/csv.h"
+#include "core/json_read.h"
 #include "data/names.h"
 #include "data/source.h"
 
@@ -33,9 +32,9 @@ typedef struct scant__fields {
     const char *const *names; /* the fields to read; borrowed */
     size_t n;
     bool json;
-    size_t line;         /* line number of the current row */
-    json_t *object;      /* current row, JSON only */
-    scant__names others; /* other field names in the file; for JSON the first few */
+    size_t line;             /* line number of the current row */
+    scant__json_tree object; /* current row, JSON only */
+    scant__names others;     /* other field names in the file; for JSON the first few */
     /* private to fields.c: */
     scant__source source;
     scant__cells cells;

@@ -10,10 +10,13 @@
  */
 #include "data/file.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -104,6 +107,45 @@ scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *
     if (files) scant__names_sort(files);
     if (folders) scant__names_sort(folders);
     return SCANT_OK;
+}
+
+/* Whether a file is a temporary file, ".scant-PID-N.tmp", of a process that has ended, or
+ * of this one. Those of other running processes must stay. */
+static bool is_left_over(const char *name, bool own) {
+    static const char prefix[] = ".scant-";
+    char *end;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    name += sizeof prefix - 1;
+    long pid = isdigit((unsigned char)*name) ? strtol(name, &end, 10) : 0;
+    if (pid <= 0 || pid > INT_MAX || *end != '-' || !isdigit((unsigned char)end[1]))
+        return false;
+    strtol(end + 1, &end, 10);
+    if (strcmp(end, ".tmp") != 0) return false;
+    if (pid == (long)getpid()) return own;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+static void sweep_at(int fd, unsigned depth, bool own) {
+    DIR *folder = fdopendir(fd);
+    if (!folder) {
+        close(fd);
+        return;
+    }
+    for (const struct dirent *e; (e = readdir(folder));) {
+        bool below = depth && e->d_name[0] != '.' &&
+                     (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN);
+        int inner =
+            below ? openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                  : -1;
+        if (inner >= 0) sweep_at(inner, depth - 1, own);
+        if (is_left_over(e->d_name, own)) unlinkat(fd, e->d_name, 0);
+    }
+    closedir(folder);
+}
+
+void scant__folder_sweep(const char *path, unsigned depth, bool own) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) sweep_at(fd, depth, own);
 }
 
 /* ---- paths ------------------------------------------------------------------------- */

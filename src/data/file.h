@@ -29,6 +29,11 @@ scant_status scant__folder_make(scant_ctx *ctx, const char *path);
 scant_status scant__folder_list(scant_ctx *ctx, const char *path, scant__names *files,
                                 scant__names *folders);
 
+/* Deletes the temporary files that programs which have ended left in a folder, and in
+ * folders below it down to `depth`. own: also those of this process, none of which may be
+ * in use. Errors are ignored. */
+void scant__folder_sweep(const char *path, unsigned depth, bool own);
+
 /* Returns "folder/name" in the arena. On failure returns NULL and sets the message. */
 char *scant__path_in(scant__arena *arena, const char *folder, const char *name);
 /* Whether a component of the path is "..". */

@@ -113,7 +113,10 @@ static scant_status give(reader *r, const char *id, const answer_text *s) {
 
 static scant_status read_cells(reader *r) {
     const char *values[FIELDS];
-    for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
+    for (size_t i = 0; i < FIELDS; i++) {
+        TRY(scant__fields_get(&r->fields, i, &values[i]));
+        if (values[i]) values[i] = scant__csv_unquoted(values[i]);
+    }
     answer_text s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
     bool counts = s.label || s.answer;
     if (counts && values[TIME] && !scant__timestamp_parse(values[TIME], &s.at))
@@ -251,7 +254,7 @@ static scant_status read_object(reader *r) {
     static const char *const labels[] = {"label", "choice", "choices", "class",
                                          "sentiment"};
     static const char *const times[] = {"time", "created_at"};
-    const json_t *o = r->fields.object;
+    const json_t *o = r->fields.object.root;
     const json_t *annotations = json_object_get(o, "annotations");
     const json_t *answers = json_object_get(o, "answers");
     if (!annotations) annotations = json_object_get(o, "completions");

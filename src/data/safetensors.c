@@ -10,13 +10,13 @@
  */
 #include "data/safetensors.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/json.h"
+#include "core/json_read.h"
 #include "core/utf8.h"
 #include "data/array.h"
 #include "data/file.h"
@@ -232,19 +232,16 @@ static scant_status read_tree(scant__tensors *t, json_t *root, size_t text_size,
 
 static scant_status read_header(scant__tensors *t, const char *header, size_t size,
                                 size_t data_size) {
-    json_error_t why;
+    AUTO(scant__json_tree_end) scant__json_tree tree = {0};
     char text[SHOWN];
-    json_t *root = json_loadb(header, size, JSON_REJECT_DUPLICATES, &why);
-    /* some out-of-memory failures of the parser leave no message */
-    if (!root && (json_error_code(&why) == json_error_out_of_memory || !why.text[0]))
-        return scant__fail(t->ctx, SCANT_ENOMEM, "%s: no memory to read its header",
-                           t->path);
-    if (!root)
+    scant_status status =
+        scant__json_read(t->ctx, header, size, JSON_REJECT_DUPLICATES, NULL, &tree);
+    if (status == SCANT_ENOMEM)
+        return scant__fail(t->ctx, status, "%s: the header %s", t->path, tree.error.text);
+    if (status != SCANT_OK)
         return scant__refuse(t->ctx, t->path, "the header is not JSON: at byte %d: %s",
-                             why.position, shown(why.text, text));
-    scant_status status = read_tree(t, root, size, data_size);
-    json_decref(root);
-    return status;
+                             tree.error.position, shown(tree.error.text, text));
+    return read_tree(t, tree.root, size, data_size);
 }
 
 /* ---- the file ---------------------------------------------------------------------- */

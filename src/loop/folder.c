@@ -6,12 +6,10 @@
  * memory.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,29 +192,10 @@ static scant_status write_experiment(loop_job *job) {
     return scant_file_write(job->ctx, path, text.data, text.size);
 }
 
-/* Whether a file is a temporary file, ".scant-PID-N.tmp", of this process or of one that
- * has ended. Those of other running processes must stay: `scant report` writes here
- * without a lock. */
-static bool is_temporary(const char *name) {
-    static const char prefix[] = ".scant-";
-    char *end;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
-    name += sizeof prefix - 1;
-    long pid = isdigit((unsigned char)*name) ? strtol(name, &end, 10) : 0;
-    if (pid <= 0 || *end != '-' || !isdigit((unsigned char)end[1])) return false;
-    strtol(end + 1, &end, 10);
-    if (strcmp(end, ".tmp") != 0) return false;
-    return pid == (long)getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
-}
-
-/* Deletes leftover temporary files; errors are ignored. */
+/* Deletes leftover temporary files. */
 static void sweep(loop_job *job, const char *folder) {
     const char *path = loop_path(job, folder);
-    DIR *list = path ? opendir(path) : NULL;
-    if (!list) return;
-    for (const struct dirent *one; (one = readdir(list));)
-        if (is_temporary(one->d_name)) unlinkat(dirfd(list), one->d_name, 0);
-    closedir(list);
+    if (path) scant__folder_sweep(path, 0, true);
 }
 
 static scant_status read_state(loop_job *job, loop_run *run) {

@@ -3,11 +3,13 @@
  * Exports a project for other programs, or to import it again: every item with its id,
  * its label, who gave it and when, and for unlabelled items the last model's prediction.
  *
- * CSV has one row for each item, with the last of the answers that gave its label; the
- * column `answer` is skip or unsure for items that nobody could label. JSONL has the
- * answers of all people. Label Studio's JSON has their labels, and leaves out items with
- * neither a label nor a prediction. A copy has the label of its original. Ids that are
- * not UTF-8 are exact only in CSV: JSON has a replacement character.
+ * In CSV, text that a spreadsheet would run as a formula gets a quote (') in front, which
+ * the import removes; csv-raw has it as it is. CSV has one row for each item, with the
+ * last of the answers that gave its label; the column `answer` is skip or unsure for
+ * items that nobody could label. JSONL has the answers of all people. Label Studio's JSON
+ * has their labels, and leaves out items with neither a label nor a prediction. A copy
+ * has the label of its original. Ids that are not UTF-8 are exact only in CSV: JSON has a
+ * replacement character.
  *
  * Label Studio rejects a file if completed_by is not one of its users. So the person is
  * stored as annotator, a key that it ignores and that our import reads. Choices are
@@ -50,6 +52,7 @@ struct exporting {
     scant_project *project;
     scant_ctx *ctx;
     const format *format;
+    void (*add_cell)(scant__text *text, const char *cell); /* CSV */
     size_t classes;
     scant__names people;
     scant__names ids; /* ids of the items so far; originals come before their copies */
@@ -254,7 +257,7 @@ static void write_csv(exporting *x, const scant_item *item) {
         if (c->kind != TEXT && !isnan(c->number))
             scant__text_number(text, c->number, c->digits);
         else if (c->text)
-            scant__text_csv(text, c->text);
+            x->add_cell(text, c->text);
     }
     scant__text_add(text, "\n");
 }
@@ -375,7 +378,10 @@ static scant_status encode_labels(exporting *x, void **bytes, size_t *size) {
 
 /* ---- formats and entry point ------------------------------------------------------- */
 
+static const char raw[] = "csv-raw";
+
 static const format formats[] = {{"csv", csv_header, false, write_csv},
+                                 {raw, csv_header, false, write_csv},
                                  {"jsonl", "", false, write_jsonl},
                                  {"label-studio", "", true, write_task},
                                  {"npy", NULL, false, NULL}};
@@ -417,7 +423,8 @@ static scant_status find_format(scant_ctx *ctx, const char *name, const format *
     }
     return scant__fail(
         ctx, SCANT_EUSAGE,
-        "there is no format '%s': expected csv, jsonl, label-studio or npy", name);
+        "there is no format '%s': expected csv, csv-raw, jsonl, label-studio or npy",
+        name);
 }
 
 static void exporting_end(exporting *x) {
@@ -438,5 +445,6 @@ scant_status scant_project_export(scant_project *project, const char *format_nam
     *bytes = NULL;
     *size = 0;
     TRY(find_format(ctx, format_name, &x.format));
+    x.add_cell = x.format->name == raw ? scant__text_csv : scant__text_csv_quoted;
     return x.format->item ? export_text(&x, bytes, size) : encode_labels(&x, bytes, size);
 }

@@ -30,11 +30,11 @@
  * health. query training: that of the query network; it may be missing.
  */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json_read.h"
 #include "core/option.h"
 #include "data/source.h"
 #include "loop/loop.h"
@@ -534,14 +534,13 @@ scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name nam
                              loop_state *s) {
     const expected x = {ctx, path, name, rounds, rows};
     scant__source source;
-    json_error_t why;
+    AUTO(scant__json_tree_end) scant__json_tree tree = {0};
     TRY(scant__source_map(ctx, path, &source));
-    json_t *root =
-        json_loadb((const char *)source.bytes, source.size, JSON_REJECT_DUPLICATES, &why);
+    scant_status status = scant__json_read(ctx, (const char *)source.bytes, source.size,
+                                           JSON_REJECT_DUPLICATES, NULL, &tree);
     scant__source_close(&source);
-    if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(ctx, SCANT_ENOMEM, "%s: out of memory while reading", path);
-    scant_status status = root ? read_root(&x, root, arena, s) : damaged(&x, why.text);
-    json_decref(root);
-    return status;
+    if (status == SCANT_ENOMEM)
+        return scant__fail(ctx, status, "%s: reading it %s", path, tree.error.text);
+    return status == SCANT_OK ? read_root(&x, tree.root, arena, s)
+                              : damaged(&x, tree.error.text);
 }

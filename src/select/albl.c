@@ -23,11 +23,11 @@
  * per row, and the state's text.
  */
 #include <assert.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/json_read.h"
 #include "core/number.h"
 #include "core/rng.h"
 #include "linalg/products.h"
@@ -114,18 +114,17 @@ static scant_status read_state(const scant_selection *sel, const json_t *root,
 }
 
 static scant_status parse_state(const scant_selection *sel, bandit *b) {
-    json_error_t why;
+    AUTO(scant__json_tree_end) scant__json_tree tree = {0};
     if (!sel->state) return SCANT_OK;
-    json_t *root = json_loadb(sel->state, sel->state_size, JSON_REJECT_DUPLICATES, &why);
-    if (!root && json_error_code(&why) == json_error_out_of_memory)
-        return scant__fail(sel->ctx, SCANT_ENOMEM, "%s: out of memory while reading",
-                           sel->state_name);
-    if (!root)
-        return scant__fail(sel->ctx, SCANT_EINPUT, "%s: not valid JSON: line %d: %s",
-                           sel->state_name, why.line, why.text);
-    scant_status s = read_state(sel, root, b);
-    json_decref(root);
-    return s;
+    scant_status status = scant__json_read(sel->ctx, sel->state, sel->state_size,
+                                           JSON_REJECT_DUPLICATES, NULL, &tree);
+    if (status == SCANT_ENOMEM)
+        return scant__fail(sel->ctx, status, "%s: reading it %s", sel->state_name,
+                           tree.error.text);
+    if (status != SCANT_OK)
+        return scant__fail(sel->ctx, status, "%s: not valid JSON: line %d: %s",
+                           sel->state_name, tree.error.line, tree.error.text);
+    return read_state(sel, tree.root, b);
 }
 
 static scant_status write_state(scant_selection *sel, const bandit *b) {

@@ -83,9 +83,6 @@ static scant_status write_lists(project_handle *h, scant__json *o) {
     scant__json_open(o, "rounds", '[');
     TRY(scant_project_rounds(p, write_round, o));
     scant__json_close(o, ']');
-    scant__json_open(o, "agreements", '[');
-    TRY(scant_project_agreements(p, scant__json_agreement, o));
-    scant__json_close(o, ']');
     return SCANT_OK;
 }
 
@@ -102,6 +99,7 @@ scant_status api_status(project_handle *h, request *r, scant__json *o) {
     TRY(write_collapse(h, o));
     TRY(write_meter(h, o));
     TRY(write_lists(h, o));
+    TRY(statistics_pairs(s->statistics, h, &info, o));
     TRY(statistics_balance(s->statistics, h, &info, o));
     TRY(statistics_people(s->statistics, h, o));
     worker_write(s, o, "worker");
@@ -233,6 +231,7 @@ scant_status api_export(project_handle *h, request *r, scant__json *o) {
         const char *format, *type, *ending;
     } kinds[] = {
         {"csv", "text/csv; charset=utf-8", "csv"},
+        {"csv-raw", "text/csv; charset=utf-8", "csv"},
         {"jsonl", "application/x-ndjson", "jsonl"},
         {"label-studio", "application/json", "json"},
         {"npy", "application/octet-stream", "npy"},

@@ -8,11 +8,6 @@
 #include "scant/project.h"
 #include "serve/server.h"
 
-enum {
-    DELAYED_GUESSES = 8, /* with so many delayed replies, wrong tokens get 429 */
-    GUESS_DELAY = 1000   /* milliseconds */
-};
-
 void write_classes(project_handle *h, scant__json *o) {
     scant__json_open(o, "classes", '[');
     const char *name;
@@ -66,28 +61,34 @@ static scant_status write_session(project_handle *h, request *r, scant__json *o,
 scant_status api_session_get(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now = r->session;
-    if (!r->has_session &&
-        !session_begin(s->sessions, !s->opts->token, server_now(), &now))
+    if (!r->has_session && !session_begin(s->sessions, server_now(), &now))
         return reply_error(r, 503, "the system provides no random numbers");
     return write_session(h, r, o, &now, !r->has_session);
 }
 
-static bool token_is_right(const server *s, const request *r) {
-    return !s->opts->token || r->session.trusted ||
-           (r->args.token && session_same(r->args.token, s->opts->token));
+static bool needs_token(const server *s, const request *r) {
+    return s->opts->token && !r->session.trusted;
 }
 
-/* Delays replies to wrong tokens; 429 if many are delayed. Correct tokens never wait. */
-static scant_status refuse_token(server *s, request *r) {
+/* Replies if the token is wrong, or if it is not compared because too many were wrong. */
+static void check_token(server *s, request *r) {
+    client_address from = client_from(r->client);
+    int64_t now = server_now(), wait = client_guess_wait(s->clients, from, now);
+    if (wait > 0) {
+        int seconds = (int)((wait + 999) / 1000);
+        reply_error(r, 429, "too many wrong tokens from this address: wait %d second%s",
+                    seconds, seconds == 1 ? "" : "s");
+        r->reply.retry = seconds;
+        return;
+    }
+    if (r->args.token && session_same(r->args.token, s->opts->token)) return;
+    client_guessed(s->clients, from, now);
     size_t wrong = atomic_fetch_add(&s->wrong_tokens, 1) + 1;
     for (size_t n = 1; n <= wrong; n *= 10)
         if (n == wrong)
             server_log(s, SCANT_LOG_WARNING, "%zu wrong token%s so far", wrong,
                        wrong == 1 ? "" : "s");
-    r->reply.wait = GUESS_DELAY;
-    return http_delayed(s) >= DELAYED_GUESSES
-               ? reply_error(r, 429, "too many wrong tokens: try again later")
-               : reply_error(r, 403, "the token is wrong");
+    reply_error(r, 403, "the token is wrong");
 }
 
 /* Replies with the changed session `now`; NULL: the session has ended. */
@@ -101,17 +102,18 @@ static scant_status change(project_handle *h, request *r, scant__json *o,
 scant_status api_session_post(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now = r->session;
-    if (!token_is_right(s, r)) return refuse_token(s, r);
+    if (needs_token(s, r)) check_token(s, r);
+    if (r->replied) return SCANT_OK;
     TRY(scant_project_person(h->project, r->args.name, &now.person));
     const char *name = scant_project_person_name(h->project, now.person);
     bool entered = session_enter(s->sessions, r->session.id, now.person,
-                                 name ? name : r->args.name, &now);
+                                 name ? name : r->args.name, server_now(), &now);
     return change(h, r, o, entered ? &now : NULL);
 }
 
 scant_status api_leave(project_handle *h, request *r, scant__json *o) {
     server *s = h->server;
     session now;
-    bool left = session_leave(s->sessions, r->session.id, !s->opts->token, &now);
+    bool left = session_leave(s->sessions, r->session.id, server_now(), &now);
     return change(h, r, o, left ? &now : NULL);
 }

@@ -5,7 +5,9 @@
  *
  * A refused request is first read to its end, up to DROPPED bytes, because a client that
  * is still sending would not see the reply. Bodies have a size limit, and requests have a
- * time limit: microhttpd only times out silent connections, so slow ones are closed here.
+ * time limit (clients.c). Bodies and the parsed JSON are freed before a request waits for
+ * a thread. The bytes of all bodies and replies have a limit, too: beyond it large ones
+ * are refused with 503, and small ones are few enough.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -20,35 +22,20 @@
 #include "serve/server.h"
 
 enum {
-    THREADS = 2, /* they never block */
-    CONNECTIONS = 800,
-    CONNECTIONS_A_HOST = 400,
-    SILENCE = 30,          /* timeout in seconds without a byte */
-    ARRIVAL = 45 * 1000,   /* milliseconds for a request to arrive */
+    THREADS = 2,                                 /* they never block */
+    CONNECTIONS = THREADS * (CLIENTS_MOST + 64), /* never reached: see clients.c */
+    SILENCE = 30,                                /* timeout in seconds without a byte */
     HEADERS = 32 * 1024,   /* maximum bytes of a request's headers */
     PATH = 1024,           /* maximum bytes of a path */
     DROPPED = 1024 * 1024, /* maximum bytes read of a refused body; then the connection is
                             * closed */
+    HELD = 256 * 1024 * 1024, /* maximum bytes of all bodies and replies */
+    SMALL = 64 * 1024,        /* bytes of a reply that is never refused */
 };
 
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
-
-/* A connection. */
-typedef struct client {
-    struct client *next;
-    int socket;
-    int64_t since; /* time since which it waits for a complete request */
-    bool busy;     /* a request is being handled */
-} client;
-
-typedef struct clients {
-    pthread_mutex_t lock;
-    client *first;
-    request *delayed; /* list of delayed replies, in any order */
-    size_t n_delayed;
-} clients;
 
 /* ---- replies ----------------------------------------------------------------------- */
 
@@ -62,8 +49,7 @@ void reply_json(request *r, int status, scant__json *o) {
     /* this reply needs no memory */
     static const char text[] = "{\"error\":\"out of memory\"}";
     free(o->text.data);
-    r->reply =
-        (reply){.status = 503, .fixed = text, .size = sizeof text - 1, .retry = true};
+    r->reply = (reply){.status = 503, .fixed = text, .size = sizeof text - 1, .retry = 1};
 }
 
 scant_status reply_error(request *r, int status, const char *format, ...) {
@@ -75,7 +61,7 @@ scant_status reply_error(request *r, int status, const char *format, ...) {
     scant__json o = {0};
     JSON_OBJECT(&o, NULL, MEMBER("error", text));
     reply_json(r, status, &o);
-    if (status == 503 || status == 429) r->reply.retry = true;
+    if (status == 503 || status == 429) r->reply.retry = 1;
     return SCANT_OK;
 }
 
@@ -102,11 +88,39 @@ static void add_headers(struct MHD_Response *response, const request *r) {
     header(response, "Allow", p->allow);
     header(response, "Content-Disposition", p->disposition);
     header(response, "Set-Cookie", p->cookie);
-    if (p->retry) header(response, "Retry-After", "1");
+    char seconds[12] = "";
+    if (p->retry) snprintf(seconds, sizeof seconds, "%d", p->retry);
+    header(response, "Retry-After", seconds);
+    if (p->close) header(response, "Connection", "close");
+}
+
+/* Counts bytes that the request needs until it is completed. False: too many are held. */
+static bool hold(request *r, size_t bytes) {
+    size_t before = atomic_fetch_add(&r->server->held, bytes);
+    r->held += bytes;
+    if (before < HELD) return true;
+    atomic_fetch_sub(&r->server->held, bytes);
+    r->held -= bytes;
+    return false;
+}
+
+static void drop_body(request *r) {
+    free(r->body);
+    atomic_fetch_sub(&r->server->held, r->room);
+    r->held -= r->room;
+    r->body = NULL;
+    r->size = r->room = 0;
 }
 
 static enum MHD_Result send_reply(request *r) {
     reply *p = &r->reply;
+    drop_body(r);
+    if (p->bytes && p->size > SMALL && !hold(r, p->size)) {
+        *p->disposition = '\0', p->cache = NULL;
+        reply_error(r, 503, "too many replies wait for slow clients");
+    }
+    client_set(r->server->clients, r->client, p->stream ? CLIENT_HANDLED : CLIENT_SENDING,
+               server_now());
     if (p->stream && events_begin(r->server, r->connection)) return MHD_YES;
     if (p->stream) {
         p->stream = false;
@@ -179,9 +193,7 @@ static bool is_json(const char *type) {
 static void check_post(request *r) {
     const char *project = header_of(r, "X-Scant-Project");
     const char *csrf = header_of(r, "X-Scant"), *size = header_of(r, "Content-Length");
-    if (size && header_of(r, "Transfer-Encoding"))
-        reply_error(r, 400, "Content-Length and Transfer-Encoding exclude each other");
-    else if (!is_json(header_of(r, "Content-Type")))
+    if (!is_json(header_of(r, "Content-Type")))
         reply_error(r, 415, "the body must be application/json");
     else if (size && strtoull(size, NULL, 10) > r->route->body)
         reply_error(r, 413, "the body is larger than %zu bytes", r->route->body);
@@ -217,6 +229,8 @@ static scant_status check_api(request *r, const char *method, const char *path) 
     if (!r->replied && r->route->flags & NEEDS_PERSON &&
         !(r->has_session && r->session.known))
         reply_error(r, 401, "a name is needed: POST /api/session");
+    if (!r->replied && (!s->opts->token || (r->has_session && r->session.known)))
+        client_known(s->clients, r->client, server_now());
     return SCANT_OK;
 }
 
@@ -227,9 +241,62 @@ static void check_page(request *r, const char *method, const char *path) {
         reply_error(r, 404, "there is no such path");
 }
 
+/* What another program on the way may read differently: two lengths, for example, hide a
+ * second request in the body of the first. */
+typedef struct framing {
+    size_t hosts, lengths, encodings;
+    bool hidden; /* the header Host goes on after a zero byte */
+} framing;
+
+/* Up to 0.9.75, microhttpd ends a value at a zero byte and does not say how long it was.
+ * It parses headers in place and overwrites the CR LF at the end of a line by two zero
+ * bytes. So if the byte after the first zero is not zero, there was more, or the line
+ * ends in LF alone. Later versions refuse zero bytes themselves. */
+static bool goes_on(const char *name, const char *value) {
+    static const char first[] = "0.9.";
+    const char *version = MHD_get_version();
+    if (strncmp(version, first, sizeof first - 1) != 0 ||
+        strtoul(version + sizeof first - 1, NULL, 10) > 75)
+        return false;
+    size_t between = strlen(name) + 1, n = strlen(value); /* ":" and blanks */
+    bool in_place = value > name && (size_t)(value - name) >= between &&
+                    (size_t)(value - name) < HEADERS;
+    return in_place && value[n + 1];
+}
+
+static enum MHD_Result count_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                    const char *value) {
+    framing *f = user;
+    bool host = strcasecmp(name, "Host") == 0;
+    (void)kind;
+    f->hosts += host;
+    f->hidden = f->hidden || (host && value && goes_on(name, value));
+    f->lengths += strcasecmp(name, "Content-Length") == 0;
+    f->encodings += strcasecmp(name, "Transfer-Encoding") == 0;
+    return MHD_YES;
+}
+
+/* Refuses an ambiguous request, and closes its connection: where the next one begins is
+ * unknown. */
+static void check_framing(request *r) {
+    framing f = {0};
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &f);
+    if (f.hidden)
+        reply_error(r, 400, "the header Host must be a line without zero bytes");
+    else if (f.hosts > 1)
+        reply_error(r, 400, "there are %zu headers Host", f.hosts);
+    else if (f.lengths + f.encodings > 1)
+        reply_error(r, 400,
+                    "there must be one Content-Length or one Transfer-Encoding, not %zu",
+                    f.lengths + f.encodings);
+    r->reply.close = r->replied;
+}
+
 /* Checks the headers. Replies if they are refused, or if a file of the page is wanted. */
 static void check(request *r, const char *method, const char *path) {
     const char *host = header_of(r, "Host");
+    check_framing(r);
+    if (r->replied) return;
     if (atomic_load(&r->server->closing))
         reply_error(r, 503, "the server is shutting down");
     else if (!host)
@@ -247,15 +314,6 @@ static void check(request *r, const char *method, const char *path) {
 
 /* ---- requests --------------------------------------------------------------------- */
 
-static void client_set(request *r, bool busy) {
-    clients *all = r->server->clients;
-    client *c = r->client;
-    if (!c) return;
-    LOCK(&all->lock);
-    c->busy = busy;
-    c->since = server_now();
-}
-
 static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
                              const char *method, const char *path, void **state) {
     request *r = calloc(1, sizeof *r);
@@ -265,11 +323,11 @@ static enum MHD_Result begin(server *s, struct MHD_Connection *connection,
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     r->client = info ? info->socket_context : NULL;
-    client_set(r, false);
+    client_set(s->clients, r->client, CLIENT_ARRIVING, server_now());
     check(r, method, path);
     const char *size = header_of(r, "Content-Length");
-    if (r->replied && size && strtoull(size, NULL, 10) > DROPPED) return send_reply(r);
-    return MHD_YES;
+    bool large = size && strtoull(size, NULL, 10) > DROPPED;
+    return r->replied && (large || r->reply.close) ? send_reply(r) : MHD_YES;
 }
 
 /* Stores a part of the body, or replies with an error. False: close the connection. */
@@ -278,7 +336,7 @@ static bool take(request *r, const char *bytes, size_t count) {
     if (r->size + count <= most && r->size + count > r->room) {
         size_t room = r->room ? 2 * r->room : 4096;
         while (room < r->size + count) room *= 2;
-        char *body = realloc(r->body, room);
+        char *body = hold(r, room - r->room) ? realloc(r->body, room) : NULL;
         if (body)
             r->body = body, r->room = room;
         else
@@ -287,6 +345,7 @@ static bool take(request *r, const char *bytes, size_t count) {
         reply_error(r, 413, "the body is larger than %zu bytes", most);
     }
     if (r->replied) {
+        drop_body(r);
         r->dropped += count;
         return r->dropped <= DROPPED;
     }
@@ -304,10 +363,10 @@ static enum MHD_Result complete(request *r) {
     request_in in = {r->body, r->size, query_value, r->connection};
     request_why why;
     if (!r->replied) {
-        int refused = r->route->parse(&in, &r->args, &why);
+        int refused = request_parse(r->route->parse, &in, &r->args, &why);
         if (refused) reply_error(r, refused, "%s", why.text);
+        drop_body(r);
     }
-    client_set(r, true);
     if (!r->counted) atomic_fetch_add(&r->server->open, 1);
     r->counted = true;
     if (r->replied) return send_reply(r);
@@ -315,6 +374,7 @@ static enum MHD_Result complete(request *r) {
         reply_to(NULL, r);
         return send_reply(r);
     }
+    client_set(r->server->clients, r->client, CLIENT_HANDLED, server_now());
     MHD_suspend_connection(
         r->connection); /* before queueing: the handler may finish at once */
     if (!queue_put(r->server, r)) {
@@ -353,53 +413,35 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     request *r = *state;
     (void)user, (void)connection, (void)code;
     if (!r) return;
-    client_set(r, false);
+    client_set(r->server->clients, r->client, CLIENT_ARRIVING, server_now());
     if (r->counted) atomic_fetch_sub(&r->server->open, 1);
     request_args_end(&r->args);
-    free(r->body);
+    drop_body(r);
+    atomic_fetch_sub(&r->server->held, r->held);
     free(r->reply.bytes);
     free(r);
     *state = NULL;
 }
 
-void http_done(request *r) {
-    clients *all = r->server->clients;
-    if (r->reply.wait <= 0) {
-        MHD_resume_connection(r->connection);
-        return;
-    }
-    r->due = server_now() + r->reply.wait;
-    LOCK(&all->lock);
-    r->next = all->delayed;
-    all->delayed = r;
-    all->n_delayed++;
-}
-
-size_t http_delayed(server *s) {
-    clients *all = s->clients;
-    LOCK(&all->lock);
-    return all->n_delayed;
-}
+void http_done(request *r) { MHD_resume_connection(r->connection); }
 
 /* ---- connections ------------------------------------------------------------------- */
 
-static void begin_client(clients *all, struct MHD_Connection *connection,
-                         void **context) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    client *c = info ? calloc(1, sizeof *c) : NULL;
-    if (!c) return; /* no memory: the connection has no time limit */
-    LOCK(&all->lock);
-    *c = (client){.next = all->first, .socket = info->connect_fd, .since = server_now()};
-    all->first = *context = c;
+static enum MHD_Result admit(void *user, const struct sockaddr *from, socklen_t size) {
+    (void)size;
+    return clients_admit(user, client_address_of(from), server_now()) ? MHD_YES : MHD_NO;
 }
 
-static void end_client(clients *all, client *c) {
-    client **at = &all->first;
-    LOCK(&all->lock);
-    while (*at != c) at = &(*at)->next;
-    *at = c->next;
-    free(c);
+static void begin_client(clients *all, struct MHD_Connection *connection,
+                         void **context) {
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (!fd) return;
+    *context =
+        client_begin(all, fd->connect_fd,
+                     client_address_of(from ? from->client_addr : NULL), server_now());
 }
 
 static void connection_changed(void *user, struct MHD_Connection *connection,
@@ -407,42 +449,19 @@ static void connection_changed(void *user, struct MHD_Connection *connection,
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         begin_client(user, connection, context);
     else if (*context)
-        end_client(user, *context);
-}
-
-void http_tick(server *s) {
-    clients *all = s->clients;
-    int64_t now = server_now();
-    bool closing = atomic_load(&s->closing);
-    LOCK(&all->lock);
-    for (client *c = all->first; c; c = c->next)
-        if (!c->busy && now - c->since > ARRIVAL) {
-            shutdown(c->socket, SHUT_RDWR); /* microhttpd then closes it */
-            c->since = now;
-        }
-    for (request **at = &all->delayed; *at;) {
-        request *r = *at;
-        if (!closing && now < r->due) {
-            at = &r->next;
-            continue;
-        }
-        *at = r->next;
-        all->n_delayed--;
-        MHD_resume_connection(r->connection);
-    }
+        client_end(user, *context);
 }
 
 scant_status http_open(server *s) {
-    clients *all = s->clients = locked_create(sizeof *all);
+    clients *all = s->clients = clients_create();
     if (!all) return server_fail(s, SCANT_ENOMEM, "out of memory");
     /* MHD_USE_POLL, because with epoll microhttpd 0.9.75 does not notice if a client goes
      * away in the middle of a request, and keeps the connection until it times out. */
     s->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_ALLOW_SUSPEND_RESUME, 0,
-        NULL, NULL, access_handler, s, MHD_OPTION_LISTEN_SOCKET, s->socket,
+        admit, all, access_handler, s, MHD_OPTION_LISTEN_SOCKET, s->socket,
         MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_A_HOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_UNESCAPE_CALLBACK,
         unescape, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, all,
@@ -464,5 +483,5 @@ void http_quiesce(server *s) {
 
 void http_close(server *s) {
     if (s->daemon) MHD_stop_daemon(s->daemon);
-    locked_destroy(s->clients);
+    clients_destroy(s->clients);
 }

@@ -42,7 +42,9 @@ static int code_of(scant_status status, unsigned flags) {
         int other, item, value; /* item: with ITEM_404; value: with VALUE_422 */
     } codes[] = {
         [SCANT_EUSAGE] = {409, 409, 422},
-        [SCANT_EINPUT] = {422, 404, 422}, /* 404: an image that cannot be read */
+        /* 404: an image that cannot be read; 503: the database is damaged, and a page
+         * must not drop its answers */
+        [SCANT_EINPUT] = {422, 404, 503},
         [SCANT_ENOTFOUND] = {409, 404, 422},
         [SCANT_ECONFLICT] = {409, 409, 422}, /* 422: a setting; api_answers() gives 409 */
         [SCANT_ENOTREADY] = {409, 409, 409},
@@ -58,11 +60,14 @@ static int code_of(scant_status status, unsigned flags) {
 
 static void reply_failed(project_handle *h, request *r, scant_status status) {
     int code = code_of(status, r->route->flags);
+    bool lost =
+        status == SCANT_EIO && h->project && scant_project_check(h->project) != SCANT_OK;
+    if (lost) code = 503; /* the disk is not full: answers wait for the file to return */
     const char *text = status == SCANT_ECANCELLED ? "the server is shutting down"
                                                   : scant_ctx_errmsg(h->ctx);
     char shown[500];
     if (code >= 500 && status != SCANT_ECANCELLED)
-        server_log(h->server, SCANT_LOG_WARNING, "%s", text);
+        server_log(h->server, lost ? SERVE_LOG_ERROR : SCANT_LOG_WARNING, "%s", text);
     if (status == SCANT_ENOMEM) text = "out of memory";
     public_text(h->server, text, shown, sizeof shown);
     reply_error(r, code, "%s", shown);

@@ -2,11 +2,12 @@
 #include "serve/request.h"
 #include "scant/project.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/json_read.h"
 
 enum { BAD = 400, WRONG = 422, NO_MEMORY = 503 };
 
@@ -24,16 +25,18 @@ static int refuse(request_why *why, int status, const char *format, ...) {
 /* ---- fields of JSON bodies --------------------------------------------------------- */
 
 int request_empty(const request_in *in, request_args *args, request_why *why) {
-    json_error_t error;
-    json_t *root = json_loadb(in->body ? in->body : "", in->size,
-                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    args->root = root;
-    if (!root && json_error_code(&error) == json_error_out_of_memory)
-        return refuse(why, NO_MEMORY, "out of memory");
-    if (!root)
+    const scant__json_limits limits = {REQUEST_MOST_VALUES, REQUEST_MOST_DEPTH};
+    scant__json_tree tree;
+    scant_status status =
+        scant__json_read(NULL, in->body ? in->body : "", in->size,
+                         JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &limits, &tree);
+    args->root = tree.root;
+    if (status == SCANT_ENOMEM) return refuse(why, NO_MEMORY, "out of memory");
+    if (status != SCANT_OK)
         return refuse(why, BAD, "the body is not JSON: line %d, column %d: %.100s",
-                      error.line, error.column, error.text);
-    if (!json_is_object(root)) return refuse(why, BAD, "the body must be a JSON object");
+                      tree.error.line, tree.error.column, tree.error.text);
+    if (!json_is_object(tree.root))
+        return refuse(why, BAD, "the body must be a JSON object");
     return 0;
 }
 
@@ -301,17 +304,56 @@ int request_map(const request_in *in, request_args *args, request_why *why) {
 }
 
 int request_export(const request_in *in, request_args *args, request_why *why) {
-    static const char *const formats[] = {"csv", "jsonl", "label-studio", "npy"};
+    static const char *const formats[] = {"csv", "csv-raw", "jsonl", "label-studio",
+                                          "npy"};
     const char *text = in->query ? in->query(in->user, "format") : NULL;
     for (size_t i = 0; text && i < sizeof formats / sizeof *formats; i++)
         if (strcmp(formats[i], text) == 0) args->format = formats[i];
     if (!args->format)
-        return refuse(why, BAD, "'format' must be csv, jsonl, label-studio or npy");
+        return refuse(why, BAD,
+                      "'format' must be csv, csv-raw, jsonl, label-studio or npy");
+    return 0;
+}
+
+/* ---- all of a request -------------------------------------------------------------- */
+
+/* Calls fn for every string of the arguments that is not static. */
+static void each_string(request_args *a, void (*fn)(const char **text, void *user),
+                        void *user) {
+    fn(&a->name, user), fn(&a->token, user), fn(&a->once, user), fn(&a->page, user);
+    for (size_t i = 0; i < a->n_answers; i++) fn(&a->answers[i].once, user);
+    for (size_t i = 0; i < a->n_settings; i++)
+        fn(&a->settings[i].key, user), fn(&a->settings[i].value, user);
+}
+
+static void add_size(const char **text, void *size) {
+    if (*text) *(size_t *)size += strlen(*text) + 1;
+}
+
+static void copy_string(const char **text, void *to) {
+    char **at = to;
+    if (!*text) return;
+    size_t size = strlen(*text) + 1;
+    *text = memcpy(*at, *text, size);
+    *at += size;
+}
+
+int request_parse(request_parser *parser, const request_in *in, request_args *args,
+                  request_why *why) {
+    size_t size = 1;
+    TRY_PART(parser(in, args, why));
+    each_string(args, add_size, &size);
+    char *at = args->text = malloc(size);
+    if (!at) return refuse(why, NO_MEMORY, "out of memory");
+    each_string(args, copy_string, &at);
+    json_decref(args->root);
+    args->root = NULL;
     return 0;
 }
 
 void request_args_end(request_args *args) {
     json_decref(args->root);
+    free(args->text);
     free(args->answers);
     free(args->keys);
     free(args->settings);

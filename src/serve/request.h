@@ -23,7 +23,9 @@ enum {
     REQUEST_MOST_CLASS = 200, /* a class name */
     REQUEST_MOST_TOKEN = 1000,
     REQUEST_MOST_PAGE = 32,
-    REQUEST_MOST_SETTINGS = 64
+    REQUEST_MOST_SETTINGS = 64,
+    REQUEST_MOST_VALUES = 4096, /* values and keys of a body */
+    REQUEST_MOST_DEPTH = 8      /* of a body */
 };
 
 /* The input; borrowed. */
@@ -38,7 +40,8 @@ typedef struct request_in {
 /* The parsed request; the parsers below say which fields they set. Strings are valid as
  * long as the args. */
 typedef struct request_args {
-    void *root;    /* the JSON body; strings point into it */
+    void *root;    /* the JSON body; strings point into it, if not into text */
+    char *text;    /* storage of the strings */
     size_t number; /* the number in the path */
     size_t item, count, before, entry;
     const char *name, *token, *once, *format, *page;
@@ -74,6 +77,10 @@ request_parser request_map;      /* count: the maximum number of points */
 request_parser request_settings; /* settings */
 request_parser request_export;   /* format */
 
+/* Calls the parser, then copies the strings and frees the parsed JSON, which needs far
+ * more memory. */
+int request_parse(request_parser *parser, const request_in *in, request_args *args,
+                  request_why *why);
 void request_args_end(request_args *args);
 
 /* Whether path matches pattern, where # is a number without leading zeros. */

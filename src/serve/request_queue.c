@@ -29,7 +29,7 @@ static int cancelled(void *user) {
 }
 
 static void log_text(void *user, scant_log_level level, const char *text) {
-    server_log(((project_handle *)user)->server, level, "%s", text);
+    server_log(((project_handle *)user)->server, (int)level, "%s", text);
 }
 
 scant_status project_handle_open(project_handle *h, server *s, scant_ctx_opts opts) {

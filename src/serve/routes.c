@@ -7,14 +7,14 @@
 
 #include "serve/server.h"
 
-enum { SMALL = 64 * 1024, LARGE = 256 * 1024 };
+enum { TINY = 8 * 1024, SMALL = 64 * 1024, LARGE = 256 * 1024 };
 
 const route routes[] = {
     {"GET", "/api/session", QUEUE_LABELS, NEEDS_NOTHING, 0, request_none,
      api_session_get},
-    {"POST", "/api/session", QUEUE_LABELS, NEEDS_NOTHING | VALUE_422, SMALL,
+    {"POST", "/api/session", QUEUE_LABELS, NEEDS_NOTHING | VALUE_422, TINY,
      request_session, api_session_post},
-    {"POST", "/api/leave", QUEUE_LABELS, NEEDS_NOTHING, SMALL, request_empty, api_leave},
+    {"POST", "/api/leave", QUEUE_LABELS, NEEDS_NOTHING, TINY, request_empty, api_leave},
     {"POST", "/api/next", QUEUE_LABELS, NEEDS_PERSON, SMALL, request_next, api_next},
     {"POST", "/api/alike", QUEUE_READS, NEEDS_PERSON | ITEM_404, SMALL, request_alike,
      api_alike},

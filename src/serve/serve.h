@@ -10,6 +10,8 @@
 
 #include "scant/scant.h"
 
+enum { SERVE_LOG_ERROR = SCANT_LOG_WARNING + 1 }; /* beside scant_log_level */
+
 typedef struct serve_opts {
     const char *dir;   /* the project's folder */
     const char *host;  /* address to listen at; NULL: 127.0.0.1 */
@@ -21,7 +23,7 @@ typedef struct serve_opts {
     void *user;
     /* Called when the server listens, with "http://127.0.0.1:8080/". */
     void (*ready)(void *user, const char *address);
-    void (*log)(void *user, scant_log_level level, const char *text); /* any thread */
+    void (*log)(void *user, int level, const char *text); /* any thread */
     int (*stop)(void *user); /* polled about twenty times a second; non-zero: end */
 } serve_opts;
 

@@ -12,12 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/hash.h"
 #include "scant/project.h"
+#include "serve/lock.h"
 #include "serve/server.h"
 
 enum {
-    TICK = 50,          /* milliseconds between two ticks */
-    LAST_REPLIES = 5000 /* maximum milliseconds for clients to read their last replies */
+    TICK = 50,           /* milliseconds between two ticks */
+    LAST_REPLIES = 5000, /* maximum milliseconds for clients to read their last replies */
+    SAME_LINE = 60000    /* milliseconds until a text is logged again */
 };
 
 int64_t server_now(void) {
@@ -34,14 +37,24 @@ scant_status server_fail(server *s, scant_status status, const char *format, ...
     return status;
 }
 
-void server_log(server *s, scant_log_level level, const char *format, ...) {
+/* Whether the text differs from the last one, or that one is old enough. */
+static bool is_news(server *s, const char *text) {
+    uint64_t hash = scant__hash(SCANT__HASH_FIRST, text, strlen(text));
+    int64_t now = server_now();
+    LOCK(&s->log_lock);
+    if (hash == s->logged && now - s->logged_at < SAME_LINE) return false;
+    s->logged = hash, s->logged_at = now;
+    return true;
+}
+
+void server_log(server *s, int level, const char *format, ...) {
     if (!s->opts->log) return;
     char text[600];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    s->opts->log(s->opts->user, level, text);
+    if (is_news(s, text)) s->opts->log(s->opts->user, level, text);
 }
 
 static void pause_tick(void) {
@@ -100,7 +113,7 @@ static scant_status start(server *s) {
     s->images = info.kind && strcmp(info.kind, "pictures") == 0;
     snprintf(s->key, sizeof s->key, "%s", info.key);
     name_project(s);
-    s->sessions = sessions_create();
+    s->sessions = sessions_create(!s->opts->token);
     s->events = events_create();
     s->statistics = statistics_create();
     s->pages = pages_create();
@@ -120,7 +133,7 @@ static void finish(server *s) {
     queues_close(s);
     for (int64_t end = server_now() + LAST_REPLIES;
          s->daemon && atomic_load(&s->open) && server_now() < end;) {
-        http_tick(s);
+        clients_tick(s->clients, server_now());
         pause_tick();
     }
     worker_close(s);
@@ -137,14 +150,18 @@ static void finish(server *s) {
 }
 
 scant_status serve_run(const serve_opts *opts, char *message, size_t size) {
-    server s = {.opts = opts, .message = message, .message_size = size, .socket = -1};
+    server s = {.opts = opts,
+                .log_lock = PTHREAD_MUTEX_INITIALIZER,
+                .message = message,
+                .message_size = size,
+                .socket = -1};
     if (size) message[0] = '\0';
     scant_status status = start(&s);
     if (status == SCANT_OK) {
         add_event(&s);
         if (opts->ready) opts->ready(opts->user, s.address);
         while (!opts->stop || !opts->stop(opts->user)) {
-            http_tick(&s);
+            clients_tick(s.clients, server_now());
             events_tick(&s, &s.main);
             pause_tick();
         }

@@ -20,6 +20,7 @@
 
 #include "core/json.h"
 #include "scant/project.h"
+#include "serve/clients.h"
 #include "serve/lock.h"
 #include "serve/request.h"
 #include "serve/serve.h"
@@ -51,15 +52,15 @@ typedef struct reply {
     char etag[24];                                /* empty: none */
     const char *cache;                            /* Cache-Control; NULL: no-store */
     char allow[40], disposition[80], cookie[160]; /* headers; empty: none */
-    bool retry;                                   /* Retry-After: 1 */
+    int retry;                                    /* Retry-After in seconds; 0: none */
     bool stream;                                  /* an event stream, instead of bytes */
-    int64_t wait;                                 /* delay of the reply in milliseconds */
+    bool close;                                   /* close the connection */
 } reply;
 
 struct request {
     server *server;
     struct MHD_Connection *connection;
-    void *client; /* state of the connection (http.c) */
+    client *client;
     const route *route;
     session session; /* at the time of the request */
     bool has_session;
@@ -70,8 +71,8 @@ struct request {
     reply reply;
     bool replied;  /* `reply` is set */
     bool counted;  /* counted in server.open */
-    request *next; /* next in a queue or in the list of delayed replies */
-    int64_t due;   /* time to send a delayed reply */
+    size_t held;   /* counted in server.held */
+    request *next; /* next in a queue */
 };
 
 /* Replies {"error": text}; the arguments are those of printf(). Returns SCANT_OK, because
@@ -213,6 +214,8 @@ void worker_write(server *s, scant__json *o, const char *key);
 statistics *statistics_create(void);
 void statistics_destroy(statistics *t);
 scant_status statistics_people(statistics *t, project_handle *h, scant__json *o);
+scant_status statistics_pairs(statistics *t, project_handle *h,
+                              const scant_project_info *info, scant__json *o);
 scant_status statistics_balance(statistics *t, project_handle *h,
                                 const scant_project_info *info, scant__json *o);
 
@@ -220,7 +223,10 @@ scant_status statistics_balance(statistics *t, project_handle *h,
 
 struct server {
     const serve_opts *opts;
-    char *message; /* error message of serve_run() */
+    pthread_mutex_t log_lock;
+    uint64_t logged;   /* hash of the last text of server_log() */
+    int64_t logged_at; /* its time */
+    char *message;     /* error message of serve_run() */
     size_t message_size;
     char address[300]; /* "http://127.0.0.1:8080/" */
     char host[256];    /* expected in Host headers: --host, or this machine's name */
@@ -232,7 +238,7 @@ struct server {
     scant_hold *hold;
     sessions *sessions;
     struct MHD_Daemon *daemon;
-    void *clients; /* connections (http.c) */
+    clients *clients;
     request_queue *queues[QUEUE_KINDS];
     events *events;
     worker *worker;
@@ -241,6 +247,7 @@ struct server {
     atomic_bool closing;        /* requests are refused */
     atomic_bool cancelling;     /* calls that can be cancelled are cancelled */
     atomic_size_t open;         /* requests whose reply is not yet sent */
+    atomic_size_t held;         /* bytes of bodies and replies */
     atomic_size_t wrong_tokens; /* number of wrong tokens so far */
     char name[256];             /* name of the project */
     char dir[4096];             /* folder of the project, links resolved */
@@ -255,9 +262,6 @@ scant_status http_open(server *s);
 void http_headers(server *s, struct MHD_Response *response, const char *type);
 /* Sends the reply that a handler has filled in. */
 void http_done(request *r);
-size_t http_delayed(server *s); /* number of delayed replies */
-/* Called about twenty times a second: sends delayed replies, closes slow connections. */
-void http_tick(server *s);
 /* Refuses new connections and requests; open requests are finished. */
 void http_quiesce(server *s);
 void http_close(server *s);
@@ -265,7 +269,8 @@ void http_close(server *s);
 /* Sets the message of serve_run() and returns the status. */
 scant_status server_fail(server *s, scant_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void server_log(server *s, scant_log_level level, const char *format, ...)
+/* Repeats a text at most once a minute. level: scant_log_level or SERVE_LOG_ERROR. */
+void server_log(server *s, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int64_t server_now(void); /* milliseconds of a monotonic clock */
 

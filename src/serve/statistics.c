@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Statistics of all items and the whole history for the dashboard. Each update of the
- * answer times reads only new entries of the history. Classes are recounted only after
- * changes, and so rarely that counting takes at most a twentieth of the time.
+ * answer times reads only new entries of the history. Classes and the agreement of people
+ * are recounted only after changes, and so rarely that counting takes at most a twentieth
+ * of the time.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/argmax.h"
+#include "loop/project_json.h"
 #include "scant/project.h"
 #include "serve/server.h"
 
@@ -34,15 +36,24 @@ struct statistics {
     bool stale;                   /* the last count failed */
     size_t items, entries, model; /* values at the last count; model 0: no predictions */
     int64_t counted, took;        /* time and duration of the last count (milliseconds) */
+
+    scant__text pairs;    /* "agreements": a JSON array */
+    size_t pairs_entries; /* `entries` when they were counted; SIZE_MAX: never */
+    int64_t pairs_at, pairs_took;
 };
 
-statistics *statistics_create(void) { return locked_create(sizeof(statistics)); }
+statistics *statistics_create(void) {
+    statistics *t = locked_create(sizeof *t);
+    if (t) t->pairs_entries = SIZE_MAX;
+    return t;
+}
 
 void statistics_destroy(statistics *t) {
     if (!t) return;
     for (size_t i = 0; i < t->n_people; i++) free(t->people[i]);
     free(t->labelled);
     free(t->predicted);
+    scant__text_end(&t->pairs);
     locked_destroy(t);
 }
 
@@ -99,6 +110,36 @@ scant_status statistics_people(statistics *t, project_handle *h, scant__json *o)
                     MEMBER("last", p->last));
     }
     scant__json_close(o, ']');
+    return SCANT_OK;
+}
+
+/* ---- agreement --------------------------------------------------------------------- */
+
+static scant_status count_pairs(statistics *t, project_handle *h, size_t entries) {
+    AUTO(scant__json_end) scant__json list = {0};
+    int64_t now = server_now();
+    bool never = t->pairs_entries == SIZE_MAX;
+    if (t->pairs_entries == entries ||
+        (!never && now - t->pairs_at < PATIENCE * t->pairs_took))
+        return SCANT_OK;
+    scant__json_open(&list, NULL, '[');
+    TRY(scant_project_agreements(h->project, scant__json_agreement, &list));
+    scant__json_close(&list, ']');
+    if (list.text.failed) return SCANT_OK; /* no memory: keep the old ones */
+    scant__text_end(&t->pairs);
+    t->pairs = list.text;
+    list.text = (scant__text){0};
+    t->pairs_entries = entries;
+    t->pairs_at = server_now();
+    t->pairs_took = t->pairs_at - now;
+    return SCANT_OK;
+}
+
+scant_status statistics_pairs(statistics *t, project_handle *h,
+                              const scant_project_info *info, scant__json *o) {
+    LOCK(&t->lock);
+    TRY(count_pairs(t, h, info->entries));
+    scant__json_raw(o, "agreements", t->pairs.data ? t->pairs.data : "[]");
     return SCANT_OK;
 }
 

@@ -256,20 +256,37 @@ static scant_status gather_source(scant_project *project, const scant_source *so
     return store_batch_hash(&out->batches[0]);
 }
 
-/* Lists the new images of the folders that were added without a manifest. */
+/* The folders that were added without a manifest; *out is in the arena. */
 #define FOLDERS " FROM sources WHERE kind = " SQL_FILES " AND manifest IS NULL"
+static scant_status read_folders(scant_project *project, scant__arena *arena,
+                                 const char ***out, size_t *n) {
+    int64_t room = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
+    *out = TRY_ZERO(arena, const char *, (size_t)room);
+    *n = 0;
+    STORE_EACH(row, project,
+               "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)") {
+        if (*n == (size_t)room) break;
+        const char *path = scant__arena_strdup(arena, store_name(row, 0));
+        if (!path) return SCANT_ENOMEM;
+        (*out)[(*n)++] = path;
+    }
+    return SCANT_OK;
+}
+
+/* Lists the new images of the folders. No statement is open while files are read: the
+ * log could not be written back to the database in that time. */
 static scant_status gather_folders(scant_project *project, scant__arena *arena,
                                    adding *out) {
-    int64_t n = TRY_ONE(project, 0, "SELECT count(DISTINCT path)" FOLDERS);
-    if (n <= 0)
+    const char **folders;
+    size_t n;
+    TRY(read_folders(project, arena, &folders, &n));
+    if (!n)
         return scant__fail(project->ctx, SCANT_ENOTREADY,
                            "%s: the project has no folder to search for new images",
                            project->dir);
-    out->batches = TRY_ZERO(arena, store_batch, (size_t)n);
-    STORE_EACH(row, project,
-               "SELECT path" FOLDERS " GROUP BY path ORDER BY min(source)") {
-        if (out->n == (size_t)n) break;
-        TRY(store_batch_folder(project, store_name(row, 0), &out->batches[out->n]));
+    out->batches = TRY_ZERO(arena, store_batch, n);
+    while (out->n < n) {
+        TRY(store_batch_folder(project, folders[out->n], &out->batches[out->n]));
         TRY(store_batch_hash(&out->batches[out->n++]));
     }
     return SCANT_OK;

@@ -169,9 +169,21 @@ typedef struct reading {
     const char *name; /* the manifest's path as given, for messages */
 } reading;
 
+/* Pages get up to 200 items in a reply. */
+static scant_status check_length(const reading *r, size_t line, const char *what,
+                                 const char *text) {
+    size_t size = text ? strlen(text) : 0;
+    if (size <= STORE_TEXT) return SCANT_OK;
+    return scant__fail(r->batch->ctx, SCANT_EINPUT,
+                       "%s: line %zu: the %s has %zu bytes; at most %d are allowed",
+                       r->name, line, what, size, STORE_TEXT);
+}
+
 static scant_status take_line(void *user, const scant__manifest_row *row) {
     const reading *r = user;
     store_new item = nothing;
+    TRY(check_length(r, row->line, "text", row->text));
+    TRY(check_length(r, row->line, "id", row->id));
     item.line = row->line;
     if (row->has_row) item.row = row->row;
     TRY(add_string(r->batch, row->path, &item.path));

@@ -93,6 +93,20 @@ static void close_file(const int *fd) {
     if (*fd >= 0) close(*fd);
 }
 
+/* Deletes temporary files of programs that were killed. A server sweeps before it has
+ * threads that write; a training may run in a server. */
+static void sweep(const scant_project *project, const char *lock) {
+    static const char *const folders[] = {"", "cache", "models"};
+    bool serve = strcmp(lock, "serve") == 0;
+    char path[PATH_MAX];
+    if (!serve && strcmp(lock, "train") != 0) return;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        int n = snprintf(path, sizeof path, "%s/%s", project->dir, folders[i]);
+        if (n > 0 && (size_t)n < sizeof path)
+            scant__folder_sweep(path, *folders[i] ? 4 : 0, serve);
+    }
+}
+
 scant_status scant_project_hold(scant_project *project, const char *lock, const char *who,
                                 scant_hold **out) {
     static const char *const locks[] = {"serve", "train", "cache", "predict"};
@@ -115,6 +129,7 @@ scant_status scant_project_hold(scant_project *project, const char *lock, const 
     *hold = (scant_hold){project->ctx, fd};
     *out = hold;
     fd = -1;
+    sweep(project, lock);
     return SCANT_OK;
 }
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the history, and the agreement between people.
+ * Reading the history.
  */
-#include <math.h>
-#include <string.h>
-
 #include "scant/project.h"
 #include "store/store_int.h"
 
@@ -53,75 +50,4 @@ scant_status scant_project_history(
         TRY(fn(user, &entry));
     }
     return SCANT_OK;
-}
-
-/* ---- agreement --------------------------------------------------------------------- */
-
-/* Two people's labels of the same items. */
-typedef struct table {
-    int64_t a, b; /* people; 0: none yet */
-    double items, agreed;
-    double *of_a, *of_b; /* number of labels of each class, by person */
-    size_t classes;
-} table;
-
-static scant_status add_cell(table *t, store_cursor row) {
-    size_t x, y;
-    double n = (double)store_count(row, 4);
-    TRY(store_index(row, 2, t->classes, &x));
-    TRY(store_index(row, 3, t->classes, &y));
-    t->items += n;
-    t->of_a[x] += n;
-    t->of_b[y] += n;
-    if (x == y) t->agreed += n;
-    return SCANT_OK;
-}
-
-/* Cohen, "A coefficient of agreement for nominal scales", 1960. */
-static double kappa(const table *t) {
-    double chance = 0, seen = t->agreed / t->items;
-    for (size_t i = 0; i < t->classes; i++)
-        chance += t->of_a[i] / t->items * (t->of_b[i] / t->items);
-    return chance < 1 ? (seen - chance) / (1 - chance) : (double)NAN;
-}
-
-static scant_status give_pair(scant_project *project, const table *t,
-                              scant_status (*fn)(void *user,
-                                                 const scant_person_agreement *pair),
-                              void *user) {
-    char name[STORE_PERSON + 1] = "";
-    if (!t->a || t->items < 1) return SCANT_OK;
-    const char *a = scant_project_person_name(project, (size_t)t->a);
-    if (a) strncpy(name, a, STORE_PERSON);
-    const char *b = scant_project_person_name(project, (size_t)t->b);
-    if (!a || !b) return store_damaged(project, "a person has no name");
-    return fn(user, &(scant_person_agreement){.a = name,
-                                              .b = b,
-                                              .items = (size_t)t->items,
-                                              .agreed = t->agreed / t->items,
-                                              .kappa = kappa(t)});
-}
-
-scant_status scant_project_agreements(
-    scant_project *project,
-    scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user) {
-    AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
-    table t = {0};
-    TRY(store_classes(project, &t.classes));
-    t.of_a = TRY_ZERO(&arena, double, size_mul(2, t.classes));
-    t.of_b = t.of_a + t.classes;
-    STORE_EACH(row, project,
-               "SELECT a.person, b.person, a.class, b.class, count(*) FROM answers a"
-               " JOIN answers b ON b.item = a.item AND b.person > a.person"
-               " WHERE a.kind = " SQL_LABEL " AND b.kind = " SQL_LABEL
-               " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2") {
-        int64_t a = store_integer(row, 0), b = store_integer(row, 1);
-        if (a != t.a || b != t.b) { /* rows of one pair are adjacent */
-            TRY(give_pair(project, &t, fn, user));
-            t = (table){a, b, 0, 0, t.of_a, t.of_b, t.classes};
-            memset(t.of_a, 0, 2 * t.classes * sizeof *t.of_a);
-        }
-        TRY(add_cell(&t, row));
-    }
-    return give_pair(project, &t, fn, user);
 }

@@ -14,6 +14,17 @@ scant_status store_lease_until(scant_project *project, int64_t *until) {
     return SCANT_OK;
 }
 
+/* A lease cannot end later than one that begins now: if it does, the clock was ahead when
+ * it began (or leases were longer), and the item would wait until then. */
+scant_status store_leases_clean(scant_project *project) {
+    int64_t until;
+    TRY(store_lease_until(project, &until));
+    TRY(store_do(project, "UPDATE leases SET until = ?1 WHERE until > ?1",
+                 store_int(until)));
+    return store_do(project, "DELETE FROM leases WHERE until < ?1",
+                    store_int(store_now(project) - STORE_LEASES_KEPT));
+}
+
 scant_status store_person_known(scant_project *project, size_t person) {
     if (person <= INT64_MAX &&
         TRY_ONE(project, 0, "SELECT person FROM people WHERE person = ?1",

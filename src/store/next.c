@@ -221,8 +221,7 @@ static scant_status read_round(scant_project *project, handing *h) {
 
 static scant_status next(scant_project *project, handing *h) {
     TRY(store_person_known(project, h->person));
-    TRY(store_do(project, "DELETE FROM leases WHERE until < ?1",
-                 store_int(store_now(project) - STORE_LEASES_KEPT)));
+    TRY(store_leases_clean(project));
     TRY(hand_own(project, h));
     if (h->n >= h->count) return SCANT_OK;
     TRY(count_asked(project, h));
@@ -274,6 +273,7 @@ scant_status scant_project_take(scant_project *project, size_t person,
     *n = 0;
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE_UNSYNCED);
     TRY(store_person_known(project, person));
+    TRY(store_leases_clean(project));
     for (size_t i = 0; i < n_items; i++) {
         TRY(take(project, person, items[i], &leases[count], &taken));
         count += taken;

@@ -155,7 +155,9 @@ static scant_status open_database(scant_project *project, const char *dir, bool 
     project->dir = scant__arena_strdup(&project->arena, realpath(dir, real) ? real : dir);
     if (!project->dir) return SCANT_ENOMEM;
     project->file = scant__arena_format(&project->arena, "%s/project.db", project->dir);
-    if (!project->file) return SCANT_ENOMEM;
+    project->log_file =
+        scant__arena_format(&project->arena, "%s/project.db-wal", project->dir);
+    if (!project->file || !project->log_file) return SCANT_ENOMEM;
     if (!create) TRY(no_project(project->ctx, dir, project->file));
     int code = sqlite3_open_v2(project->file, &project->db, flags, NULL);
     if (!project->db) code = SQLITE_NOMEM;
@@ -163,6 +165,7 @@ static scant_status open_database(scant_project *project, const char *dir, bool 
         return scant__fail(project->ctx, code == SQLITE_NOMEM ? SCANT_ENOMEM : SCANT_EIO,
                            "%s: cannot be opened: %s", project->file,
                            project->db ? sqlite3_errmsg(project->db) : "out of memory");
+    TRY(store_file_note(project));
     return configure(project);
 }
 

@@ -163,6 +163,7 @@ scant_status store_begin(scant_project *project, store_mode mode, store_tx *out)
     bool writes = mode != STORE_READ;
     *out = (store_tx){0};
     if (writes ? project->writing : !sqlite3_get_autocommit(project->db)) return SCANT_OK;
+    if (writes) TRY(scant_project_check(project));
     if (writes) TRY(set_sync(project, mode));
     TRY(store_do(project, writes ? "BEGIN IMMEDIATE" : "BEGIN"));
     project->writing = writes;
@@ -172,10 +173,14 @@ scant_status store_begin(scant_project *project, store_mode mode, store_tx *out)
 
 scant_status store_commit(store_tx *tx) {
     if (!tx->project) return SCANT_OK;
-    TRY(store_do(tx->project, "COMMIT"));
-    tx->project->writing = false;
+    scant_project *project = tx->project;
+    bool writes = project->writing;
+    scant_status kept = writes ? scant_project_check(project) : SCANT_OK;
+    TRY(kept); /* notes the log, too */
+    TRY(store_do(project, "COMMIT"));
+    project->writing = false;
     tx->project = NULL;
-    return SCANT_OK;
+    return writes ? scant_project_check(project) : SCANT_OK;
 }
 
 /* Rolls back unless committed. The context keeps the error message of the failed call.

@@ -9,6 +9,7 @@
 #define SCANT_STORE_INT_H
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "core/text.h"
 #include "data/names.h"
@@ -23,7 +24,8 @@ enum {
     STORE_KEYS = 24,                /* maximum number of settings */
     STORE_ONCE = 64,                /* maximum bytes of scant_answer.once */
     STORE_PERSON = 100,             /* maximum bytes of a person's name */
-    STORE_CLASS = 200               /* maximum bytes of a class's name */
+    STORE_CLASS = 200,              /* maximum bytes of a class's name */
+    STORE_TEXT = 256 * 1024         /* maximum bytes of an item's text and of its id */
 };
 
 typedef struct store_cached {
@@ -31,11 +33,20 @@ typedef struct store_cached {
     sqlite3_stmt *statement;
 } store_cached;
 
+/* Which file a path named; inode 0: not known. */
+typedef struct store_file {
+    dev_t device;
+    ino_t inode;
+    off_t size; /* the largest seen */
+} store_file;
+
 struct scant_project {
     scant_ctx *ctx;
     scant__arena arena; /* strings that live as long as the handle */
     const char *dir;    /* absolute */
-    const char *file;   /* "DIR/project.db", for messages */
+    const char *file;   /* "DIR/project.db" */
+    const char *log_file;
+    store_file database, log; /* lost.c */
     sqlite3 *db;
     store_cached cached[STORE_STATEMENTS];
     bool writing;    /* a transaction that writes is open */
@@ -204,6 +215,11 @@ scant_status store_meta_number(scant_project *project, const char *key, int64_t 
 scant_status store_event_add(scant_project *project, const char *kind,
                              const scant__text *json);
 
+/* ---- lost.c ---- */
+
+/* Notes which file was opened, for scant_project_check(). */
+scant_status store_file_note(scant_project *project);
+
 /* ---- source_rows.c ---- */
 
 /* Opens an array of images, or returns the open one. Borrowed: it stays open until
@@ -317,6 +333,8 @@ scant_status store_lease_find(scant_project *project, size_t person, size_t item
 scant_status store_lease_holder(scant_project *project, size_t item, size_t *person);
 /* The time at which a lease that begins now expires. */
 scant_status store_lease_until(scant_project *project, int64_t *until);
+/* Deletes leases that ended long ago and shortens those that end too late. */
+scant_status store_leases_clean(scant_project *project);
 /* SCANT_ENOTFOUND if there is no such person. */
 scant_status store_person_known(scant_project *project, size_t person);
 

@@ -5,6 +5,7 @@
 'use strict';
 const { test } = require('node:test');
 const assert = require('node:assert');
+const fs = require('node:fs');
 const path = require('node:path');
 const {
   here,
@@ -185,6 +186,21 @@ test('confirmed answers survive a killed server, and the page sends the others a
 });
 
 // ---- projects, people and items ----
+
+test('answers wait while the project is gone, and are stored when it is back', async () => {
+  const page = await signIn('ann'),
+    away = here.dir + '-away';
+  page.mayFail = true;
+  fs.renameSync(here.dir, away);
+  const said = await label(page, 2);
+  await page.locator('#state[data-state="offline"]').waitFor();
+  assert.match(await page.locator('#state').textContent(), /2 answers waiting/);
+  fs.renameSync(away, here.dir);
+  await online(page);
+  await saved(page);
+  assertStored(said, 'ann');
+  await done(page);
+});
 
 test('unsent answers go only to their own project, also if the address serves another', async () => {
   const [one, two] = ['one', 'two'].map((name) => path.join(here.folder, name));

@@ -82,8 +82,9 @@ class Person:
     """An annotator's browser, with one persistent connection."""
     numbers = itertools.count()
 
-    def __init__(self, port, name=None, token=None):
-        self.port, self.name, self.token = port, name, token
+    def __init__(self, port, name=None, token=None, source="127.0.0.1"):
+        """source: the address that the requests come from."""
+        self.port, self.name, self.token, self.source = port, name, token, source
         self.wire, self.cookie, self.csrf = None, None, None
         if name:
             self.enter()
@@ -98,7 +99,8 @@ class Person:
         for again in (False, True):
             fresh = self.wire is None
             if fresh:
-                self.wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SLOW)
+                self.wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SLOW,
+                                                       source_address=(self.source, 0))
             try:
                 self.wire.request(method, path, body, headers or {})
                 answer = self.wire.getresponse()

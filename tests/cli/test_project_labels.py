@@ -2,6 +2,7 @@
 """`scant label`, `export`, `predict` and `log`: importing and exporting labels, and the history."""
 import csv
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import urllib.request
 
 import numpy as np
 
-from projectcase import CLASSES, ProjectCase
+from projectcase import CLASSES, ProjectCase, blobs
 from scantcli import SCANT, run
 
 
@@ -128,6 +129,25 @@ class Label(ProjectCase):
         self.assertRegex(run("status", project).stdout,
                          r"anna and ben agree on 92% of 12 items \(Cohen's kappa 0.8[78]\)")
 
+    def test_json_that_needs_more_memory_than_allowed_is_refused(self):
+        """Objects inside an object: 10 MB of text, 2 KB packed, and over 1 GB as a tree."""
+        project, _ = self.blobs(30)
+        bomb = lzma.compress(b'{"id": "1", "label": "red", "x": [' + b"{}," * 3_400_000 + b"0]}\n")
+        self.assertLess(len(bomb), 6000)
+        path = self.write("bomb.jsonl.xz", bomb)
+        for command in (("label", project, "--import", path, "--memory", "128M"),
+                        ("add", project, "--features", self.save("more", blobs(20)[0]), "--manifest", path,
+                         "--memory", "128M")):
+            with subprocess.Popen([SCANT, *map(str, command)], stderr=subprocess.PIPE, text=True) as child:
+                said = child.stderr.read()
+                _, status, used = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(child.returncode, 4, said)
+            self.assertRegex(said, r"line 1: the object needs \d+ bytes; \d+ of 134217728 allowed are in use")
+            if not os.environ.get("SCANT_SANITIZE"):
+                self.assertLess(used.ru_maxrss, 400 << 10, command)  # in KB
+        self.assertEqual(self.status(project)["entries"], 0)
+
     def test_a_full_disk_imports_nothing(self):
         project, truth = self.blobs(3000)
         path = self.answers([{"id": str(i)} for i in range(3000)], truth)
@@ -169,6 +189,30 @@ class Export(ProjectCase):
                 self.assertIn("0 labels stored, 40 already stored",
                               self.ok("label", other, "--import", out))
 
+    def test_csv_has_no_formulas_and_can_be_imported(self):
+        ids = ["=1+1", "+a", "-5", "@x", "\tt", "'=y", "plain", "a=b"]
+        quoted = ["'=1+1", "'+a", "'-5", "'@x", "'\tt", "''=y", "plain", "a=b"]
+        rows, classes = blobs(8)[0], "=cmd|x,-good"
+        manifest = self.write("m.jsonl", "\n".join(json.dumps({"id": one, "row": i}) for i, one in enumerate(ids)))
+        features = self.save("f", rows)
+        for name in ("a", "b"):
+            self.ok("new", self.path(name), "--features", features, "--manifest", manifest, "--classes", classes,
+                    "--quiet")
+        lines = [{"id": one, "label": "=cmd|x", "annotator": "@eve"} for one in ids]
+        self.ok("label", self.path("a"), "--import", self.write("l.jsonl", "\n".join(map(json.dumps, lines))))
+        out = self.path("out.csv")
+        for form, wanted, label in (("csv-raw", ids, "=cmd|x"), ("csv", quoted, "'=cmd|x")):
+            self.ok("export", self.path("a"), "--out", out, "--format", form)
+            with open(out, newline="") as file:
+                got = list(csv.DictReader(file))
+            self.assertEqual([row["id"] for row in got], wanted)
+            self.assertEqual({row["label"] for row in got}, {label})
+            self.assertEqual({row["annotator"] for row in got}, {label[:-6] + "@eve"})
+        self.assertIn("8 labels stored", self.ok("label", self.path("b"), "--import", out))
+        for line in self.ok("export", self.path("b"), "--format", "jsonl").splitlines():
+            got = json.loads(line)
+            self.assertEqual((got["label"], got["annotator"]), ("=cmd|x", "@eve"))
+
     def test_csv_and_jsonl_have_all_items(self):
         self.train()
         rows = list(csv.DictReader(self.ok("export", self.project, "--format", "csv").splitlines()))
@@ -200,7 +244,7 @@ class Export(ProjectCase):
         self.assertTrue(os.path.exists(both))
 
     def test_bad_calls_are_refused(self):
-        self.fails(2, "export", self.project, "--format", "xml", says="csv|jsonl")
+        self.fails(2, "export", self.project, "--format", "xml", says="csv|csv-raw|jsonl")
         self.fails(2, "export", self.project, "--out", self.project + "/project.db",
                    says="database")
         self.fails(4, "export", self.project, "--out", self.path("none/e.csv"),

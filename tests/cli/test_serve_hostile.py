@@ -3,11 +3,14 @@
 
 (Bodies field by field: tests/serve/test_request.c.)
 """
+import contextlib
 import http.client
 import json
+import os
 import random
 import re
 import socket
+import sqlite3
 import threading
 import time
 import unittest
@@ -225,6 +228,86 @@ class Hostile(ServeCase):
         both = self.get("/api/next", method="POST", more="".join(f"{k}: {v}\r\n" for k, v in self.headers(
             Content_Length=5, Transfer_Encoding="chunked").items()))
         self.assertEqual(self.status(both + b"0\r\n\r\n", end=True), 400)
+
+    def assert_closed(self, data, what):
+        """The first request gets 400; then the connection is closed, and the second one gets nothing."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=SLOW) as wire:
+            wire.sendall(data)
+            got = b""
+            with contextlib.suppress(ConnectionResetError):  # bytes that were not read
+                while piece := wire.recv(65536):
+                    got += piece
+        self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", got), [b"400"], (what, got))
+
+    def test_ambiguous_requests_are_refused_and_the_connection_closed(self):
+        body = b'{"count": 1}'
+        good = "".join(f"{k}: {v}\r\n" for k, v in self.headers().items())
+        hidden = self.get("/api/items/1")
+        for more in (f"Content-Length: {len(body)}\r\nContent-Length: {len(body)}\r\n",
+                     f"Content-Length: {len(body)}\r\nContent-Length: 0\r\n",
+                     f"Content-Length: {len(body)}\r\nHost: localhost\r\n",
+                     f"Content-Length: {len(body)}\r\nHost: evil.example\r\n",
+                     f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n",
+                     "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"):
+            self.assert_closed(self.get("/api/next", method="POST", more=good + more) + body + hidden, more)
+        for host in ("localhost\0.evil.example", "localhost\0 ", "127.0.0.1\0x\0"):
+            self.assert_closed(self.get("/api/status", host) + hidden, host)
+            self.assert_closed(b"GET / HTTP/1.1\r\nX: y\r\nHost: %b\r\n\r\n" % host.encode() + hidden, host)
+        self.assertEqual(self.ann.get("/api/status")["info"]["entries"], 0)
+
+    def test_slow_connections_of_two_addresses_keep_nobody_out(self):
+        wires = []
+        with contextlib.ExitStack() as stack:
+            for i in range(900):
+                with contextlib.suppress(OSError):
+                    wire = stack.enter_context(socket.create_connection(
+                        ("127.0.0.1", self.port), timeout=SLOW, source_address=(f"127.0.0.{2 + i % 2}", 0)))
+                    wire.sendall(b"GET / HTTP/1.1\r\nHost: local")
+                    wires.append(wire)
+            begun = time.monotonic()
+            for source in ("127.0.0.1", "127.0.0.4", "127.0.0.2"):
+                one = Person(self.port, source=source)
+                self.addCleanup(one.close)
+                one.name = "bob"
+                one.csrf = None
+
+                def enters():
+                    try:
+                        return one.enter()
+                    except (OSError, http.client.HTTPException):  # its own address is full for a second
+                        if source != "127.0.0.2":
+                            raise
+                        return None
+
+                self.assertTrue(self.eventually(enters, source))
+                self.assertTrue(one.next())
+            self.assertLess(time.monotonic() - begun, 8)
+
+    def test_bodies_need_little_memory(self):
+        """JSON of many small objects, while the server waits for another program that writes."""
+        def peak():
+            with open(f"/proc/{self.server.child.pid}/status") as file:
+                return int(re.search(r"VmHWM:\s*(\d+)", file.read())[1]) / 1024  # MB
+
+        before = peak()
+        [item] = self.ann.next()
+        answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 0, "once": "m"}
+        bodies = [json.dumps({"answers": [answer], "x": [{}] * n}).encode() for n in [62000] * 60 + [2000] * 60]
+        self.assertLess(len(bodies[0]), 256 * 1024)
+        with contextlib.ExitStack() as stack:
+            db = stack.enter_context(contextlib.closing(sqlite3.connect(self.dir + "/project/project.db")))
+            db.execute("BEGIN IMMEDIATE")
+            wires = []
+            for body in bodies:
+                wires.append(stack.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=SLOW)))
+                wires[-1].sendall(self.get("/api/answers", method="POST", more="".join(
+                    f"{k}: {v}\r\n" for k, v in self.headers(Content_Length=len(body)).items())) + body)
+            time.sleep(1)
+            db.rollback()
+            got = [int(wire.recv(65536).split()[1]) for wire in wires]
+        if not os.environ.get("SCANT_SANITIZE"):
+            self.assertLess(peak() - before, 100)
+        self.assertEqual(got, [400] * 60 + [200] * 60)
 
     def test_incomplete_requests_block_nobody(self):
         whole = self.get("/api/next", method="POST", more="".join(

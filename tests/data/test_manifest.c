@@ -114,8 +114,7 @@ static void json_errors_name_the_line(void **state) {
     char deep[5000];
     memset(deep, '[', sizeof deep);
     memcpy(deep, "{\"id\":", 6);
-    assert_refused_bytes(deep, sizeof deep,
-                         "line 1: not valid JSON: maximum parsing depth");
+    assert_refused_bytes(deep, sizeof deep, "line 1: not valid JSON: nested deeper");
 }
 
 static scant_status stop(void *user, const scant__manifest_row *row) {

@@ -78,7 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     request_in in = {body, end ? size - length - 2 : 0, value, line};
     request_args args = {0};
     request_why why = {{0}};
-    int status = parsers[data[0] % (sizeof parsers / sizeof *parsers)](&in, &args, &why);
+    request_parser *parser = parsers[data[0] % (sizeof parsers / sizeof *parsers)];
+    int status = request_parse(parser, &in, &args, &why);
+    check(status != 0 || !args.root);
     if (status == 0)
         check_args(&args);
     else

@@ -434,8 +434,9 @@ static void other_formats_are_refused(void **state) {
     size_t size;
     (void)state;
     scant_project *project = make_project("formats", 3, NULL, 0);
-    REFUSED(scant_project_export(project, "xml", &bytes, &size), SCANT_EUSAGE,
-            "there is no format 'xml': expected csv, jsonl, label-studio or npy");
+    REFUSED(
+        scant_project_export(project, "xml", &bytes, &size), SCANT_EUSAGE,
+        "there is no format 'xml': expected csv, csv-raw, jsonl, label-studio or npy");
     assert_null(bytes);
     scant_project_free(project);
 }

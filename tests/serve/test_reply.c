@@ -67,7 +67,7 @@ static void the_http_status_follows_from_the_error_and_the_route(void **state) {
         scant_status status;
         int item, value, other;
     } rows[] = {
-        {SCANT_ENOTFOUND, 404, 422, 409},  {SCANT_EINPUT, 404, 422, 422},
+        {SCANT_ENOTFOUND, 404, 422, 409},  {SCANT_EINPUT, 404, 503, 422},
         {SCANT_EUSAGE, 409, 422, 409},     {SCANT_ECONFLICT, 409, 422, 409},
         {SCANT_ENOTREADY, 409, 409, 409},  {SCANT_ENOMEM, 503, 503, 503},
         {SCANT_ECANCELLED, 503, 503, 503}, {SCANT_EIO, 507, 507, 507},

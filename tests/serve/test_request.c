@@ -314,6 +314,55 @@ static void the_port_is_removed_from_a_host(void **state) {
         assert_false(request_host(wrong[i], host, sizeof host));
 }
 
+/* The strings are copied, so that the JSON is freed before the request waits. */
+static void parsed_strings_outlive_the_json(void **state) {
+    char body[] =
+        "{\"answers\": [{\"item\": 1, \"kind\": \"label\", \"label\": 0, \"once\":"
+        " \"first\"}, {\"item\": 2, \"kind\": \"skip\", \"once\": \"second\"}]}";
+    char settings[] = "{\"name\": \"a \\u00e4\", \"batch\": 5, \"auto_train\": false}";
+    request_args args = {0};
+    request_why why;
+    (void)state;
+    assert_int_equal(request_parse(request_answers,
+                                   &(request_in){.body = body, .size = strlen(body)},
+                                   &args, &why),
+                     0);
+    assert_null(args.root);
+    memset(body, 'x', sizeof body);
+    assert_string_equal(args.answers[0].once, "first");
+    assert_string_equal(args.answers[1].once, "second");
+    request_args_end(&args);
+    assert_int_equal(
+        request_parse(request_settings,
+                      &(request_in){.body = settings, .size = strlen(settings)}, &args,
+                      &why),
+        0);
+    assert_null(args.root);
+    assert_int_equal(args.n_settings, 3);
+    assert_string_equal(args.settings[0].key, "name");
+    assert_string_equal(args.settings[0].value, "a \xc3\xa4");
+    assert_string_equal(args.settings[1].value, "5");
+    assert_string_equal(args.settings[2].value, "no");
+    request_args_end(&args);
+}
+
+static void bodies_have_limited_values_and_depth(void **state) {
+    char body[40000] = "{\"count\": 1, \"x\": [";
+    request_args args = {0};
+    request_why why;
+    (void)state;
+    for (int i = 0; i < 5000; i++) strncat(body, "{},", sizeof body - strlen(body) - 1);
+    strncat(body, "0]}", sizeof body - strlen(body) - 1);
+    assert_int_equal(parse(request_next, body, &args, &why), 400);
+    assert_non_null(strstr(why.text, "more than 4096 values"));
+    request_args_end(&args);
+    assert_int_equal(
+        parse(request_next, "{\"count\": 1, \"x\": [[[[[[[[0]]]]]]]]}", &args, &why),
+        400);
+    assert_non_null(strstr(why.text, "nested deeper than 8"));
+    request_args_end(&args);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals_name_the_wrong_field),
@@ -324,6 +373,8 @@ int main(void) {
         cmocka_unit_test(queries_have_defaults_and_bounds),
         cmocka_unit_test(a_path_has_one_number_and_nothing_else),
         cmocka_unit_test(the_port_is_removed_from_a_host),
+        cmocka_unit_test(parsed_strings_outlive_the_json),
+        cmocka_unit_test(bodies_have_limited_values_and_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -522,6 +522,40 @@ static void agreement_is_cohens_kappa(void **state) {
     scant_project_free(project);
 }
 
+typedef struct agreements {
+    size_t n, items;
+} agreements;
+
+static scant_status check_order(void *user, const scant_person_agreement *pair) {
+    agreements *seen = user;
+    assert_true(seen->n == 0 || pair->items <= seen->items);
+    assert_true(pair->items >= 5);
+    seen->items = pair->items;
+    seen->n++;
+    return SCANT_OK;
+}
+
+/* 300 people label 40 items, the first ones all of them: of 44850 pairs the 100 with the
+ * most common items are reported. */
+static void of_many_people_the_largest_pairs_are_compared(void **state) {
+    enum { PEOPLE = 300, ITEMS = 40 };
+    scant_project *project = make_project("many", ITEMS, no_audit, 1);
+    scant__text text = {0};
+    agreements seen = {0};
+    (void)state;
+    scant__text_add(&text, "id,label,annotator\n");
+    for (size_t i = 0; i < PEOPLE; i++)
+        for (size_t k = 0; k < (i < 40 ? ITEMS : 6); k++)
+            scant__text_addf(&text, "%zu,%s,p%zu\n", k, k % 2 ? "a" : "b", i);
+    assert_false(text.failed);
+    OK(scant_project_import(project, put_text("many.csv", text.data), NULL, NULL));
+    scant__text_end(&text);
+    OK(scant_project_agreements(project, check_order, &seen));
+    assert_int_equal(seen.n, SCANT_AGREEMENTS);
+    assert_int_equal(seen.items, ITEMS);
+    scant_project_free(project);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_the_items_label),
@@ -541,6 +575,7 @@ int main(void) {
         cmocka_unit_test(nobody_gets_an_item_that_they_have_answered),
         cmocka_unit_test(the_history_is_read_forwards_and_backwards),
         cmocka_unit_test(agreement_is_cohens_kappa),
+        cmocka_unit_test(of_many_people_the_largest_pairs_are_compared),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

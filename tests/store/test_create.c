@@ -6,6 +6,7 @@
 #include "scant/project.h"
 
 #include <dirent.h>
+#include <sys/wait.h>
 
 static size_t entries_of(const char *path) {
     DIR *folder = opendir(path);
@@ -108,6 +109,9 @@ static void invalid_manifests_are_refused_with_the_line(void **state) {
                                        .manifest = path_of("m.csv")},
                             .classes = abc,
                             .n_classes = 3};
+    char manifest[512];
+    snprintf(manifest, sizeof manifest, "%s", o.source.manifest);
+    o.source.manifest = manifest;
     (void)state;
     put_text("m.csv", "id,row\nx,0\ny,1\nx,2\n");
     assert_refused(&o, SCANT_EINPUT, "line 4: the id 'x' is also that of line 2");
@@ -120,6 +124,10 @@ static void invalid_manifests_are_refused_with_the_line(void **state) {
     put_text("m.csv", "id,row,label\nx,0,a\ny,1,bee\n");
     assert_refused(&o, SCANT_EINPUT,
                    "line 3: there is no class 'bee'; the nearest is 'b'");
+    static char long_text[300 * 1024] = "id,row,text\nx,0,a\ny,1,";
+    memset(long_text + strlen(long_text), 'x', 263 * 1024);
+    put_text("m.csv", long_text);
+    assert_refused(&o, SCANT_EINPUT, "line 3: the text has 269312 bytes; at most 262144");
     put_text("m.csv", "id,path\nx,no.png\n");
     o.source.features = NULL;
     assert_refused(&o, SCANT_EINPUT, "no.png: cannot be read");
@@ -202,6 +210,76 @@ static void a_manifest_gives_ids_labels_and_groups(void **state) {
     REFUSED(
         scant_project_create(ctx, path_of("texts3"), &o, &project), SCANT_EINPUT,
         "t3.csv: line 3: the label: a class's name must not contain a character that");
+}
+
+/* Polled while files are read: a running statement would keep the log from being written
+ * back to the database. */
+static int no_statement_runs(void *user) {
+    scant_project *const *project = user;
+    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
+        if (sqlite3_stmt_busy(s)) fail_msg("while reading: %s", sqlite3_sql(s));
+    return 0;
+}
+
+static void no_statement_runs_while_folders_are_searched(void **state) {
+    scant_project *project = NULL;
+    scant_ctx *own;
+    size_t added;
+    (void)state;
+    mkdir(path_of("searched"), 0777);
+    put_text("searched/a.png", "picture a");
+    OK(scant_ctx_create(&(scant_ctx_opts){.user = &project, .cancel = no_statement_runs},
+                        &own));
+    OK(scant_project_create(
+        own, path_of("searching"),
+        &(scant_project_opts){.source = {.images = path_of("searched")}}, &project));
+    put_text("searched/b.png", "picture b");
+    OK(scant_project_add(project, NULL, &added));
+    assert_int_equal(added, 1);
+    scant_project_free(project);
+    project = NULL;
+    scant_ctx_free(own);
+}
+
+/* The path of a temporary file of a process. */
+static const char *temporary(const char *folder, pid_t process) {
+    char name[100];
+    snprintf(name, sizeof name, "swept/%.30s.scant-%ld-0.tmp", folder, (long)process);
+    return path_of(name);
+}
+
+static void put_temporary(const char *path) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void files_of_killed_programs_are_deleted(void **state) {
+    static const char *const folders[] = {"", "cache/", "cache/pictures/96/"};
+    scant_project *project = make_project("swept", 10, NULL, 0);
+    pid_t dead = fork();
+    scant_hold *hold;
+    (void)state;
+    if (!dead) _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    mkdir(path_of("swept/cache"), 0777);
+    mkdir(path_of("swept/cache/pictures"), 0777);
+    mkdir(path_of("swept/cache/pictures/96"), 0777);
+    for (size_t i = 0; i < 3; i++) put_temporary(temporary(folders[i], dead));
+    put_temporary(temporary("cache/", getpid()));
+    put_temporary(temporary("cache/", getppid())); /* of a running program */
+    put_temporary(path_of("swept/cache/.scant-1x-0.tmp"));
+    OK(scant_project_hold(project, "train", "a test", &hold));
+    for (size_t i = 0; i < 3; i++)
+        assert_int_not_equal(access(temporary(folders[i], dead), F_OK), 0);
+    assert_int_equal(access(temporary("cache/", getpid()), F_OK), 0);
+    scant_hold_free(hold);
+    OK(scant_project_hold(project, "serve", "a test", &hold));
+    assert_int_not_equal(access(temporary("cache/", getpid()), F_OK), 0);
+    assert_int_equal(access(temporary("cache/", getppid()), F_OK), 0);
+    assert_int_equal(access(path_of("swept/cache/.scant-1x-0.tmp"), F_OK), 0);
+    scant_hold_free(hold);
+    scant_project_free(project);
 }
 
 static void images_are_items_named_by_their_paths_and_copies_are_found(void **state) {
@@ -687,6 +765,8 @@ int main(void) {
         cmocka_unit_test(invalid_manifests_are_refused_with_the_line),
         cmocka_unit_test(an_existing_folder_must_be_empty),
         cmocka_unit_test(a_manifest_gives_ids_labels_and_groups),
+        cmocka_unit_test(no_statement_runs_while_folders_are_searched),
+        cmocka_unit_test(files_of_killed_programs_are_deleted),
         cmocka_unit_test(images_are_items_named_by_their_paths_and_copies_are_found),
         cmocka_unit_test(rows_are_added_once_and_copies_are_found),
         cmocka_unit_test(added_items_must_be_of_the_projects_kind),

@@ -197,6 +197,81 @@ static void a_project_that_does_not_fit_on_the_disk_is_not_created(void **state)
     assert_int_not_equal(stat(path_of("big"), &st), 0);
 }
 
+/* ---- a lost database --------------------------------------------------------------- */
+
+/* Runs a shell command in the tests' folder. (The process must not open the database by
+ * itself: closing it would release SQLite's locks.) */
+static void shell(const char *command) {
+    char line[1024];
+    snprintf(line, sizeof line, "cd '%s' && %s", path_of("."), command);
+    if (system(line) != 0) fail_msg("%s", line);
+}
+
+static void answers_to_a_lost_database_are_refused(void **state) {
+    static const struct {
+        const char *lose, *restore, *says;
+    } ways[] = {
+        {"mv lost away", "mv away lost", "was removed"},
+        {"mv lost away && cp -r away lost", "rm -r lost && mv away lost", "was replaced"},
+        {"mv lost/project.db away", "mv away lost/project.db", "was removed"},
+        {"mv lost/project.db-wal away", "mv away lost/project.db-wal", "was removed"},
+        {"cp lost/project.db away && truncate -s 8192 lost/project.db",
+         "dd if=away of=lost/project.db conv=notrunc status=none && rm away",
+         "was cut short"},
+    };
+    (void)state;
+    scant_project *project = make_project("lost", 100, no_audit, 1);
+    size_t ann = person(project, "ann");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        scant_lease lease = next_lease(project, ann);
+        OK(scant_project_check(project));
+        shell(ways[i].lose);
+        scant_answer answer = {.item = lease.item,
+                               .kind = SCANT_ANSWER_LABEL,
+                               .label = 1,
+                               .lease = lease.key,
+                               .once = ways[i].lose};
+        for (size_t again = 0; again < 2; again++) {
+            assert_int_equal(scant_project_answer(project, ann, &answer, 1, NULL),
+                             SCANT_EIO);
+            if (!strstr(scant_ctx_errmsg(ctx), ways[i].says))
+                fail_msg("'%s': %s", ways[i].lose, scant_ctx_errmsg(ctx));
+        }
+        assert_int_equal(scant_project_set(project, "batch", "5"), SCANT_EIO);
+        assert_int_equal(scant_project_check(project), SCANT_EIO);
+        shell(ways[i].restore);
+        OK(scant_project_answer(project, ann, &answer, 1, NULL));
+    }
+    scant_project_free(project);
+    OK(scant_project_open(ctx, path_of("lost"), &project));
+    assert_int_equal(info_of(project).entries, sizeof ways / sizeof *ways);
+    assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
+                                  " pragma_integrity_check"),
+                     1);
+    scant_project_free(project);
+}
+
+static int lose_at_commit(void *command) {
+    shell(command);
+    return 0;
+}
+
+/* The check after the commit: the folder goes away while the answer is stored. */
+static void an_answer_that_is_lost_during_its_commit_is_not_confirmed(void **state) {
+    static char lose[] = "mv during away";
+    (void)state;
+    scant_project *project = make_project("during", 10, no_audit, 1);
+    size_t ann = person(project, "ann");
+    scant_lease lease = next_lease(project, ann);
+    sqlite3_commit_hook(project->db, lose_at_commit, lose);
+    assert_int_equal(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1), SCANT_EIO);
+    sqlite3_commit_hook(project->db, NULL, NULL);
+    shell("mv away during");
+    lease = next_lease(project, ann);
+    OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, 1));
+    scant_project_free(project);
+}
+
 /* ---- a long write transaction ------------------------------------------------------ */
 
 static void readers_do_not_wait_for_writers(void **state) {
@@ -222,6 +297,8 @@ int main(void) {
         cmocka_unit_test(answers_wait_for_the_disk_and_leases_do_not),
         cmocka_unit_test(a_full_disk_refuses_answers_and_loses_none),
         cmocka_unit_test(a_project_that_does_not_fit_on_the_disk_is_not_created),
+        cmocka_unit_test(answers_to_a_lost_database_are_refused),
+        cmocka_unit_test(an_answer_that_is_lost_during_its_commit_is_not_confirmed),
         cmocka_unit_test(readers_do_not_wait_for_writers),
     };
     return cmocka_run_group_tests(tests, begin, end);

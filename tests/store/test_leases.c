@@ -397,9 +397,30 @@ static void threads_with_handles_of_their_own_share_the_work(void **state) {
     scant_project_free(project);
 }
 
+/* The clock was ten years ahead when ann got the only item. */
+static void leases_of_a_clock_that_was_ahead_end(void **state) {
+    const int64_t years = INT64_C(315360000000), now = 1700000000000;
+    scant_project *project = make_project("ahead", 1, no_audit, 1);
+    size_t ann = person(project, "ann"), bob = person(project, "bob"), n;
+    scant_lease lease;
+    (void)state;
+    project->clock = now + years;
+    assert_int_equal(next_lease(project, ann).item, 0);
+    project->clock = now;
+    OK(scant_project_next(project, bob, 1, &lease, &n));
+    assert_int_equal(n, 0); /* it lasts as long as one that begins now */
+    OK(scant_project_take(project, bob, (size_t[]){0}, 1, &lease, &n));
+    assert_int_equal(n, 0);
+    project->clock = now + 5 * 60 * 1000 + 1;
+    OK(scant_project_next(project, bob, 1, &lease, &n));
+    assert_int_equal(n, 1);
+    scant_project_free(project);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations_never_lease_an_item_twice_at_once),
+        cmocka_unit_test(leases_of_a_clock_that_was_ahead_end),
         cmocka_unit_test(threads_with_handles_of_their_own_share_the_work),
     };
     return cmocka_run_group_tests(tests, begin, end);
