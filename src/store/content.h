@@ -18,8 +18,12 @@ typedef struct store_content {
     char *path;         /* the source's; owned */
     scant_array *array; /* features; else NULL */
     scant_data *data;   /* images in an array; else NULL */
+    /* The array whose numbers are compared as they are stored; NULL for files and for
+     * images of bytes. Rows that are equal only as float32 are not copies. */
+    const scant_array *numbers;
     size_t rows, width; /* of the array; 0 for files */
-    float *row;         /* buffer of two rows */
+    double *row;        /* buffer of two rows */
+    float *floats;      /* buffer of one row */
 } store_content;
 
 /* A zeroed store_content is closed. On failure *out is closed. */
@@ -30,7 +34,8 @@ void store_content_close(store_content *content);
  * path (absolute or below the source) or the row of the array. */
 scant_status store_content_hash(store_content *content, size_t row, const char *path,
                                 const char *text, int64_t *out);
-/* Whether the images or rows of two items are equal, byte for byte. */
+/* Whether the images or rows of two items are equal: files byte for byte, rows number for
+ * number. */
 scant_status store_content_same(store_content *a, size_t row_a, const char *path_a,
                                 store_content *b, size_t row_b, const char *path_b,
                                 bool *same);
