@@ -77,6 +77,15 @@ SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
+/* Takes all sources as they are now. A source whose content has changed since its items
+ * were added is refused by every function that reads it (SCANT_EINPUT), because labels
+ * belong to the earlier content: a features file with its rows in another order, say. A
+ * file that was only extended or touched is not refused. Items keep their ids, labels and
+ * copies; cache/ is emptied. *changed (may be NULL): how many items are different.
+ * SCANT_EINPUT: rows of items are missing. */
+SCANT_API scant_status scant_project_accept_changed(scant_project *project,
+                                                    size_t *changed);
+
 /* The settings of a project, with their defaults. Static. */
 SCANT_API const scant_option *scant_project_options(size_t *count);
 /* SCANT_EUSAGE: there is no such key, or the value is not allowed. SCANT_ECONFLICT: the
@@ -534,8 +543,8 @@ SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 
-/* An event: "created", "added", "trained", "collapsed", "queried", "imported", "set",
- * "class", "served". text is JSON. */
+/* An event: "created", "added", "changed", "trained", "collapsed", "queried", "imported",
+ * "set", "class", "served". text is JSON. */
 typedef struct scant_event {
     int64_t event, at;
     const char *kind, *text;

@@ -464,13 +464,13 @@ static scant_status run_batch(work *w, size_t first, const scant_gradients *out)
 /* Outputs may be finite and their gradients too large. */
 static scant_status check_sketches(const work *w, const scant_data *data, size_t first,
                                    const float *sketches) {
-    size_t width =
-        w->opts->sketch * (w->opts->outputs ? w->t.net->net->classes : 1);
+    size_t width = w->opts->sketch * (w->opts->outputs ? w->t.net->net->classes : 1);
     for (size_t i = first * width; i < (first + w->t.count) * width; i++)
         if (!isfinite(sketches[i]))
-            return scant__fail(w->t.net->ctx, SCANT_EINPUT,
-                               "%s: the network's gradients for sample %zu are not finite",
-                               scant_data_name(data), w->t.rows[i / width - first]);
+            return scant__fail(
+                w->t.net->ctx, SCANT_EINPUT,
+                "%s: the network's gradients for sample %zu are not finite",
+                scant_data_name(data), w->t.rows[i / width - first]);
     return SCANT_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ static scant_status open_features(store_content *c) {
     c->numbers = c->array;
     c->rows = shape[0];
     c->width = shape[1];
+    snprintf(c->shape, sizeof c->shape, "%s, %zu x %zu",
+             scant__dtype_name(c->array->dtype), c->rows, c->width);
     return SCANT_OK;
 }
 
@@ -46,6 +49,9 @@ static scant_status open_array(store_content *c) {
     if (array && !scant__dtype_is_integer(array->dtype)) c->numbers = array;
     c->rows = scant_data_count(c->data);
     c->width = scant__data_width(c->data);
+    const size_t *shape = c->data->shape;
+    snprintf(c->shape, sizeof c->shape, "%zu images of %zu x %zu x %zu", c->rows,
+             shape[0], shape[1], shape[2]);
     return SCANT_OK;
 }
 

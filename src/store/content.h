@@ -22,6 +22,7 @@ typedef struct store_content {
      * images of bytes. Rows that are equal only as float32 are not copies. */
     const scant_array *numbers;
     size_t rows, width; /* of the array; 0 for files */
+    char shape[64];     /* "float32, 200 x 8"; "" for files */
     double *row;        /* buffer of two rows */
     float *floats;      /* buffer of one row */
 } store_content;
@@ -43,6 +44,16 @@ scant_status store_content_same(store_content *a, size_t row_a, const char *path
 /* Reads up to size bytes at offset `at`; returns their number, or -1 and sets errno. */
 ssize_t store_read_at(int fd, unsigned char *out, size_t size, size_t at);
 
+/* ---- fingerprint.c ---- */
+
+/* What tells quickly whether the file of an array (or the files of its folder) was
+ * changed. size -1: a folder of images, built-in data, or there is no such file. */
+typedef struct store_fingerprint {
+    int64_t size, time, hash; /* bytes; of modification, in ns; of samples of the bytes */
+} store_fingerprint;
+scant_status store_fingerprint_take(scant_ctx *ctx, store_kind kind, const char *path,
+                                    store_fingerprint *out);
+
 /* ---- batch.c ---- */
 
 /* A new item. Strings are indices into the batch's strings; SIZE_MAX: none. */
@@ -55,6 +66,7 @@ typedef struct store_new {
 
 typedef struct store_batch {
     scant_ctx *ctx;
+    store_fingerprint print; /* of the source, from before it was read */
     store_content content;
     scant__arena arena;
     const char *manifest; /* absolute, in the arena; NULL: none */
