@@ -86,6 +86,12 @@ SCANT_API scant_status scant_project_add(scant_project *project,
 SCANT_API scant_status scant_project_accept_changed(scant_project *project,
                                                     size_t *changed);
 
+/* Tells whether a path is a file that the project needs: its database, its models, or
+ * where its items come from, such as features, a manifest or an image. *what: a static
+ * text to name it in messages; NULL: it is none of these. Files are compared by inode. */
+SCANT_API scant_status scant_project_file(scant_project *project, const char *path,
+                                          const char **what);
+
 /* The settings of a project, with their defaults. Static. */
 SCANT_API const scant_option *scant_project_options(size_t *count);
 /* SCANT_EUSAGE: there is no such key, or the value is not allowed. SCANT_ECONFLICT: the
