@@ -192,6 +192,10 @@ SCANT_API scant_status scant_project_labels(scant_project *project, int64_t *lab
 SCANT_API scant_status scant_project_image(scant_project *project, size_t item,
                                            size_t most, void **bytes, size_t *size,
                                            const char **type);
+/* The same without decoding a file. *bytes is NULL if the image is not in cache/ yet. */
+SCANT_API scant_status scant_project_image_cached(scant_project *project, size_t item,
+                                                  size_t most, void **bytes, size_t *size,
+                                                  const char **type);
 
 /* ---- people and their answers ---- */
 

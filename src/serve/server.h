@@ -69,6 +69,7 @@ struct request {
     request_args args;
     reply reply;
     bool replied;  /* `reply` is set */
+    bool decodes;  /* for an image that must be decoded: moved to QUEUE_DECODES */
     bool counted;  /* counted in server.open */
     request *next; /* next in a queue or in the list of delayed replies */
     int64_t due;   /* time to send a delayed reply */
@@ -84,10 +85,11 @@ void reply_json(request *r, int status, scant__json *o);
 /* ---- request queues ---------------------------------------------------------------- */
 
 typedef enum queue_kind {
-    QUEUE_NONE,   /* handled at once, on the connection's thread */
-    QUEUE_LABELS, /* fast requests, such as answers; one thread */
-    QUEUE_READS,  /* slower requests */
-    QUEUE_IMAGES,
+    QUEUE_NONE,    /* handled at once, on the connection's thread */
+    QUEUE_LABELS,  /* fast requests, such as answers; one thread */
+    QUEUE_READS,   /* slower requests */
+    QUEUE_IMAGES,  /* from cache/; others move to the next queue */
+    QUEUE_DECODES, /* images to decode, which may take seconds each */
     QUEUE_EXPORTS, /* may take minutes: all items are predicted */
     QUEUE_KINDS
 } queue_kind;
