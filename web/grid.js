@@ -259,7 +259,7 @@ export class GridView {
   picture(item, box) {
     const image = make('img', { alt: '', draggable: 'false' });
     this.unseen.set(item.item, 'loading');
-    return new Loading(image, address(item, 256), (state) => {
+    return new Loading(image, address(item, 256), (state, why) => {
       if (state === 'shown') {
         crisp(image);
         this.unseen.delete(item.item);
@@ -267,7 +267,7 @@ export class GridView {
         this.unseen.set(item.item, state);
         this.selected.delete(item.item);
       }
-      const words = state === 'away' ? 'not connected: loads later' : 'cannot be loaded';
+      const words = state === 'away' ? 'not connected: loads later' : why || 'cannot be loaded';
       box.replaceChildren(
         state === 'shown' ? image : make('span', { class: 'clip' }, `${item.id}\n${words}`),
       );

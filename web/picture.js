@@ -33,20 +33,23 @@ export function retryMissing() {
   for (const loading of [...missing]) loading.retry();
 }
 
-/** Why an image failed: "away" (no connection, not signed in, a timeout, too many
- * requests or, while `retrying`, a server error), else "broken". */
+/** Why an image failed: [state, why]. The state is "away" (no connection, not signed in, a
+ * timeout, too many requests or, while `retrying`, a server error), else "broken"; why is
+ * the server's message, which may be empty. */
 async function reason(source, retrying) {
   try {
-    const { status } = await fetch(source, { cache: 'no-store' });
-    const temporary = (status >= 500 && retrying) || [401, 403, 408, 429].includes(status);
-    return temporary ? 'away' : 'broken';
+    const reply = await fetch(source, { cache: 'no-store' });
+    const { status } = reply;
+    if ((status >= 500 && retrying) || [401, 403, 408, 429].includes(status)) return ['away', ''];
+    const { error = '' } = await reply.json().catch(() => ({}));
+    return ['broken', error];
   } catch {
-    return 'away';
+    return ['away', ''];
   }
 }
 
 /** Loads an image, which may be loading already. Calls tell(state) with "shown", at once if it
- * is complete, or after each failure with "broken" or "away". */
+ * is complete, or after each failure with "broken" (and why) or "away". */
 export class Loading {
   constructor(image, source, tell) {
     Object.assign(this, { image, source, tell });
@@ -73,14 +76,14 @@ export class Loading {
   }
 
   async failed() {
-    const state = await reason(this.source, this.failures < RETRIES);
+    const [state, why] = await reason(this.source, this.failures < RETRIES);
     if (this.stopped) return;
     missing.add(this);
     const wait = FIRST * 2 ** Math.min(this.failures++, RETRIES - 1);
     clearTimeout(this.timer);
     if (state === 'away' || this.failures <= RETRIES)
       this.timer = setTimeout(() => this.load(), wait);
-    this.tell(state);
+    this.tell(state, why);
   }
 
   load() {

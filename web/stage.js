@@ -60,23 +60,24 @@ export class Stage {
     image.alt = `Item ${item.id}`;
     image.draggable = false;
     this.put(make('p', { class: 'empty' }, 'Loading the image…'), 'loading');
-    this.loading = new Loading(image, address(item, 1024), (state) => {
+    this.loading = new Loading(image, address(item, 1024), (state, why) => {
       if (state === 'shown') {
         this.put(image, state);
         this.fit();
       } else {
-        this.missing(item, state);
+        this.missing(item, state, why);
       }
     });
   }
 
-  missing(item, state) {
+  missing(item, state, why) {
     const name = make('b', {}, item.id);
     const words =
       state === 'away'
         ? [make('p', {}, 'Not connected. The image of ', name, ' loads when the connection is back.')]
         : [
-            make('p', {}, 'The image of ', name, ' cannot be loaded.'),
+            make('p', {}, 'The image of ', name, why ? ' cannot be shown:' : ' cannot be loaded.'),
+            why ? make('p', { class: 'why' }, why) : '',
             make(
               'p',
               {},

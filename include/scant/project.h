@@ -82,6 +82,21 @@ SCANT_API scant_status scant_project_check(scant_project *project);
 SCANT_API scant_status scant_project_add(scant_project *project,
                                          const scant_source *source, size_t *added);
 
+/* Takes all sources as they are now. A source whose content has changed since its items
+ * were added is refused by every function that reads it (SCANT_EINPUT), because labels
+ * belong to the earlier content: a features file with its rows in another order, say. A
+ * file that was only extended or touched is not refused. Items keep their ids, labels and
+ * copies; cache/ is emptied. *changed (may be NULL): how many items are different.
+ * SCANT_EINPUT: rows of items are missing. */
+SCANT_API scant_status scant_project_accept_changed(scant_project *project,
+                                                    size_t *changed);
+
+/* Tells whether a path is a file that the project needs: its database, its models, or
+ * where its items come from, such as features, a manifest or an image. *what: a static
+ * text to name it in messages; NULL: it is none of these. Files are compared by inode. */
+SCANT_API scant_status scant_project_file(scant_project *project, const char *path,
+                                          const char **what);
+
 /* The settings of a project, with their defaults. Static. */
 SCANT_API const scant_option *scant_project_options(size_t *count);
 /* SCANT_EUSAGE: there is no such key, or the value is not allowed. SCANT_ECONFLICT: the
@@ -182,6 +197,10 @@ SCANT_API scant_status scant_project_labels(scant_project *project, int64_t *lab
 SCANT_API scant_status scant_project_image(scant_project *project, size_t item,
                                            size_t most, void **bytes, size_t *size,
                                            const char **type);
+/* The same without decoding a file. *bytes is NULL if the image is not in cache/ yet. */
+SCANT_API scant_status scant_project_image_cached(scant_project *project, size_t item,
+                                                  size_t most, void **bytes, size_t *size,
+                                                  const char **type);
 
 /* ---- people and their answers ---- */
 
@@ -542,8 +561,8 @@ SCANT_API scant_status scant_project_map(scant_project *project, size_t most,
 SCANT_API scant_status scant_project_export(scant_project *project, const char *format,
                                             void **bytes, size_t *size);
 
-/* An event: "created", "added", "trained", "collapsed", "queried", "imported", "set",
- * "class", "served". text is JSON. */
+/* An event: "created", "added", "changed", "trained", "collapsed", "queried", "imported",
+ * "set", "class", "served". text is JSON. */
 typedef struct scant_event {
     int64_t event, at;
     const char *kind, *text;

@@ -431,7 +431,8 @@ typedef struct scant_outputs {
  * For a Bayesian network (scant_net_opts.bayes) or an ensemble, probs are the mean over
  * draws and members, and logits their logarithms, so that probs = softmax(logits) and
  * temperature scaling works. With one output (regression) logits are its mean. features
- * are the input of the (first member's) last layer. */
+ * are the input of the (first member's) last layer. SCANT_EINPUT: features or logits of a
+ * sample are not finite. */
 SCANT_API scant_status scant_net_predict(scant_net *net, const scant_data *data,
                                          const size_t *rows, size_t n,
                                          const scant_outputs *outputs);

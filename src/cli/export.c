@@ -56,10 +56,12 @@ static void run(const cli_call *call) {
         project_to_stdout(args->out))
         cli_usage(call->command, "labels and the model cannot both go to standard "
                                  "output");
-    if (labels) project_check_out(call, "out", args->out);
-    if (args->model) project_check_out(call, "model", args->model);
+    if (labels) project_check_out(args->out);
+    if (args->model) project_check_out(args->model);
     cli_check_overwrites(call->command, outs, CLI_COUNT_OF(outs), NULL, 0);
     project_job *job = project_open(call, &args->common);
+    for (size_t i = 0; i < CLI_COUNT_OF(outs); i++)
+        project_check_overwrites(job, outs[i].flag, outs[i].path);
     if (labels) export_labels(job, args);
     if (args->model) export_model(job, args->model);
 }

@@ -92,7 +92,7 @@ static void run(const cli_call *call) {
     if (args->unlabelled && npy)
         cli_usage(call->command, "--unlabelled cannot be combined with npy, whose rows "
                                  "are all items in order; use csv or jsonl");
-    project_check_out(call, "out", args->out);
+    project_check_out(args->out);
     predict_job job = {.project = project_open(call, &args->common),
                        .unlabelled = args->unlabelled,
                        .json = strcmp(format, "jsonl") == 0,
@@ -100,6 +100,7 @@ static void run(const cli_call *call) {
                                        ? scant__text_csv
                                        : scant__text_csv_quoted,
                        .text = CLI_TEXT};
+    project_check_overwrites(job.project, "out", args->out);
     project_try(job.project,
                 scant_project_predict(job.project->project, &job.probs, &model));
     if (npy)

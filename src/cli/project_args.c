@@ -99,21 +99,19 @@ bool project_is_json(const char *format) { return format && strcmp(format, "json
 
 bool project_to_stdout(const char *out) { return !out || strcmp(out, "-") == 0; }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat at, other;
-    return stat(a, &at) == 0 && stat(b, &other) == 0 && at.st_dev == other.st_dev &&
-           at.st_ino == other.st_ino;
-}
-
-void project_check_out(const cli_call *call, const char *flag, const char *out) {
+void project_check_out(const char *out) {
     if (project_to_stdout(out)) {
         cli_check_stdout();
         return;
     }
-    if (same_file(out, cli_format("%s/project.db", call->operand)))
-        cli_usage(call->command, "--%s %s would overwrite the project's database", flag,
-                  out);
     cli_check_file(out);
+}
+
+void project_check_overwrites(project_job *job, const char *flag, const char *out) {
+    const char *what;
+    if (project_to_stdout(out)) return;
+    project_try(job, scant_project_file(job->project, out, &what));
+    if (what) cli_usage(job->net.command, "--%s %s would overwrite %s", flag, out, what);
 }
 
 void project_write(project_job *job, const char *out, const void *bytes, size_t size) {

@@ -61,8 +61,10 @@ const char *project_class_name(project_job *job, size_t label); /* "": unknown *
 
 bool project_is_json(const char *format); /* format may be NULL */
 bool project_to_stdout(const char *out);  /* whether out is "-" or NULL */
-/* Checks that an output can be written, and is not the project's database. */
-void project_check_out(const cli_call *call, const char *flag, const char *out);
+/* Checks that an output can be written. */
+void project_check_out(const char *out);
+/* Checks that an output is none of the project's files and sources. */
+void project_check_overwrites(project_job *job, const char *flag, const char *out);
 /* Writes to a file, atomically, or to standard output. */
 void project_write(project_job *job, const char *out, const void *bytes, size_t size);
 /* The same for an array, as a .npy file. */

@@ -188,9 +188,10 @@ static void check_options(query_job *job) {
 
 static void run(const cli_call *call) {
     const query_args *args = call->args;
-    project_check_out(call, "out", args->out);
+    project_check_out(args->out);
     query_job job = {.project = project_open(call, &args->common), .args = args};
     scant_meter meter;
+    project_check_overwrites(job.project, "out", args->out);
     check_options(&job);
     project_try(job.project, scant_project_meter(job.project->project, &meter));
     choose(&job);

@@ -6,12 +6,13 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "data/dataset_int.h"
 #include "data/file.h"
 #include "data/images.h"
 
-enum { DEFAULT_SIDE = 224, MAX_SIDE = 4096, MAX_DEPTH = 16 };
+enum { DEFAULT_SIDE = 224, MAX_SIDE = 4096, MAX_DEPTH = 16, MAX_PATHS = 16 };
 
 /* ---- reading an image -------------------------------------------------------------- */
 
@@ -89,6 +90,13 @@ scant_status scant__data_set_files(scant_data *data, size_t side) {
 
 /* ---- listing images ---------------------------------------------------------------- */
 
+/* A folder reached by a link, and how often. */
+typedef struct linked {
+    dev_t device;
+    ino_t inode;
+    size_t times;
+} linked;
+
 typedef struct walk {
     scant_ctx *ctx;
     const char *root;     /* start folder */
@@ -96,7 +104,31 @@ typedef struct walk {
     int32_t *labels;      /* label of each image, for class folders */
     size_t n_labels, room;
     size_t ignored; /* files that are not images or not in a class folder */
+    linked *links;
+    size_t n_links, link_room;
 } walk;
+
+static void walk_end(walk *w) { scant__free(w->ctx, w->links); }
+
+/* Links between folders can multiply paths without end: bounds how often a folder is
+ * reached by a link. */
+static scant_status count_link(walk *w, const char *path, const char *below) {
+    struct stat st;
+    size_t i = 0;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode) || stat(path, &st) != 0)
+        return SCANT_OK;
+    while (i < w->n_links &&
+           (w->links[i].inode != st.st_ino || w->links[i].device != st.st_dev))
+        i++;
+    if (i == w->n_links)
+        TRY_PUSH(w->ctx, w->links, w->n_links, w->link_room,
+                 (linked){st.st_dev, st.st_ino, 0});
+    if (++w->links[i].times <= MAX_PATHS) return SCANT_OK;
+    return scant__refuse(w->ctx, w->root,
+                         "%s is a link to a folder that %d other paths lead to (links to "
+                         "each other?)",
+                         below, MAX_PATHS);
+}
 
 static bool is_image(const char *name) {
     return scant__ends_with(name, ".png") || scant__ends_with(name, ".jpg") ||
@@ -135,6 +167,7 @@ static scant_status walk_folder(walk *w, const char *below, int32_t label, int d
     TRY(scant__tick(ctx, NULL, 0, 0)); /* allow cancellation */
     const char *path = *below ? scant__path_in(&arena, w->root, below) : w->root;
     if (!path) return SCANT_ENOMEM;
+    if (*below) TRY(count_link(w, path, below));
     TRY(scant__folder_list(ctx, path, &files, &folders));
     for (size_t i = 0; i < files.count; i++)
         TRY(walk_entry(w, below, scant__names_get(&files, i), true, label, depth));
@@ -144,7 +177,7 @@ static scant_status walk_folder(walk *w, const char *below, int32_t label, int d
 }
 
 scant_status scant__images_list(scant_ctx *ctx, const char *folder, scant__names *names) {
-    walk w = {.ctx = ctx, .root = folder, .images = names};
+    AUTO(walk_end) walk w = {.ctx = ctx, .root = folder, .images = names};
     TRY(walk_folder(&w, "", -1, 0));
     if (!names->count)
         return scant__refuse(
@@ -200,6 +233,7 @@ static scant_status walk_root(walk *w, scant_data *data, const scant__names *fil
 scant_status scant__data_open_folder(scant_data *data, const char *spec,
                                      const scant_data_opts *opts) {
     AUTO(scant__names_end) scant__names files = {0}, folders = {0};
+    AUTO(walk_end)
     walk w = {.ctx = data->ctx, .root = data->name, .images = &data->sample_names};
     TRY(scant__data_set_files(data, opts->side));
     TRY(scant__folder_list(data->ctx, spec, &files, &folders));

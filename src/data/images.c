@@ -30,6 +30,16 @@ scant_status scant__decode_check(const scant__decode *job, size_t width, size_t 
     return SCANT_OK;
 }
 
+scant_status scant__decode_check_work(const scant__decode *job, size_t row_width,
+                                      size_t height, size_t times) {
+    size_t row = size_mul(size_add(row_width, SCANT__ROW_WORK), times);
+    if (size_mul(row, height) <= SCANT__MAX_WORK) return SCANT_OK;
+    return scant__fault_set(job->fault, SCANT_EINPUT,
+                            "%s: takes too long to decode: %zu rows%s, each as costly as "
+                            "%zu pixels",
+                            job->name, height, times > 1 ? ", interlaced" : "", row);
+}
+
 scant_status scant__encoded(scant_ctx *ctx, scant_status status,
                             const scant__fault *fault, scant__text *text, void **bytes,
                             size_t *size) {
@@ -132,7 +142,9 @@ static scant_status turn(const turner *t) {
     unsigned char *row = scant__worker_alloc(job->ctx, width, 3, job->fault);
     if (!row) return SCANT_ENOMEM;
     for (size_t y = 0; y < height; y++) {
-        for (size_t x = 0; x < width; x++) memcpy(row + 3 * x, pixel(t, x, y), 3);
+        const unsigned char *from = pixel(t, 0, y);
+        ptrdiff_t step = width > 1 ? pixel(t, 1, y) - from : 0;
+        for (size_t x = 0; x < width; x++, from += step) memcpy(row + 3 * x, from, 3);
         job->row(job->self, row);
     }
     scant__free(job->ctx, row);

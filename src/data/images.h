@@ -10,11 +10,22 @@
 #define SCANT_DATA_IMAGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/text.h"
 
-/* Larger images are refused: they may be decompression bombs. */
-enum { SCANT__MAX_PIXELS = 1 << 28 };
+/* Decoding is bounded, because a small file can demand much memory and time. An image of
+ * more pixels is refused, and so is one whose rows cost more than SCANT__MAX_WORK pixels
+ * in total: a row costs its width and SCANT__ROW_WORK, an interlaced one four times as
+ * much. A JPEG's pixels times its scans are at most SCANT__MAX_SCANNED. Each limit is one
+ * to three seconds of work. */
+enum {
+    SCANT__MAX_PIXELS = 1 << 28,
+    SCANT__MAX_WORK = 5 << 26,
+    SCANT__ROW_WORK = 64,
+    SCANT__INTERLACED = 4
+};
+static const uint64_t SCANT__MAX_SCANNED = (uint64_t)1 << 33;
 
 /* An image to decode, and the callbacks that receive its rows. */
 typedef struct scant__decode {
@@ -49,8 +60,11 @@ scant_status scant__decode_jpeg(const scant__decode *job);
  * damaged. */
 int scant__exif_orientation(const unsigned char *bytes, size_t size);
 
-/* Sets the fault if a side is zero or there are too many pixels. */
+/* Sets the fault if a side is zero or there are too many pixels; and if decoding rows as
+ * costly as row_width pixels, `times` times, is too much work. */
 scant_status scant__decode_check(const scant__decode *job, size_t width, size_t height);
+scant_status scant__decode_check_work(const scant__decode *job, size_t row_width,
+                                      size_t height, size_t times);
 
 /* Moves an encoder's output from text to *bytes, or fails with status and fault; frees
  * text in both cases. */

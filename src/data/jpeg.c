@@ -19,7 +19,7 @@
 
 enum {
     EXIF = JPEG_APP0 + 1,
-    MAX_SCANS = 500, /* a progressive image has about ten; each costs a pass */
+    MAX_SCANS = 500, /* of any image; a progressive one has about ten */
     ROWS_HELD = 64,  /* rows in libjpeg's buffers when decoding */
     ROWS_MADE = 128, /* bytes per column and channel when encoding */
     FIXED = 1 << 18, /* bytes of libjpeg's tables */
@@ -74,13 +74,45 @@ static void on_message(j_common_ptr jpeg, int level) {
     on_error(jpeg);
 }
 
+/* Sets the fault if an image of so many scans is too much work. */
+static scant_status check_scans(const reader *r, size_t scans) {
+    const struct jpeg_decompress_struct *jpeg = &r->jpeg;
+    uint64_t pixels = (uint64_t)jpeg->image_width * jpeg->image_height;
+    uint64_t most = SCANT__MAX_SCANNED / (pixels ? pixels : 1);
+    if (most > MAX_SCANS) most = MAX_SCANS;
+    if (scans <= most) return SCANT_OK;
+    return scant__fault_set(
+        r->job->fault, SCANT_EINPUT,
+        "%s: takes too long to decode: the JPEG image of %u x %u pixels "
+        "has more than %u scans",
+        r->job->name, jpeg->image_width, jpeg->image_height, (unsigned)most);
+}
+
+/* Counts the scans without decoding: walks the segments, and over coded data to the next
+ * marker (in coded data 0xff is followed by 0 or a restart marker). */
+static size_t count_scans(const unsigned char *bytes, size_t size) {
+    enum { FIRST = 0xc0, RESTART = 0xd0, START = 0xd8, END = 0xd9, SCAN = 0xda };
+    size_t scans = 0;
+    for (size_t at = 0; at + 4 <= size;) {
+        const unsigned char *next = memchr(bytes + at, 0xff, size - at - 3);
+        if (!next) break;
+        at = (size_t)(next - bytes) + 1;
+        unsigned char marker = bytes[at];
+        if (marker == END) break;
+        if (marker < FIRST || marker == 0xff) continue;
+        if (marker >= RESTART && marker <= START) continue;
+        scans += marker == SCAN;
+        at += 1 + (size_t)(bytes[at + 1] << 8 | bytes[at + 2]);
+    }
+    return scans;
+}
+
+/* A file may have scans that count_scans() does not find, behind damaged segments. */
 static void on_progress(j_common_ptr jpeg) {
     reader *r = jpeg->client_data;
-    if (!jpeg->is_decompressor || r->jpeg.input_scan_number <= MAX_SCANS) return;
-    r->state.status = scant__fault_set(r->job->fault, SCANT_EINPUT,
-                                       "%s: the JPEG image has more than %d scans",
-                                       r->job->name, MAX_SCANS);
-    longjmp(r->state.back, 1);
+    if (!jpeg->is_decompressor) return;
+    r->state.status = check_scans(r, (size_t)r->jpeg.input_scan_number);
+    if (r->state.status != SCANT_OK) longjmp(r->state.back, 1);
 }
 
 static int orientation(const struct jpeg_decompress_struct *jpeg) {
@@ -142,6 +174,7 @@ static void choose_size(reader *r) {
 static scant_status prepare(reader *r) {
     const scant__decode *job = r->job;
     TRY(scant__decode_check(job, r->jpeg.image_width, r->jpeg.image_height));
+    TRY(check_scans(r, count_scans(job->bytes, job->size)));
     TRY(choose_colours(r));
     choose_size(r);
     size_t width = r->jpeg.output_width, height = r->jpeg.output_height;

@@ -97,8 +97,13 @@ static scant_status read_all(reader *r) {
     size_t width = png_get_image_width(png, info);
     size_t height = png_get_image_height(png, info);
     TRY(scant__decode_check(job, width, height));
+    /* unpacking and filtering cost as much as the bytes of a row, decoding as its pixels
+     */
+    size_t costly = size_max(width, png_get_rowbytes(png, info) / 3);
     set_transforms(&r->state);
     int passes = png_set_interlace_handling(png);
+    TRY(scant__decode_check_work(job, costly, height,
+                                 passes > 1 ? SCANT__INTERLACED : 1));
     png_read_update_info(png, info);
     if (png_get_rowbytes(png, info) != 3 * width)
         png_error(png, "its rows have an unexpected size");
@@ -112,6 +117,16 @@ static scant_status read_all(reader *r) {
     return SCANT_OK;
 }
 
+/* Texts and profiles are compressed, up to a thousandfold, and not used. */
+static void skip_texts(png_struct *png) {
+#ifdef PNG_HANDLE_AS_UNKNOWN_SUPPORTED
+    static const png_byte names[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0pCAL\0sCAL";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, names, sizeof names / 5);
+#else
+    (void)png;
+#endif
+}
+
 /* A separate function, because longjmp() may clobber the locals of setjmp()'s caller. */
 static void read_guarded(reader *r) {
     state *s = &r->state;
@@ -120,6 +135,7 @@ static void read_guarded(reader *r) {
     if (!s->info) png_error(s->png, "no memory");
     png_set_read_fn(s->png, r, on_read);
     png_set_user_limits(s->png, SCANT__MAX_PIXELS, SCANT__MAX_PIXELS);
+    skip_texts(s->png);
     s->status = read_all(r);
 }
 

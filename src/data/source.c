@@ -75,9 +75,7 @@ void scant__map_close(scant__map *map) {
 
 /* ---- sources ----------------------------------------------------------------------- */
 
-/* Finds the ':' between FILE.npz and KEY; NULL: none. The last ".npz:" is used, so the
- * path may contain colons. */
-static const char *find_key(const char *spec) {
+const char *scant__npz_key(const char *spec) {
     const char *found = NULL;
     for (const char *p = spec; (p = strstr(p, ".npz:")); found = p) p += strlen(".npz");
     return found;
@@ -119,7 +117,7 @@ static scant_status resolve(scant_ctx *ctx, const char *spec, const char *path,
 }
 
 scant_status scant__source_open(scant_ctx *ctx, const char *spec, scant__source *out) {
-    const char *colon = find_key(spec);
+    const char *colon = scant__npz_key(spec);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     *out = (scant__source){0};
     char *path = scant__arena_strdup(&arena, spec);

@@ -31,6 +31,9 @@ typedef struct scant__source {
     void *owned; /* inflated bytes, from scant__alloc() */
 } scant__source;
 
+/* The ':' between FILE.npz and KEY; NULL: none. The last ".npz:" is used, so the path may
+ * contain colons. */
+const char *scant__npz_key(const char *spec);
 /* Opens "FILE" or "FILE.npz:KEY". Archives are recognised by content; without KEY an
  * archive must have one array. An empty file has size 0. On failure (SCANT_EINPUT or
  * SCANT_ENOMEM; the message starts with spec) nothing needs closing. */

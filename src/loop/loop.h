@@ -167,7 +167,7 @@ typedef struct loop_run_name {
     uint64_t seed;
 } loop_run_name;
 
-/* Format, write and read the state file. Reading checks every value. */
+/* Format, write and read the state file. Reading checks every value and the checksum. */
 scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_state *state,
                               char **bytes, size_t *size);
 scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name name,
@@ -175,6 +175,10 @@ scant_status loop_state_write(scant_ctx *ctx, const char *path, loop_run_name na
 scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
                              size_t rounds, size_t rows, scant__arena *arena,
                              loop_state *state);
+/* The same for the bytes of a file; does not check the checksum. */
+scant_status loop_state_parse(scant_ctx *ctx, const char *path, const char *bytes,
+                              size_t size, loop_run_name name, size_t rounds, size_t rows,
+                              scant__arena *arena, loop_state *state);
 
 /* ---- a run (round.c) ---- */
 

@@ -7,12 +7,12 @@
  * bad file among thousands should not stop a training. Threads only mark such images; for
  * the reason in the warning, the first one is read again.
  */
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "data/dataset_int.h"
 #include "loop/project.h"
+#include "nn/input.h"
 #include "scant/project.h"
 
 /* ---- images that cannot be read ---------------------------------------------------- */
@@ -128,7 +128,6 @@ static scant_status sum_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
-/* The deviation of a column that is constant up to rounding is set to 1. */
 static void columns_end(const columns *c, size_t blocks, float *mean, float *deviation) {
     const float *first = (const float *)c->array->data;
     double n = (double)c->rows;
@@ -139,9 +138,8 @@ static void columns_end(const columns *c, size_t blocks, float *mean, float *dev
             square += c->sums[(b * 2 + 1) * c->width + j];
         }
         double mu = sum / n, var = square / n - mu * mu;
-        double size = fabs((double)first[j] + mu);
         mean[j] = (float)((double)first[j] + mu);
-        deviation[j] = var > 1e-12 * size * size && var > 1e-30 ? (float)sqrt(var) : 1;
+        deviation[j] = nn_input_deviation((double)first[j] + mu, var);
     }
 }
 

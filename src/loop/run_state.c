@@ -2,21 +2,23 @@
  *
  * A run's state, in memory and as a file of JSON:
  *
- *   {"scant run": 4, "strategy": "badge", "seed": "0", "over": false,
+ *   {"scant run": 5, "strategy": "badge", "seed": "0", "over": false,
  *    "rounds": [[labels, accuracy, loss, best, train seconds, select seconds], ...],
  *    "picks": [[[index, weight, score], ...], ...], "memory": "...",
  *    "samples": "0123456789abcdef", "calibration": [[before, after], ...],
  *    "theory": [[lambda, ...], ...],
- *    "trainings": [[trainings, "signs", dead, gradient norm], ...]}
+ *    "trainings": [[trainings, "signs", dead, gradient norm], ...],
+ *    "checksum": "0123456789abcdef"}
  *
- * 4 is the version of this format. over is true if the run ended before its last round.
+ * 5 is the version of this format. over is true if the run ended before its last round.
  * picks has a list for each round: the initial set, then the rows added before each
  * training. It is one longer than rounds, unless the run has ended. memory is the state
  * of the strategy, if it has one. samples is the hash of the samples that the run started
  * with. calibration has a pair of diagrams for each round. A diagram is null (unknown) or
  * [temperature, error, bins], with a [number from 1, count, confidence, accuracy] for
  * each non-empty bin. theory has the figures of each round (theory.c), trainings has a
- * loop_health for each. Numbers that are not finite are null, "inf" or "-inf". "partial"
+ * loop_health for each. checksum is the hash of all bytes before it, so that a damaged
+ * file is not resumed. Numbers that are not finite are null, "inf" or "-inf". "partial"
  * is present if a round was cancelled:
  *
  *   {"round": 3, "parts": "tta.", "query": ".", "models": [[accuracy, loss, best,
@@ -34,13 +36,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hash.h"
 #include "core/json_read.h"
 #include "core/option.h"
 #include "data/source.h"
 #include "loop/loop.h"
 #include "scant/train.h"
 
-enum { VERSION = 4, EXACT = 17 }; /* EXACT: digits that give the same double */
+enum { VERSION = 5, EXACT = 17 }; /* EXACT: digits that give the same double */
 #define MOST_EPOCHS ((size_t)1 << 53)
 
 scant_status loop_state_init(scant__arena *arena, size_t rounds, size_t most_picks,
@@ -69,6 +72,29 @@ void loop_state_add(loop_state *state, const loop_pick *picks, size_t count) {
     count = size_min(count, state->room_picks - at);
     if (count) memcpy(state->picks + at, picks, count * sizeof *picks);
     state->ends[state->n_batches++] = at + count;
+}
+
+/* ---- the checksum ------------------------------------------------------------------ */
+
+#define CHECKSUM "checksum"
+
+static uint64_t hash_of(const char *bytes, size_t size) {
+    return bytes ? scant__hash(SCANT__HASH_FIRST, bytes, size) : 0;
+}
+
+/* Whether the last member is the checksum of the bytes before it and its comma. */
+static bool is_whole(const char *bytes, size_t size) {
+    static const char key[] = "\"" CHECKSUM "\":\"";
+    const size_t length = sizeof key - 1, digits = 16;
+    char want[24];
+    for (size_t at = size; at-- > 0;) {
+        if (size - at < length + digits || memcmp(bytes + at, key, length) != 0) continue;
+        size_t end = at;
+        while (end && strchr(", \n", bytes[end - 1])) end--;
+        snprintf(want, sizeof want, "%016" PRIx64, hash_of(bytes, end));
+        return memcmp(bytes + at + length, want, digits) == 0;
+    }
+    return false;
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -208,6 +234,7 @@ scant_status loop_state_print(scant_ctx *ctx, loop_run_name name, const loop_sta
         add_numbers(&json, NULL, s->theories[i].figures, LOOP_FIGURES);
     scant__json_close(&json, ']');
     add_healths(&json, "trainings", s->healths, s->n_points);
+    scant__json_hex64(&json, CHECKSUM, hash_of(json.text.data, json.text.size));
     scant__json_close(&json, '}');
     scant__text_add(&json.text, "\n");
     return scant__text_take(&json.text, bytes, size);
@@ -529,18 +556,27 @@ static scant_status read_root(const expected *x, const json_t *root, scant__aren
     return SCANT_OK;
 }
 
-scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
-                             size_t rounds, size_t rows, scant__arena *arena,
-                             loop_state *s) {
+scant_status loop_state_parse(scant_ctx *ctx, const char *path, const char *bytes,
+                              size_t size, loop_run_name name, size_t rounds, size_t rows,
+                              scant__arena *arena, loop_state *s) {
     const expected x = {ctx, path, name, rounds, rows};
-    scant__source source;
     AUTO(scant__json_tree_end) scant__json_tree tree = {0};
-    TRY(scant__source_map(ctx, path, &source));
-    scant_status status = scant__json_read(ctx, (const char *)source.bytes, source.size,
-                                           JSON_REJECT_DUPLICATES, NULL, &tree);
-    scant__source_close(&source);
+    scant_status status =
+        scant__json_read(ctx, bytes, size, JSON_REJECT_DUPLICATES, NULL, &tree);
     if (status == SCANT_ENOMEM)
         return scant__fail(ctx, status, "%s: reading it %s", path, tree.error.text);
     return status == SCANT_OK ? read_root(&x, tree.root, arena, s)
                               : damaged(&x, tree.error.text);
+}
+
+scant_status loop_state_read(scant_ctx *ctx, const char *path, loop_run_name name,
+                             size_t rounds, size_t rows, scant__arena *arena,
+                             loop_state *s) {
+    AUTO(scant__source_close) scant__source source = {0};
+    TRY(scant__source_map(ctx, path, &source));
+    const char *bytes = (const char *)source.bytes;
+    TRY(loop_state_parse(ctx, path, bytes, source.size, name, rounds, rows, arena, s));
+    if (is_whole(bytes, source.size)) return SCANT_OK;
+    return damaged(&(expected){.ctx = ctx, .path = path},
+                   "it was changed or damaged: its checksum is wrong");
 }

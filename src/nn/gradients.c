@@ -461,6 +461,19 @@ static scant_status run_batch(work *w, size_t first, const scant_gradients *out)
     return sketches && o->outputs ? sketch_outputs(w, sketches) : SCANT_OK;
 }
 
+/* Outputs may be finite and their gradients too large. */
+static scant_status check_sketches(const work *w, const scant_data *data, size_t first,
+                                   const float *sketches) {
+    size_t width = w->opts->sketch * (w->opts->outputs ? w->t.net->net->classes : 1);
+    for (size_t i = first * width; i < (first + w->t.count) * width; i++)
+        if (!isfinite(sketches[i]))
+            return scant__fail(
+                w->t.net->ctx, SCANT_EINPUT,
+                "%s: the network's gradients for sample %zu are not finite",
+                scant_data_name(data), w->t.rows[i / width - first]);
+    return SCANT_OK;
+}
+
 static scant_status run(work *w, const scant_data *data, const size_t *rows, size_t n,
                         const scant_gradients *out) {
     TRY(take_room(w, out));
@@ -469,6 +482,7 @@ static scant_status run(work *w, const scant_data *data, const size_t *rows, siz
         TRY(scant__tick(w->t.net->ctx, "gradients", first, n));
         TRY(nn_tracer_forward(&w->t, data, rows, first, count));
         TRY(run_batch(w, first, out));
+        if (out->sketches) TRY(check_sketches(w, data, first, out->sketches));
     }
     TRY(scant__tick(w->t.net->ctx, "gradients", n, n));
     return out->sum ? give_sum(w, out->sum) : SCANT_OK;

@@ -5,6 +5,7 @@
  * The next batch is read while the network computes. A smaller last batch is padded with
  * zeros and the surplus outputs are dropped, because another batch size would need its
  * own plan. Ensemble members run over each batch in turn, so samples are read once.
+ * Outputs that are not finite are refused, whatever they are for.
  */
 #include <float.h>
 #include <math.h>
@@ -140,6 +141,30 @@ static scant_status run_batch(const stream *s, average *c, nn_inference *r,
     return SCANT_OK;
 }
 
+static bool all_finite(const float *x, size_t n) {
+    int finite = 1;
+    for (size_t i = 0; i < n; i++) finite &= isfinite(x[i]) != 0;
+    return finite;
+}
+
+/* Fails at the first sample with features or logits that are not finite. The logits are
+ * those of all members and draws, so they also cover probabilities. */
+static scant_status check_outputs(const stream *s, nn_inference *r,
+                                  const nn_outputs *batch) {
+    size_t classes = s->net->net->classes, width = scant_net_features(s->net);
+    for (size_t i = 0; i < batch->count; i++) {
+        size_t at = batch->first + i;
+        if (all_finite(batch->logits + i * classes, classes) &&
+            all_finite(batch->features + i * width, width))
+            continue;
+        r->infinite = true;
+        return scant__fail(s->net->ctx, SCANT_EINPUT,
+                           "%s: the network's outputs for sample %zu are not finite",
+                           scant_data_name(s->data), s->rows ? s->rows[at] : at);
+    }
+    return SCANT_OK;
+}
+
 static scant_status run_batches(stream *s, average *c, nn_inference *r, size_t members) {
     size_t batches = (s->n + s->batch - 1) / s->batch, slot;
     scant_ctx *ctx = s->net->ctx;
@@ -155,6 +180,7 @@ static scant_status run_batches(stream *s, average *c, nn_inference *r, size_t m
         batch.count = size_min(s->batch, s->n - batch.first);
         TRY(scant__prefetch_take(prefetch, &slot));
         TRY(run_batch(s, c, r, members, s->slots + slot * s->batch * s->width, &batch));
+        TRY(check_outputs(s, r, &batch));
         TRY(r->fn(r->arg, &batch));
         TRY(scant__tick(ctx, r->phase, b + 1, batches));
     }
@@ -245,13 +271,6 @@ typedef struct evaluation {
     int32_t *chosen; /* labels in the order of rows */
 } evaluation;
 
-static scant_status not_finite(evaluation *e, size_t row) {
-    e->loss = (double)NAN;
-    return scant__fail(e->ctx, SCANT_EINPUT,
-                       "the network's output for sample %zu of %s is not finite", row,
-                       scant_data_name(e->data));
-}
-
 static scant_status evaluate_batch(void *arg, const nn_outputs *batch) {
     evaluation *e = arg;
     size_t c = e->classes, first = batch->first;
@@ -261,7 +280,6 @@ static scant_status evaluate_batch(void *arg, const nn_outputs *batch) {
         if (e->targets) {
             nn_score s =
                 nn_loss(&(nn_targets){.targets = e->targets + row}, 1, c, z, NULL);
-            if (!s.finite) return not_finite(e, row);
             e->loss += s.loss;
             continue;
         }
@@ -274,7 +292,6 @@ static scant_status evaluate_batch(void *arg, const nn_outputs *batch) {
         nn_score s = nn_loss(&(nn_targets){.labels = &label}, 1, c, z, NULL);
         e->loss += s.loss;
         e->correct += s.correct;
-        if (!s.finite) return not_finite(e, row);
         e->chosen[first + i] = label;
         memcpy(e->logits + (first + i) * c, z, c * sizeof *z);
     }
@@ -320,8 +337,7 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
     nn_inference r = {
         .phase = "evaluating", .fn = evaluate_batch, .arg = &e, .first_only = first_only};
     scant_status s = nn_infer(net, data, rows, n, &r);
-    if (s != SCANT_OK && isnan(e.loss))
-        out->loss = e.loss; /* NaN: outputs are not finite */
+    if (r.infinite) out->loss = (double)NAN;
     TRY(s);
     if (!e.samples) return SCANT_OK;
     out->samples = e.samples;

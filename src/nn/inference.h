@@ -28,9 +28,12 @@ typedef struct nn_inference {
      * sample i go to samples + s*stride + i*classes; fn advances samples. */
     float *samples;
     size_t stride;
+    bool infinite; /* set if an output is not finite */
 } nn_inference;
 
-/* Calls fn for every batch of the given rows, or of all samples if rows is NULL. */
+/* Calls fn for every batch of the given rows, or of all samples if rows is NULL.
+ * SCANT_EINPUT: an output is not finite; the message names the sample, and
+ * reading->infinite is set. */
 scant_status nn_infer(scant_net *net, const scant_data *data, const size_t *rows,
                       size_t n, nn_inference *reading);
 /* scant_net_evaluate(), with `first_only` for the first member only; scaled, if not NULL,

@@ -6,6 +6,7 @@
 #include "nn/input.h"
 #include "scant/train.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -122,6 +123,12 @@ static scant_status moments_block(void *arg, size_t block, unsigned worker,
     return SCANT_OK;
 }
 
+float nn_input_deviation(double mean, double variance) {
+    double deviation = sqrt(variance);
+    bool constant = !(variance > 1e-12 * mean * mean) || deviation < (double)FLT_MIN;
+    return constant ? 1 : (float)deviation;
+}
+
 static void moments_end(const moments *m, size_t blocks, float *mean, float *deviation) {
     double n = (double)m->samples * (double)m->plane;
     for (size_t c = 0; c < m->channels; c++) {
@@ -132,7 +139,7 @@ static void moments_end(const moments *m, size_t blocks, float *mean, float *dev
         }
         double mu = sum / n, var = squares / n - mu * mu;
         mean[c] = (float)mu;
-        deviation[c] = var > 1e-12 ? (float)sqrt(var) : 1; /* 1: constant channel */
+        deviation[c] = nn_input_deviation(mu, var);
     }
 }
 

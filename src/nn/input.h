@@ -30,6 +30,9 @@ scant_status nn_input_rows(scant_net *net, const scant_data *data, const size_t 
  * for data in memory. */
 unsigned nn_input_threads(const scant_net *net, const scant_data *data);
 
+/* The deviation to scale a channel or column with: 1 if it is constant up to rounding,
+ * relative to its mean. The scale of its values does not matter. */
+float nn_input_deviation(double mean, double variance);
 /* Sets the scaling to the mean and deviation of each channel over at most 10,000 evenly
  * spaced samples, if data are images and the network has no scaling yet. rows: n samples
  * of data, or NULL for all. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Checkpoints: every vector in plain order (independent of a machine's layouts) and a few
- * numbers in the metadata. A resumed training gives the same bits as an uninterrupted
- * one.
+ * numbers in the metadata, with a checksum of all. A resumed training gives the same bits
+ * as an uninterrupted one.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static uint64_t mix_unlabelled(const nn_method *m) {
     return scant__hash(hash, m->rows, m->n * sizeof *m->rows);
 }
 
-static const char FORMAT[] = "5";
+static const char FORMAT[] = "6";
 
 /* The numbers in the metadata; the last OF_METHOD only if there is a method. Counts are
  * below 2^53, so a double holds them exactly. */
@@ -147,7 +147,7 @@ static const struct {
     {"kept", AT(state.kept), false},
     {"balance", AT(state.balance), false},
 };
-enum { FIELDS = sizeof fields / sizeof *fields, OF_METHOD = 6, METADATA = FIELDS + 5 };
+enum { FIELDS = sizeof fields / sizeof *fields, OF_METHOD = 6, METADATA = FIELDS + 6 };
 
 static size_t n_fields(const nn_trainer *t) {
     return t->method ? FIELDS : FIELDS - OF_METHOD;
@@ -187,6 +187,53 @@ static void put_all(metadata *m, const nn_trainer *t) {
     }
 }
 
+/* ---- the checksum ---- */
+
+static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
+    const char *text = scant__tensors_meta(file, key);
+    char own[SCANT__NUMBER];
+    return text && strcmp(text, print_hash(hash, own)) == 0;
+}
+
+static uint64_t mix_tensor(uint64_t hash, const scant__tensor *t) {
+    const size_t sizes[] = {(size_t)t->dtype, t->ndim, t->count};
+    hash = scant__hash(mix_word(hash, t->name), sizes, sizeof sizes);
+    return scant__hash(hash, t->bytes, t->count * scant__tensor_item(t->dtype));
+}
+
+static uint64_t mix_setting(uint64_t hash, const char *key, const char *value) {
+    return value ? mix_word(mix_word(hash, key), value) : hash;
+}
+
+static const char CHECKSUM[] = "checksum";
+
+static void put_checksum(metadata *m, const scant__tensor *items, size_t n) {
+    uint64_t hash = SCANT__HASH_FIRST;
+    for (size_t i = 0; i < m->n; i++)
+        hash = mix_setting(hash, m->items[i].key, m->items[i].value);
+    for (size_t i = 0; i < n; i++) hash = mix_tensor(hash, &items[i]);
+    put_hash(m, CHECKSUM, hash);
+}
+
+/* Reads the metadata in the order of put_all(): the file may be of another method. */
+static scant_status check_checksum(scant_ctx *ctx, const char *path,
+                                   const scant__tensors *file) {
+    static const char *const first[] = {"format", "training", "network", "per_epoch",
+                                        "others"};
+    uint64_t hash = SCANT__HASH_FIRST;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        hash = mix_setting(hash, first[i], scant__tensors_meta(file, first[i]));
+    for (size_t i = 0; i < FIELDS; i++)
+        hash = mix_setting(hash, fields[i].key, scant__tensors_meta(file, fields[i].key));
+    for (size_t i = 0; i < scant__tensors_count(file); i++)
+        hash = mix_tensor(hash, scant__tensors_get(file, i));
+    if (same_hash(file, CHECKSUM, hash)) return SCANT_OK;
+    return scant__fail(ctx, SCANT_EINPUT,
+                       "%s: was changed or damaged: its checksum is wrong", path);
+}
+
+/* ---- writing and reading ---- */
+
 static bool get_count(const scant__tensors *file, const char *key, size_t *out) {
     const char *text = scant__tensors_meta(file, key);
     double value;
@@ -209,12 +256,6 @@ static bool get_all(const scant__tensors *file, nn_trainer *t) {
     return t->best_epoch <= most && t->good_epoch <= most && t->until_epoch <= most &&
            t->watch.last.dead_layer <= layers && t->best_window.dead_layer <= layers &&
            t->watch.begin <= t->state.step;
-}
-
-static bool same_hash(const scant__tensors *file, const char *key, uint64_t hash) {
-    const char *text = scant__tensors_meta(file, key);
-    char own[SCANT__NUMBER];
-    return text && strcmp(text, print_hash(hash, own)) == 0;
 }
 
 static scant_status check_format(scant_ctx *ctx, const char *path,
@@ -260,6 +301,7 @@ scant_status nn_train_save(nn_trainer *t, const char *path) {
                                    .bytes = (unsigned char *)plain};
     }
     put_all(&m, t);
+    put_checksum(&m, items, n);
     return scant__tensors_write(t->ctx, path, items, n, m.items, m.n);
 }
 
@@ -320,6 +362,7 @@ scant_status nn_train_load(nn_trainer *t, const char *path) {
     nn_trainer loaded = *t; /* copied back once everything is valid */
     TRY(scant__tensors_open(t->ctx, path, &file));
     TRY(check_format(t->ctx, path, file));
+    TRY(check_checksum(t->ctx, path, file));
     if (!same_hash(file, "training", fingerprint(t)))
         return scant__fail(
             t->ctx, SCANT_EINPUT,
@@ -389,6 +432,7 @@ scant_status nn_train_warm(nn_trainer *t) {
     const nn_weights *w = t->net->weights;
     TRY(scant__tensors_open(t->ctx, path, &file));
     TRY(check_format(t->ctx, path, file));
+    TRY(check_checksum(t->ctx, path, file));
     if (!same_hash(file, "network", mix_network(SCANT__HASH_FIRST, t->net->net)))
         return scant__fail(t->ctx, SCANT_EINPUT,
                            "%s belongs to another network: a warm start needs a training "

@@ -49,8 +49,12 @@ scant_status api_image(project_handle *h, request *r, scant__json *o) {
     size_t size = 0;
     const char *type = NULL;
     (void)o;
-    TRY(scant_project_image(h->project, r->args.number, r->args.count, &bytes, &size,
-                            &type));
+    TRY((r->decodes ? scant_project_image : scant_project_image_cached)(
+        h->project, r->args.number, r->args.count, &bytes, &size, &type));
+    if (!bytes) {
+        r->decodes = true; /* continues in QUEUE_DECODES */
+        return SCANT_OK;
+    }
     reply_bytes(h, r, type, bytes, size);
     if (r->reply.status == 200) r->reply.cache = "private, max-age=86400";
     return SCANT_OK;

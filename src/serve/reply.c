@@ -79,7 +79,7 @@ void reply_to(project_handle *h, request *r) {
     scant_status status = r->route->handler(h, r, &o);
     if (status != SCANT_OK) reply_failed(h, r, status);
     scant__json_close(&o, '}');
-    if (r->replied)
+    if (r->replied || (r->decodes && !r->reply.status))
         scant__json_end(&o);
     else
         reply_json(r, r->reply.status ? r->reply.status : 200, &o);

@@ -2,15 +2,18 @@
  *
  * Request queues: each has threads with their own handle of the project, which process
  * requests in order of arrival. Labels have a queue of their own, so that they never wait
- * for a slow request.
+ * for a slow request; cached images do not wait for those that are decoded.
  */
 #include "scant/project.h"
 #include "serve/server.h"
 
 enum { MOST_THREADS = 2, MOST_WAITING = 1000 };
 
-static const unsigned n_threads[QUEUE_KINDS] = {
-    [QUEUE_LABELS] = 1, [QUEUE_READS] = 2, [QUEUE_IMAGES] = 2, [QUEUE_EXPORTS] = 1};
+static const unsigned n_threads[QUEUE_KINDS] = {[QUEUE_LABELS] = 1,
+                                                [QUEUE_READS] = 2,
+                                                [QUEUE_IMAGES] = 1,
+                                                [QUEUE_DECODES] = 2,
+                                                [QUEUE_EXPORTS] = 1};
 
 struct request_queue {
     pthread_mutex_t lock;
@@ -71,7 +74,10 @@ static request *take(request_queue *q) {
 static void *work(void *user) {
     project_handle *h = user;
     for (request *r; (r = take(h->queue));) {
+        bool moved = r->decodes;
         reply_to(h, r);
+        if (r->decodes && !moved && queue_put(h->server, r)) continue;
+        if (r->decodes && !moved) reply_error(r, 503, "too many images are waiting");
         http_done(r);
     }
     return NULL;
@@ -97,7 +103,7 @@ scant_status queues_open(server *s) {
 }
 
 bool queue_put(server *s, request *r) {
-    request_queue *q = s->queues[r->route->queue];
+    request_queue *q = s->queues[r->decodes ? QUEUE_DECODES : r->route->queue];
     LOCK(&q->lock);
     if (q->ends || q->waiting == MOST_WAITING) return false;
     r->next = NULL;

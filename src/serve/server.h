@@ -70,6 +70,7 @@ struct request {
     request_args args;
     reply reply;
     bool replied;  /* `reply` is set */
+    bool decodes;  /* for an image that must be decoded: moved to QUEUE_DECODES */
     bool counted;  /* counted in server.open */
     size_t held;   /* counted in server.held */
     request *next; /* next in a queue */
@@ -85,10 +86,11 @@ void reply_json(request *r, int status, scant__json *o);
 /* ---- request queues ---------------------------------------------------------------- */
 
 typedef enum queue_kind {
-    QUEUE_NONE,   /* handled at once, on the connection's thread */
-    QUEUE_LABELS, /* fast requests, such as answers; one thread */
-    QUEUE_READS,  /* slower requests */
-    QUEUE_IMAGES,
+    QUEUE_NONE,    /* handled at once, on the connection's thread */
+    QUEUE_LABELS,  /* fast requests, such as answers; one thread */
+    QUEUE_READS,   /* slower requests */
+    QUEUE_IMAGES,  /* from cache/; others move to the next queue */
+    QUEUE_DECODES, /* images to decode, which may take seconds each */
     QUEUE_EXPORTS, /* may take minutes: all items are predicted */
     QUEUE_KINDS
 } queue_kind;

@@ -182,10 +182,12 @@ scant_status store_batch_put(scant_project *project, store_batch *b, bool new_cl
     putting p = {.project = project, .batch = b, .new_classes = new_classes};
     TRY(store_items(project, &p.first));
     TRY(store_do(project,
-                 "INSERT INTO sources (kind, path, manifest, first, count)"
-                 " VALUES (?1, ?2, ?3, ?4, ?5)",
+                 "INSERT INTO sources (kind, path, manifest, first, count,"
+                 " size, time, hash, shape) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                  store_int(b->content.kind), store_text(b->content.path),
-                 store_text(b->manifest), store_size(p.first), store_size(b->n)));
+                 store_text(b->manifest), store_size(p.first), store_size(b->n),
+                 store_int(b->print.size), store_int(b->print.time),
+                 store_int(b->print.hash), store_text(b->content.shape)));
     p.source = (size_t)sqlite3_last_insert_rowid(project->db);
     for (size_t i = 0; i < b->n; i++) {
         if (i % 1024 == 0) TRY(scant__tick(project->ctx, "storing items", i, b->n));
@@ -252,6 +254,8 @@ static scant_status gather_source(scant_project *project, const scant_source *so
     out->batches = TRY_ZERO(arena, store_batch, 1);
     TRY(store_batch_read(project->ctx, project, source, &out->batches[0]));
     out->n = 1;
+    if (out->batches[0].content.kind != STORE_FILES)
+        TRY(store_source_check(project, out->batches[0].content.path, NULL));
     TRY(check_kind(project, &out->batches[0]));
     return store_batch_hash(&out->batches[0]);
 }

@@ -61,8 +61,7 @@ static const store_new nothing = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
  * unchanged. Returns NULL if out of memory. */
 static const char *absolute(scant__arena *arena, const char *spec) {
     char real[PATH_MAX], file[PATH_MAX];
-    const char *key = NULL;
-    for (const char *at = spec; (at = strstr(at, ".npz:")); at += 4) key = at + 4;
+    const char *key = scant__npz_key(spec);
     if (key && key - spec < PATH_MAX) {
         snprintf(file, sizeof file, "%.*s", (int)(key - spec), spec);
         if (realpath(file, real)) return scant__arena_format(arena, "%s%s", real, key);
@@ -104,6 +103,7 @@ static scant_status open_source(store_batch *batch, const scant_source *source) 
     if (!spec) kind = STORE_FILES;
     const char *path = spec ? absolute(&arena, spec) : folder_of(&arena, batch->manifest);
     if (!path) return SCANT_ENOMEM;
+    TRY(store_fingerprint_take(batch->ctx, kind, path, &batch->print));
     return store_content_open(batch->ctx, kind, path, &batch->content);
 }
 
@@ -328,7 +328,7 @@ scant_status store_batch_read(scant_ctx *ctx, scant_project *project,
 
 scant_status store_batch_folder(scant_project *project, const char *folder,
                                 store_batch *out) {
-    *out = (store_batch){.ctx = project->ctx};
+    *out = (store_batch){.ctx = project->ctx, .print.size = -1};
     scant_status status =
         store_content_open(project->ctx, STORE_FILES, folder, &out->content);
     if (status == SCANT_OK) status = list_folder(out, project);

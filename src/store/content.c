@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compares the content of items, byte for byte.
+ * Compares the content of items: files byte for byte, rows number for number.
  *
  * An item's hash covers its text and its row of numbers, or its text and its file's size,
  * first and last PIECE bytes: large images are not read whole. Items with equal hashes
@@ -10,12 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/hash.h"
-#include "data/dataset.h"
+#include "data/dataset_int.h"
 #include "data/file.h"
 #include "scant/train.h"
 
@@ -30,8 +31,11 @@ static scant_status open_features(store_content *c) {
         return scant__fail(c->ctx, SCANT_EINPUT,
                            "%s: has %zu dimensions; features are n x d", c->path,
                            scant_array_ndim(c->array));
+    c->numbers = c->array;
     c->rows = shape[0];
     c->width = shape[1];
+    snprintf(c->shape, sizeof c->shape, "%s, %zu x %zu",
+             scant__dtype_name(c->array->dtype), c->rows, c->width);
     return SCANT_OK;
 }
 
@@ -41,8 +45,13 @@ static scant_status open_array(store_content *c) {
         return scant__fail(c->ctx, SCANT_EINPUT,
                            "%s: contains feature rows, not images: give it as features",
                            c->path);
+    const scant_array *array = c->data->array;
+    if (array && !scant__dtype_is_integer(array->dtype)) c->numbers = array;
     c->rows = scant_data_count(c->data);
     c->width = scant__data_width(c->data);
+    const size_t *shape = c->data->shape;
+    snprintf(c->shape, sizeof c->shape, "%zu images of %zu x %zu x %zu", c->rows,
+             shape[0], shape[1], shape[2]);
     return SCANT_OK;
 }
 
@@ -52,7 +61,8 @@ static scant_status open_content(store_content *c, const char *path) {
     if (c->kind == STORE_FILES) return SCANT_OK;
     TRY(c->kind == STORE_FEATURES ? open_features(c) : open_array(c));
     c->row = scant__alloc(c->ctx, size_mul(2, c->width), sizeof *c->row);
-    return c->row ? SCANT_OK : SCANT_ENOMEM;
+    c->floats = scant__alloc(c->ctx, c->width, sizeof *c->floats);
+    return c->row && c->floats ? SCANT_OK : SCANT_ENOMEM;
 }
 
 scant_status store_content_open(scant_ctx *ctx, store_kind kind, const char *path,
@@ -68,16 +78,27 @@ void store_content_close(store_content *content) {
     scant_array_free(content->array);
     scant_data_free(content->data);
     scant__free(content->ctx, content->row);
+    scant__free(content->ctx, content->floats);
     scant__free(content->ctx, content->path);
     *content = (store_content){0};
 }
 
-static scant_status read_row(store_content *c, size_t row, float *out) {
+/* Reads a row as floats, which checks it. */
+static scant_status read_floats(store_content *c, size_t row) {
     scant__fault fault;
     if (c->kind == STORE_FEATURES)
-        return scant_array_floats(c->ctx, c->array, row * c->width, c->width, out);
-    scant_status status = scant__data_read(c->data, row, out, &fault);
+        return scant_array_floats(c->ctx, c->array, row * c->width, c->width, c->floats);
+    scant_status status = scant__data_read(c->data, row, c->floats, &fault);
     return status == SCANT_OK ? status : scant__fail(c->ctx, status, "%s", fault.text);
+}
+
+static scant_status read_row(store_content *c, size_t row, double *out) {
+    TRY(read_floats(c, row));
+    if (c->numbers)
+        scant__array_read_f64(c->numbers, row * c->width, c->width, out);
+    else
+        for (size_t i = 0; i < c->width; i++) out[i] = (double)c->floats[i];
+    return SCANT_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------- */

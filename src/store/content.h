@@ -18,8 +18,13 @@ typedef struct store_content {
     char *path;         /* the source's; owned */
     scant_array *array; /* features; else NULL */
     scant_data *data;   /* images in an array; else NULL */
+    /* The array whose numbers are compared as they are stored; NULL for files and for
+     * images of bytes. Rows that are equal only as float32 are not copies. */
+    const scant_array *numbers;
     size_t rows, width; /* of the array; 0 for files */
-    float *row;         /* buffer of two rows */
+    char shape[64];     /* "float32, 200 x 8"; "" for files */
+    double *row;        /* buffer of two rows */
+    float *floats;      /* buffer of one row */
 } store_content;
 
 /* A zeroed store_content is closed. On failure *out is closed. */
@@ -30,13 +35,24 @@ void store_content_close(store_content *content);
  * path (absolute or below the source) or the row of the array. */
 scant_status store_content_hash(store_content *content, size_t row, const char *path,
                                 const char *text, int64_t *out);
-/* Whether the images or rows of two items are equal, byte for byte. */
+/* Whether the images or rows of two items are equal: files byte for byte, rows number for
+ * number. */
 scant_status store_content_same(store_content *a, size_t row_a, const char *path_a,
                                 store_content *b, size_t row_b, const char *path_b,
                                 bool *same);
 
 /* Reads up to size bytes at offset `at`; returns their number, or -1 and sets errno. */
 ssize_t store_read_at(int fd, unsigned char *out, size_t size, size_t at);
+
+/* ---- fingerprint.c ---- */
+
+/* What tells quickly whether the file of an array (or the files of its folder) was
+ * changed. size -1: a folder of images, built-in data, or there is no such file. */
+typedef struct store_fingerprint {
+    int64_t size, time, hash; /* bytes; of modification, in ns; of samples of the bytes */
+} store_fingerprint;
+scant_status store_fingerprint_take(scant_ctx *ctx, store_kind kind, const char *path,
+                                    store_fingerprint *out);
 
 /* ---- batch.c ---- */
 
@@ -50,6 +66,7 @@ typedef struct store_new {
 
 typedef struct store_batch {
     scant_ctx *ctx;
+    store_fingerprint print; /* of the source, from before it was read */
     store_content content;
     scant__arena arena;
     const char *manifest; /* absolute, in the arena; NULL: none */

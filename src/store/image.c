@@ -2,24 +2,30 @@
  *
  * Encodes an item's image for browsers. Images from files are cached in cache/pictures by
  * item and size, because decoding photographs is slow; a file newer than its cached image
- * is decoded again. The folder can be deleted at any time. Cache errors are ignored.
+ * is decoded again. If it takes long to find that a file cannot be decoded, the message
+ * is cached in place of the image. The folder can be deleted at any time. Cache errors
+ * are ignored.
  */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "data/dataset.h"
 #include "data/file.h"
 #include "scant/project.h"
 #include "store/content.h"
 
 enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* bytes of a file; items per folder */
+static const double LONG = 0.2;               /* seconds */
+static const char REFUSED[] = "refused: ";    /* a cached message begins with it */
 
 typedef struct image_job {
     scant_project *project;
     scant__arena arena;
     size_t item, most;
+    bool cached_only; /* does not decode a file */
     store_kind kind;
     const char *source, *path; /* the source's path; the file's, below it or absolute */
     size_t row;
@@ -89,7 +95,25 @@ static const char *type_of(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-static bool read_open(image_job *a, int fd) {
+/* Takes ownership of the bytes of a cached file. False: they are not valid. */
+static bool take_cached(image_job *a, unsigned char *bytes, size_t size,
+                        scant_status *status) {
+    const size_t prefix = sizeof REFUSED - 1;
+    *a->type = type_of(bytes, size);
+    if (*a->type) {
+        *a->bytes = bytes;
+        *a->size = size;
+        return true;
+    }
+    bool refused = size > prefix && memcmp(bytes, REFUSED, prefix) == 0;
+    if (refused)
+        *status = scant__fail(a->project->ctx, SCANT_EINPUT, "%.*s",
+                              (int)size_min(size - prefix, 1000), bytes + prefix);
+    scant__free(a->project->ctx, bytes);
+    return refused;
+}
+
+static bool read_open(image_job *a, int fd, scant_status *status) {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
         st.st_size > LARGEST || !is_fresh(a, &st))
@@ -97,37 +121,45 @@ static bool read_open(image_job *a, int fd) {
     size_t size = (size_t)st.st_size;
     unsigned char *bytes = scant__alloc(a->project->ctx, size, 1);
     if (!bytes) return false;
-    bool whole = store_read_at(fd, bytes, size, 0) == (ssize_t)size;
-    *a->type = whole ? type_of(bytes, size) : NULL;
-    if (!*a->type) {
-        scant__free(a->project->ctx, bytes);
-        return false;
-    }
-    *a->bytes = bytes;
-    *a->size = size;
-    return true;
+    if (store_read_at(fd, bytes, size, 0) == (ssize_t)size)
+        return take_cached(a, bytes, size, status);
+    scant__free(a->project->ctx, bytes);
+    return false;
 }
 
-static bool read_cached(image_job *a) {
+/* False: nothing is cached. *status: SCANT_EINPUT for a cached message. */
+static bool read_cached(image_job *a, scant_status *status) {
+    *status = SCANT_OK;
     int fd = open(a->cache, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
-    bool taken = read_open(a, fd);
+    bool taken = read_open(a, fd, status);
     close(fd);
     return taken;
 }
 
-/* Ignores failures: the image is made already, and the next call makes it again. */
-static void write_cache(const image_job *a) {
+/* Ignores failures: the next call makes it again. */
+static void write_cache(const image_job *a, const void *bytes, size_t size) {
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;
-    if (*a->size > LARGEST) return;
+    if (size > LARGEST) return;
     if (scant__folder_make(ctx, a->cache_folder) != SCANT_OK) return;
     if (scant__outfile_open(ctx, a->cache, &file) != SCANT_OK) return;
     file.unsynced = true;
-    if (scant__outfile_write(&file, *a->bytes, *a->size) != SCANT_OK)
+    if (scant__outfile_write(&file, bytes, size) != SCANT_OK)
         scant__outfile_abandon(&file);
     else
         (void)scant__outfile_commit(&file);
+}
+
+/* Fails with the message that is set, which caching must not replace. */
+static scant_status write_refusal(const image_job *a) {
+    AUTO(scant__text_end) scant__text text = {.ctx = a->project->ctx};
+    scant__text_add(&text, REFUSED);
+    scant__text_add(&text, a->project->ctx->err);
+    if (text.failed) return SCANT_ENOMEM;
+    write_cache(a, text.data, text.size);
+    return scant__fail(a->project->ctx, SCANT_EINPUT, "%s",
+                       text.data + sizeof REFUSED - 1);
 }
 
 /* ---- decoding and encoding --------------------------------------------------------- */
@@ -156,18 +188,22 @@ static scant_status make(image_job *a) {
     TRY(find_item(a));
     if (a->kind == STORE_ARRAY) return make_row(a);
     TRY(name_cache(a));
-    if (read_cached(a)) return SCANT_OK;
-    TRY(make_file(a));
-    write_cache(a);
-    return SCANT_OK;
+    scant_status status;
+    if (read_cached(a, &status) || a->cached_only) return status;
+    double begun = scant__now();
+    status = make_file(a);
+    if (status == SCANT_EINPUT && scant__now() - begun > LONG) return write_refusal(a);
+    if (status == SCANT_OK) write_cache(a, *a->bytes, *a->size);
+    return status;
 }
 
-scant_status scant_project_image(scant_project *project, size_t item, size_t most,
-                                 void **bytes, size_t *size, const char **type) {
+static scant_status run(scant_project *project, size_t item, size_t most,
+                        bool cached_only, void **bytes, size_t *size, const char **type) {
     image_job a = {.project = project,
                    .arena = {.ctx = project->ctx},
                    .item = item,
                    .most = most,
+                   .cached_only = cached_only,
                    .bytes = bytes,
                    .size = size,
                    .type = type};
@@ -176,4 +212,14 @@ scant_status scant_project_image(scant_project *project, size_t item, size_t mos
     scant_status status = make(&a);
     scant__arena_end(&a.arena);
     return status;
+}
+
+scant_status scant_project_image(scant_project *project, size_t item, size_t most,
+                                 void **bytes, size_t *size, const char **type) {
+    return run(project, item, most, false, bytes, size, type);
+}
+
+scant_status scant_project_image_cached(scant_project *project, size_t item, size_t most,
+                                        void **bytes, size_t *size, const char **type) {
+    return run(project, item, most, true, bytes, size, type);
 }

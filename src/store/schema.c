@@ -23,7 +23,8 @@ static const char items_sql[] =
     "CREATE TABLE sources (source INTEGER PRIMARY KEY, kind INTEGER NOT NULL"
     "  CHECK (kind BETWEEN " SQL_FILES " AND " SQL_FEATURES "),"
     "  path TEXT NOT NULL, manifest TEXT,"
-    "  first INTEGER NOT NULL, count INTEGER NOT NULL) STRICT;"
+    "  first INTEGER NOT NULL, count INTEGER NOT NULL, size INTEGER NOT NULL,"
+    "  time INTEGER NOT NULL, hash INTEGER NOT NULL, shape TEXT NOT NULL) STRICT;"
     "CREATE TABLE items (item INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
     "  source INTEGER NOT NULL REFERENCES sources, row INTEGER, path TEXT, text TEXT,"
     "  grp TEXT, copy_of INTEGER REFERENCES items, print INTEGER NOT NULL,"
@@ -121,7 +122,7 @@ scant_status store_schema_check(scant_project *project) {
                        version > STORE_VERSION
                            ? "%s: was written by a later version of scant (the database "
                              "has version %lld, this program reads %d): use that version"
-                           : "%s: was written by a version of scant before 0.2 (the "
+                           : "%s: was written by an earlier version of scant (the "
                              "database has version %lld, this program reads %d): export "
                              "its labels with that version, and import them into a "
                              "new project",

@@ -4,13 +4,16 @@
  * arrays are memory-mapped where possible. The last array stays open with the handle,
  * because callers read many rows and opening may decompress it.
  *
- * Files may have changed since they were added: SCANT_EINPUT if rows are missing.
+ * A source whose content has changed since it was added is refused (fingerprint.c).
  */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "data/dataset.h"
 #include "data/file.h"
+#include "data/source.h"
 #include "scant/project.h"
 #include "store/store_int.h"
 
@@ -66,6 +69,7 @@ typedef struct opened {
     scant_ctx *ctx;
     char *path;
     struct stat as;     /* the file's status when it was opened */
+    char *refused;      /* why store_source_check() refused it; NULL: it did not */
     scant_data *data;   /* images, or NULL */
     scant_array *array; /* features, or NULL */
 } opened;
@@ -74,6 +78,7 @@ static void forget(opened *o) {
     scant_data_free(o->data);
     scant_array_free(o->array);
     scant__free(o->ctx, o->path);
+    scant__free(o->ctx, o->refused);
     *o = (opened){.ctx = o->ctx};
 }
 
@@ -103,7 +108,10 @@ static scant_status slot_for(scant_project *project, const char *path, opened **
     }
     opened *o = *out = *slot;
     struct stat now = {0};
-    if (stat(path, &now) != 0) now.st_ino = 0; /* gone, or FILE.npz:KEY */
+    char file[PATH_MAX];
+    const char *key = scant__npz_key(path);
+    snprintf(file, sizeof file, "%.*s", key ? (int)(key - path) : PATH_MAX - 1, path);
+    if (stat(file, &now) != 0) now.st_ino = 0; /* gone, or not a file */
     if (o->path && strcmp(o->path, path) == 0 && !is_replaced(o, &now)) return SCANT_OK;
     forget(o);
     o->as = now;
@@ -111,10 +119,19 @@ static scant_status slot_for(scant_project *project, const char *path, opened **
     return o->path ? SCANT_OK : SCANT_ENOMEM;
 }
 
+/* A refusal is kept: finding it reads all items. */
+static scant_status check_slot(scant_project *project, opened *o) {
+    scant_status status = store_source_check(project, o->path, o->refused);
+    if (status == SCANT_EINPUT && !o->refused)
+        o->refused = store_strdup(o->ctx, o->ctx->err);
+    return status;
+}
+
 scant_status store_open_images(scant_project *project, const char *path,
                                const scant_data **out) {
     opened *o;
     TRY(slot_for(project, path, &o));
+    if (!o->data) TRY(check_slot(project, o));
     if (!o->data)
         TRY(scant_data_open(project->ctx, path, &(scant_data_opts){.unlabelled = 1},
                             &o->data));
@@ -126,6 +143,7 @@ static scant_status open_features(scant_project *project, const char *path,
                                   const scant_array **out) {
     opened *o;
     TRY(slot_for(project, path, &o));
+    if (!o->array) TRY(check_slot(project, o));
     if (!o->array) TRY(scant_array_open(project->ctx, path, &o->array));
     if (scant_array_ndim(o->array) != 2)
         return scant__fail(project->ctx, SCANT_EINPUT,
@@ -212,6 +230,7 @@ scant_status store_samples(scant_project *project, size_t side, scant_data **out
             return scant__fail(project->ctx, SCANT_EUSAGE,
                                "%s: its items are feature rows, not images",
                                project->dir);
+        TRY(store_source_check(project, sources[i].path, NULL));
         TRY((sources[i].kind == STORE_FILES ? open_files : open_array)(
             project, &sources[i], side, &parts.all[i]));
         parts.n++;

@@ -19,7 +19,7 @@
 
 enum {
     STORE_APPLICATION = 0x5363616e, /* "Scan": PRAGMA application_id */
-    STORE_VERSION = 2,              /* PRAGMA user_version */
+    STORE_VERSION = 3,              /* PRAGMA user_version */
     STORE_STATEMENTS = 256,         /* slots of the cache; a power of two */
     STORE_KEYS = 24,                /* maximum number of settings */
     STORE_ONCE = 64,                /* maximum bytes of scant_answer.once */
@@ -226,6 +226,15 @@ scant_status store_file_note(scant_project *project);
  * another source is read. */
 scant_status store_open_images(scant_project *project, const char *path,
                                const scant_data **out);
+
+/* ---- fingerprint.c ---- */
+
+/* Checks that the sources with this path have the content that their items had when they
+ * were added. SCANT_EINPUT if not; the message says what is different. Cheap if the file
+ * is unchanged; else it reads all items. Of images in files only a sample is read.
+ * known: the message of an earlier refusal, or NULL; then items are not read again. */
+scant_status store_source_check(scant_project *project, const char *path,
+                                const char *known);
 
 /* ---- settings.c ---- */
 

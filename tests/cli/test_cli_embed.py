@@ -47,7 +47,34 @@ class Trained(Case):
         return [np.load(files[name]) for name in names]
 
 
+def enlarge(path, name, value):
+    """Sets all numbers of a tensor in a safetensors file."""
+    with open(path, "rb") as file:
+        raw = bytearray(file.read())
+    size = struct.unpack("<Q", raw[:8])[0]
+    first, last = json.loads(raw[8:8 + size])[name]["data_offsets"]
+    raw[8 + size + first:8 + size + last] = np.full((last - first) // 4, value, "<f4").tobytes()
+    with open(path, "wb") as file:
+        file.write(raw)
+
+
 class Embed(Trained):
+    def test_outputs_that_are_not_finite_are_refused_and_nothing_is_written(self):
+        weights = os.path.join(self.run_dir, "weights.safetensors")
+        h = self.embed("out")[0]
+        enlarge(weights, "fc2.weight", 1e38)
+        enlarge(weights, "fc2.bias", 0)
+        too_large = h.sum(1, dtype="f8") * 1e38 > np.finfo("f4").max
+        self.assertTrue(too_large.any())
+        bad = int(too_large.argmax())  # the first row whose logits exceed float32
+        for name in ("out", "probs", "logits", "gradients"):
+            out = self.path("n.npy")
+            self.fails(3, *self.call, "--" + name, out,
+                       says=f"blobs: the network's outputs for sample {bad} are not finite")
+            self.assertFalse(os.path.exists(out))
+        rows = self.save("rows", np.arange(bad, 300))
+        self.fails(3, *self.call, "--indices", rows, "--out", out, says=f"sample {bad} are")
+
     def test_features_times_the_last_layer_are_the_logits(self):
         h, z, p, y = self.embed("out", "logits", "probs", "labels-out")
         w = tensors(os.path.join(self.run_dir, "weights.safetensors"))

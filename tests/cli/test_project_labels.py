@@ -253,6 +253,43 @@ class Export(ProjectCase):
                    says="same file")
 
 
+class Overwriting(ProjectCase):
+    """No output replaces a file that the project needs."""
+
+    def refuses(self, project, path, what):
+        before = open(path, "rb").read() if os.path.exists(path) else None
+        for call in (("export", project, "--out"), ("export", project, "--model"), ("query", project, "--out"),
+                     ("predict", project, "--out")):
+            self.fails(2, *call, path, says=["would overwrite " + what, call[2]])
+        after = open(path, "rb").read() if os.path.exists(path) else None
+        self.assertEqual(after, before)
+
+    def test_features_manifest_and_files_of_the_project_are_kept(self):
+        table = self.write("m.csv", "id,row\n" + "".join(f"a{i},{i}\n" for i in range(30)))
+        project, _ = self.blobs(30, flags=("--manifest", table))
+        self.ok("label", project, "--import", self.write("y.csv", "id,label\n" + "".join(
+            f"a{i},{CLASSES[i % 2]}\n" for i in range(30))))
+        self.ok("train", project)
+        rows = self.path("p-rows.npy")
+        os.symlink(rows, self.path("link"))
+        for path, what in ((rows, "the features of the project's items"), (table, "the manifest of the project"),
+                           (self.path("link"), "the features"),
+                           (os.path.join(project, "project.db"), "the project's database"),
+                           (os.path.join(project, "project.db-wal"), "the project's database"),
+                           (os.path.join(project, "models", "0001.safetensors"), "a model of the project"),
+                           (os.path.join(project, "cache", "features.npy"), "a file of the project's cache")):
+            self.refuses(project, path, what)
+        for _ in range(2):  # other files of its folder can be replaced
+            self.ok("export", project, "--out", os.path.join(project, "labels.csv"))
+
+    def test_images_are_kept(self):
+        folder, truth = self.images(12)
+        project = self.path("p")
+        self.ok("new", project, "--images", folder, "--classes", ",".join(CLASSES), "--quiet")
+        self.refuses(project, os.path.join(folder, list(truth)[7]), "an image of the project's items")
+        self.ok("export", project, "--out", os.path.join(folder, "labels.csv"))
+
+
 class Predict(ProjectCase):
     def test_all_formats_have_the_same_predictions(self):
         project, truth = self.blobs(90)

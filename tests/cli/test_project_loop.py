@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 
-from projectcase import CLASSES, ProjectCase
+from projectcase import CLASSES, ProjectCase, blobs
 from scantcli import SCANT, run
 
 STATUS = {"dir", "kind", "created", "items", "copies", "withheld", "labelled", "training",
@@ -77,6 +77,17 @@ class Loop(ProjectCase):
         self.assertEqual(len(rows), 300)
         right = np.mean([row["class"] == truth[int(row["id"])] for row in rows])
         self.assertGreater(right, 0.9)
+
+    def test_columns_of_any_scale_are_learned_from(self):
+        rows, truth = blobs(300)
+        names = [CLASSES[c] for c in truth]
+        project = self.path("tiny")
+        self.ok("new", project, "--features", self.save("rows", rows * np.float32(1e-18)),
+                "--classes", ",".join(CLASSES), "--quiet")
+        self.label(project, names, "--batch", "40")
+        self.ok("train", project)
+        rows = list(csv.DictReader(self.ok("predict", project).splitlines()))
+        self.assertGreater(np.mean([row["class"] == names[int(row["id"])] for row in rows]), 0.9)
 
     def test_a_collapsed_training_leaves_the_model_before(self):
         project, truth = self.blobs(200)

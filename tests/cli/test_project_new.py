@@ -182,6 +182,22 @@ class Add(ProjectCase):
         table = self.write("n.csv", "id,row\n" + "".join(f"b{i},{i}\n" for i in range(10)))
         self.fails(3, "add", project, "--features", more, "--manifest", table, says="more.npy")
 
+    def test_a_changed_source_is_refused_until_it_is_accepted(self):
+        project, truth = self.blobs(60)
+        self.label(project, truth, "--batch", "20")
+        self.ok("train", project)
+        rows = np.load(self.path("p-rows.npy"))
+        for changed, words in ((rows[::-1], "of 60 items are different, the first is item 0 (its row 0)"),
+                               (np.hstack([rows, rows]), "it was float32, 60 x 8 and is float32, 60 x 16"),
+                               (rows.astype("i2"), "and is int16, 60 x 8")):
+            self.save("p-rows", changed)
+            for command in ("train", "query"):
+                self.fails(3, command, project, says=["p-rows.npy: has changed", words, "--accept-changed"])
+        self.save("p-rows", rows[::-1])
+        self.assertIn("p: 60 changed items are accepted", self.ok("add", project, "--accept-changed"))
+        self.ok("train", project)
+        self.assertIn("p: 0 changed items are accepted", self.ok("add", project, "--accept-changed"))
+
 
 class Set(ProjectCase):
     def test_all_settings_have_a_value_and_a_description(self):

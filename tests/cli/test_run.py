@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from runcase import MOONS, RunCase, sets
+from runcase import MOONS, RunCase, sets, write_state
 from scantcli import ROOT, Case, run
 
 POSTERIOR = {"bald", "batchbald", "acs-fw"}
@@ -340,8 +340,7 @@ class Loop(RunCase):
             kept = place[0]
             for row in rows:  # most of them are outside the pool of 60
                 place[0] = row
-                with open(path, "w") as file:
-                    json.dump(state, file)
+                write_state(path, state)
                 done = run("run", "--resume", "--out", out)
                 refused += done.returncode != 0
                 if done.returncode:

@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 
-from runcase import MOONS, RunCase, sets
+from runcase import MOONS, RunCase, sets, write_state
 from scantcli import SCANT, run
 from test_cli_work import on_terminal
 from test_run import write_png
@@ -43,8 +43,7 @@ class Changed(RunCase):
             with open(path) as file:
                 state = json.load(file)
             change(state)
-            with open(path, "w") as file:
-                json.dump(state, file)
+            write_state(path, state)
 
     def test_other_labels_are_refused_and_nothing_is_written(self):
         before = self.kept()
@@ -110,8 +109,7 @@ class LostFiles(RunCase):
             state["rounds"], state["picks"] = state["rounds"][:2], state["picks"][:3]
             for table in ("calibration", "theory", "trainings"):
                 state[table] = state[table][:2]
-            with open(os.path.join(runs, name + ".json"), "w") as file:
-                json.dump(state, file)
+            write_state(os.path.join(runs, name + ".json"), state)
         for kind in ("weights", "query"):
             shutil.copy(os.path.join(runs, f"badge-0.{kind}-3.safetensors"),
                         os.path.join(runs, f"badge-0.{kind}-1.safetensors"))

@@ -15,9 +15,11 @@ import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import threading
 import time
 import unittest
+import zlib
 
 import numpy as np
 
@@ -553,6 +555,59 @@ class Labelling(ServeCase):
         if "broken.png" in items:
             self.assertEqual(ann.raw("GET", items["broken.png"]["picture"])[0], 404)
         self.assertEqual(ann.raw("GET", "/api/items/999/picture")[0], 404)
+
+    def test_slow_images_delay_no_cached_ones_and_a_slow_failure_is_kept(self):
+        def large(side):
+            packer = zlib.compressobj(1)
+            packed = b"".join([packer.compress(bytes(1 + 3 * side)) for _ in range(side)] + [packer.flush()])
+
+            def chunk(kind, body):
+                return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+            return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+                    + chunk(b"IDAT", packed) + chunk(b"IEND", b""))
+
+        os.makedirs(self.path("pictures"))
+        slow = large(10000)
+        long = b"IHDR" + struct.pack(">II", 1, 1 << 28) + slow[24:29]
+        files = {"0.png": png(300, (9, 90, 200)), **{f"{i}.png": slow for i in range(1, 5)}, "5.png": slow[:-100],
+                 "6.png": slow[:12] + long + struct.pack(">I", zlib.crc32(long)) + slow[33:]}
+        for name, data in files.items():
+            with open(self.path("pictures/" + name), "wb") as file:
+                file.write(data)
+        self.ok("new", self.path("p"), "--images", self.path("pictures"), "--classes", "a,b")
+        server = self.serve(self.path("p"), "--no-training")
+        ann = self.person(server)
+        self.assertEqual(ann.raw("GET", "/api/items/0/picture")[0], 200)  # now it is cached
+        done = []
+
+        def load(number):
+            other = self.person(server, f"bob{number}")
+            started.release()
+            done.append(other.raw("GET", f"/api/items/{number}/picture")[0])
+        started = threading.Semaphore(0)
+        threads = [threading.Thread(target=load, args=(number,)) for number in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            started.acquire()
+        time.sleep(0.05)
+        self.assertEqual(ann.raw("GET", "/api/items/0/picture")[0], 200)
+        self.assertEqual(done, [])  # each of them takes half a second or more
+        for thread in threads:
+            thread.join(SLOW)
+        self.assertEqual(done, [200] * 4)
+        for _ in range(2):
+            code, _, body = ann.raw("GET", "/api/items/5/picture")
+            self.assertEqual(code, 404)
+            self.assertIn("5.png: the PNG image is damaged", json.loads(body)["error"])
+        with open(self.path("p/cache/pictures/0/5-1024"), "rb") as file:
+            self.assertTrue(file.read().startswith(b"refused: "))
+        code, _, body = ann.raw("GET", "/api/items/6/picture")
+        self.assertEqual(code, 404)
+        self.assertIn("6.png: takes too long to decode", json.loads(body)["error"])
+        with open(self.path("pictures/5.png"), "wb") as file:  # repaired
+            file.write(files["0.png"])
+        self.assertEqual(ann.raw("GET", "/api/items/5/picture")[0], 200)
 
     def test_names_that_look_like_other_names_are_refused(self):
         server = self.serve(self.project(20), "--no-training")

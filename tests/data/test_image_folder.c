@@ -299,6 +299,31 @@ static void class_folders_are_classes_in_byte_order(void **state) {
     refuses(path_of("zoo"), small, "folders deep");
 }
 
+/* Each folder has two links to the next one: 4096 paths lead to the last. */
+static void links_that_multiply_paths_are_refused(void **state) {
+    char name[32], link[40], next[32];
+    scant__names names = {0};
+    (void)state;
+    assert_int_equal(mkdir(path_of("dag"), 0700), 0);
+    for (int i = 0; i < 13; i++) {
+        snprintf(name, sizeof name, "dag/%02d", i);
+        snprintf(next, sizeof next, "../%02d", i + 1);
+        assert_int_equal(mkdir(path_of(name), 0700), 0);
+        for (int k = 0; i < 12 && k < 2; k++) {
+            snprintf(link, sizeof link, "%s/%c", name, 'a' + k);
+            assert_int_equal(symlink(next, path_of(link)), 0);
+        }
+    }
+    copy("grey8.png", "dag/12/0.png");
+    assert_int_equal(scant__images_list(ctx, path_of("dag/00"), &names), SCANT_EINPUT);
+    assert_says(ctx, path_of("dag/00"), "other paths lead to");
+    scant__names_end(&names);
+    /* a few links to one folder are followed */
+    assert_int_equal(scant__images_list(ctx, path_of("dag/09"), &names), SCANT_OK);
+    assert_int_equal(names.count, 8);
+    scant__names_end(&names);
+}
+
 static void images_without_class_folders_take_labels_from_a_file(void **state) {
     const unsigned char y[] = {4, 2};
     (void)state;
@@ -416,6 +441,7 @@ int main(void) {
         cmocka_unit_test(decompression_bombs_are_refused_before_decoding),
         cmocka_unit_test(the_cap_covers_the_memory_of_libjpeg),
         cmocka_unit_test(class_folders_are_classes_in_byte_order),
+        cmocka_unit_test(links_that_multiply_paths_are_refused),
         cmocka_unit_test(images_without_class_folders_take_labels_from_a_file),
         cmocka_unit_test(a_folder_without_images_is_refused),
         cmocka_unit_test(reading_reports_a_deleted_image),

@@ -11,19 +11,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     scant_ctx *ctx = fuzz_ctx();
     scant__arena arena;
     loop_state s, again;
-    memfile f = memfile_open(data, size);
     scant__arena_init(&arena, ctx);
     if (loop_state_init(&arena, 3, 20, &s) != SCANT_OK ||
         loop_state_init(&arena, 3, 20, &again) != SCANT_OK)
         abort();
-    scant_status status = loop_state_read(ctx, f.path, name, 3, 100, &arena, &s);
-    close(f.fd);
+    scant_status status = loop_state_parse(ctx, "state", (const char *)data, size, name,
+                                           3, 100, &arena, &s);
     if (status == SCANT_OK) {
         char *bytes;
         size_t written;
         if (loop_state_picks(&s) > 20 || s.n_points > 4) abort();
         if (loop_state_print(ctx, name, &s, &bytes, &written) != SCANT_OK) abort();
-        f = memfile_open((const uint8_t *)bytes, written);
+        memfile f = memfile_open((const uint8_t *)bytes, written);
         scant__free(ctx, bytes);
         if (loop_state_read(ctx, f.path, name, 3, 100, &arena, &again) != SCANT_OK)
             abort();

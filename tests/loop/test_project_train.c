@@ -392,7 +392,7 @@ static void cached_features_outlive_their_file(void **state) {
     lab_end(&l);
 }
 
-static void a_changed_file_of_features_is_read_again(void **state) {
+static void a_changed_file_of_features_is_read_again_once_accepted(void **state) {
     (void)state;
     scant_ctx *ctx = ctx_threads(2);
     lab l;
@@ -405,6 +405,10 @@ static void a_changed_file_of_features_is_read_again(void **state) {
     for (size_t i = 0; i < l.n * l.d; i++) l.x[i] = -l.x[i];
     snprintf(features, sizeof features, "%s.npy", l.dir);
     write_features(ctx, features, l.x, l.n, l.d);
+    assert_int_equal(scant_project_features(l.project, &array), SCANT_EINPUT);
+    assert_says(ctx, features, "has changed since its items were added");
+    OK(scant_project_accept_changed(l.project, NULL));
+    OK(scant_project_prepare(l.project));
     OK(scant_project_features(l.project, &array));
     assert_memory_equal(array->data, l.x, l.n * l.d * sizeof *l.x);
     scant_array_free(array);
@@ -556,7 +560,7 @@ int main(void) {
         cmocka_unit_test(without_cache_and_weights_the_error_says_train_again),
         cmocka_unit_test(damaged_files_of_cache_are_computed_again),
         cmocka_unit_test(cached_features_outlive_their_file),
-        cmocka_unit_test(a_changed_file_of_features_is_read_again),
+        cmocka_unit_test(a_changed_file_of_features_is_read_again_once_accepted),
         cmocka_unit_test(items_and_classes_added_later_are_predicted),
         cmocka_unit_test(a_second_training_is_refused_and_the_error_names_the_first),
         cmocka_unit_test(a_failed_allocation_leaves_a_project_that_works),

@@ -14,9 +14,9 @@ static const loop_run_name name = {"badge", 7};
 
 static scant_status read_state(scant_ctx *ctx, const char *text, loop_state *s,
                                scant__arena *arena) {
-    const char *path = put("state.json", text, strlen(text));
     assert_int_equal(loop_state_init(arena, 3, 20, s), SCANT_OK);
-    return loop_state_read(ctx, path, name, 3, 100, arena, s);
+    return loop_state_parse(ctx, path_of("state.json"), text, strlen(text), name, 3, 100,
+                            arena, s);
 }
 
 static void a_state_is_read_as_it_was_written(void **state) {
@@ -66,7 +66,7 @@ static void a_state_is_read_as_it_was_written(void **state) {
 }
 
 #define HEAD                                                                             \
-    "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
+    "{\"scant run\": 5, \"strategy\": \"badge\", \"seed\": \"7\", "                      \
     "\"samples\": \"0123456789abcdef\", "
 #define NO_THEORY                                                                        \
     ", \"theory\": [[null,null,null,null,null,null,null,null,null,null,null]]"
@@ -84,9 +84,9 @@ static void a_damaged_state_is_refused(void **state) {
         "{}",
         "[1]",
         "{\"scant run\": \"2\"}",
-        "{\"scant run\": 4, \"strategy\": \"npc\", \"seed\": \"7\"}",
-        "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": 7}",
-        "{\"scant run\": 4, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
+        "{\"scant run\": 5, \"strategy\": \"npc\", \"seed\": \"7\"}",
+        "{\"scant run\": 5, \"strategy\": \"badge\", \"seed\": 7}",
+        "{\"scant run\": 5, \"strategy\": \"badge\", \"seed\": \"7\", \"rounds\": [], "
         "\"picks\": [[]], \"calibration\": [], \"theory\": [], "
         "\"trainings\": []}", /* no samples */
         HEAD "\"rounds\": 3, \"picks\": []" TAIL,
@@ -172,8 +172,49 @@ static void a_damaged_state_is_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
+/* A pick's index, an accuracy, a seed: whatever the digit belongs to. */
+static void a_state_with_a_changed_digit_is_refused(void **state) {
+    static unsigned char bytes[4096];
+    const loop_pick picks[] = {{5, 1, 0}, {99, 0.1, -1e300}, {7, 2, 1.0 / 3}};
+    scant_ctx *ctx = ctx_threads(1);
+    scant__arena arena;
+    loop_state s;
+    size_t changes = 0;
+    (void)state;
+    scant__arena_init(&arena, ctx);
+    assert_int_equal(loop_state_init(&arena, 3, 20, &s), SCANT_OK);
+    loop_state_add(&s, picks, 1);
+    loop_state_add(&s, picks + 1, 2);
+    s.points[s.n_points++] = (loop_point){1, 0.7, 0.3, 0.8, 3, 4};
+    assert_int_equal(loop_state_write(ctx, path_of("s.json"), name, &s), SCANT_OK);
+    FILE *file = fopen(path_of("s.json"), "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(size > 100 && size < sizeof bytes);
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] < '0' || bytes[i] > '9') continue;
+        unsigned char was = bytes[i];
+        bytes[i] = (unsigned char)('0' + (was - '0' + 3) % 10);
+        put("s.json", bytes, size);
+        assert_int_equal(loop_state_init(&arena, 3, 20, &s), SCANT_OK);
+        if (loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &s) !=
+            SCANT_EINPUT)
+            fail_msg("byte %zu of %zu was changed", i, size);
+        bytes[i] = was;
+        changes++;
+    }
+    assert_true(changes > 40);
+    put("s.json", bytes, size);
+    assert_int_equal(loop_state_init(&arena, 3, 20, &s), SCANT_OK);
+    assert_int_equal(loop_state_read(ctx, path_of("s.json"), name, 3, 100, &arena, &s),
+                     SCANT_OK);
+    scant__arena_end(&arena);
+    scant_ctx_free(ctx);
+}
+
 static void a_state_of_another_version_is_refused(void **state) {
-    static const char *const others[] = {"{\"scant run\": 2}", "{\"scant run\": 5}"};
+    static const char *const others[] = {"{\"scant run\": 4}", "{\"scant run\": 6}"};
     scant_ctx *ctx = ctx_threads(1);
     scant__arena arena;
     loop_state s;
@@ -341,6 +382,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_is_read_as_it_was_written),
         cmocka_unit_test(a_damaged_state_is_refused),
+        cmocka_unit_test(a_state_with_a_changed_digit_is_refused),
         cmocka_unit_test(a_state_of_another_version_is_refused),
         cmocka_unit_test(a_cancelled_round_is_read_as_it_was_written),
         cmocka_unit_test(a_damaged_cancelled_round_is_refused),

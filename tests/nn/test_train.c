@@ -508,6 +508,33 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     fixture_free(&b), fixture_free(&tanh_);
 }
 
+/* A bit in the numbers, in the metadata or in the names. */
+static void a_checkpoint_with_a_changed_bit_is_refused(void **state) {
+    (void)state;
+    static unsigned char bytes[60000];
+    fixture b = fixture_of("moons", 300, "mlp", (scant_net_opts){.width = 8});
+    scant_train_opts o = TRAIN_OPTS(NULL, NULL, with.epochs = 1,
+                                    with.checkpoint = path_of("bit.safetensors"));
+    train(&b, o);
+    o.resume = true;
+    o.epochs = 2;
+    FILE *file = fopen(o.checkpoint, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_true(size > 1000 && size < sizeof bytes);
+    for (size_t i = 0; i < size; i += size / 150) {
+        bytes[i] ^= 1;
+        put("bit.safetensors", bytes, size);
+        if (scant_net_train(b.net, b.data, &o, NULL) != SCANT_EINPUT)
+            fail_msg("byte %zu of %zu was changed", i, size);
+        bytes[i] ^= 1;
+    }
+    put("bit.safetensors", bytes, size);
+    assert_int_equal(train(&b, o).epoch, 2);
+    fixture_free(&b);
+}
+
 /* ---- sample weights ---- */
 
 static void a_weight_of_two_equals_a_repeated_sample(void **state) {
@@ -735,6 +762,7 @@ int main(void) {
         cmocka_unit_test(resume_from_does_not_modify_its_file),
         cmocka_unit_test(checkpoints_are_written_at_most_once_a_second),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
+        cmocka_unit_test(a_checkpoint_with_a_changed_bit_is_refused),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(deep_networks_are_reproducible_to_the_bit),
         cmocka_unit_test(a_resumed_training_ends_with_the_same_bits),

@@ -340,6 +340,28 @@ static void images_are_items_named_by_their_paths_and_copies_are_found(void **st
     scant_project_free(project);
 }
 
+/* Rows 0 and 1 are the same float32, rows 0 and 2 the same numbers. */
+static void rows_that_are_equal_only_as_float32_are_not_copies(void **state) {
+    const double rows[][2] = {{1, 0.25}, {1 + 1e-12, 0.25}, {1, 0.25}};
+    const size_t shape[] = {3, 2};
+    scant_project *project;
+    scant_array *array;
+    void *bytes;
+    size_t size;
+    (void)state;
+    OK(scant_array_wrap(ctx, "close", rows, SCANT_F64, 2, shape, &array));
+    OK(scant_array_encode(ctx, array, &bytes, &size));
+    OK(scant_file_write(ctx, path_of("close.npy"), bytes, size));
+    scant_bytes_free(ctx, bytes);
+    scant_array_free(array);
+    const scant_project_opts o = {.source = {.features = path_of("close.npy")}};
+    OK(scant_project_create(ctx, path_of("close"), &o, &project));
+    assert_int_equal(info_of(project).copies, 1);
+    assert_int_equal(item_of(project, 1).copy_of, 1);
+    assert_int_equal(item_of(project, 2).copy_of, 0);
+    scant_project_free(project);
+}
+
 static void rows_are_added_once_and_copies_are_found(void **state) {
     scant_project *project = make_project("grow", 30, NULL, 0);
     size_t added;
@@ -768,6 +790,7 @@ int main(void) {
         cmocka_unit_test(no_statement_runs_while_folders_are_searched),
         cmocka_unit_test(files_of_killed_programs_are_deleted),
         cmocka_unit_test(images_are_items_named_by_their_paths_and_copies_are_found),
+        cmocka_unit_test(rows_that_are_equal_only_as_float32_are_not_copies),
         cmocka_unit_test(rows_are_added_once_and_copies_are_found),
         cmocka_unit_test(added_items_must_be_of_the_projects_kind),
         cmocka_unit_test(copies_with_two_labels_are_refused),

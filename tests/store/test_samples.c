@@ -2,60 +2,23 @@
  *
  * Items as samples, as feature rows and as images.
  */
-#include "support.h"
+#include "sources.h"
 
 #include <fcntl.h>
 #include <math.h>
 
 #include "data/dataset.h"
-#include "data/images.h"
 #include "scant/project.h"
 
 enum { SIDE = 8 };
 
 /* ---- sources ----------------------------------------------------------------------- */
 
-/* Writes an image of one colour. */
-static void put_image(const char *name, unsigned char level, size_t width, size_t height,
-                      bool jpeg) {
-    unsigned char *rgb = malloc(3 * width * height);
-    void *bytes;
-    size_t size;
-    assert_non_null(rgb);
-    memset(rgb, level, 3 * width * height);
-    OK(jpeg ? scant__encode_jpeg(ctx, rgb, width, height, 90, &bytes, &size)
-            : scant__encode_png(ctx, rgb, width, height, false, &bytes, &size));
-    put(name, bytes, size);
-    scant__free(ctx, bytes);
-    free(rgb);
-}
-
-static const char *put_array(const char *name, const void *data, scant_dtype dtype,
-                             size_t ndim, const size_t *shape) {
-    const char *path = path_of(name);
-    scant_array *array;
-    void *bytes;
-    size_t size;
-    OK(scant_array_wrap(ctx, name, data, dtype, ndim, shape, &array));
-    OK(scant_array_encode(ctx, array, &bytes, &size));
-    OK(scant_file_write(ctx, path, bytes, size));
-    scant_bytes_free(ctx, bytes);
-    scant_array_free(array);
-    return path;
-}
-
 /* n images of 3 x 2 pixels, each of one level: from, from + 1, ... */
 static const char *put_levels(const char *name, size_t n, unsigned char from) {
     unsigned char pixels[64][3][2];
     for (size_t i = 0; i < n; i++) memset(pixels[i], (int)(from + i), sizeof pixels[i]);
     return put_array(name, pixels, SCANT_U8, 3, (size_t[]){n, 3, 2});
-}
-
-static scant_project *created(const char *name, scant_source source) {
-    scant_project *project;
-    scant_project_opts opts = {.source = source, .classes = abc, .n_classes = 3};
-    OK(scant_project_create(ctx, path_of(name), &opts, &project));
-    return project;
 }
 
 static void assert_levels(const scant_data *data, const int *levels, size_t n) {
@@ -118,8 +81,11 @@ static void a_manifest_chooses_the_rows_of_an_array(void **state) {
     assert_levels(data, (int[]){54, 50, 52, 100, 101}, 5);
     scant_data_free(data);
     put_levels("l.npy", 4, 50); /* its last row is gone */
-    REFUSED(store_samples(project, SIDE, &data), SCANT_EINPUT,
-            "l.npy: item 0 is its row 4 (counted from 0), but it has only 4 rows");
+    REFUSED(
+        store_samples(project, SIDE, &data), SCANT_EINPUT,
+        "l.npy: has changed since its items were added: it was 5 images of 1 x 3 x 2 and "
+        "is 4 images of 1 x 3 x 2; 1 of 3 items is different, the first is item 0 (its "
+        "row 4)");
     assert_null(data);
     scant_project_free(project);
 }
@@ -167,9 +133,10 @@ static void missing_feature_rows_are_reported(void **state) {
     scant_project_free(make_project("gone", 6, NULL, 0));
     put_features("gone.npy", 4, 3, 7);
     OK(scant_project_open(ctx, path_of("gone"), &project));
-    OK(store_features_read(project, 2, 2, out));
-    REFUSED(store_features_read(project, 3, 2, out), SCANT_EINPUT,
-            "gone.npy: item 3 is its row 3 (counted from 0), but it has only 4 rows");
+    REFUSED(
+        store_features_read(project, 3, 2, out), SCANT_EINPUT,
+        "gone.npy: has changed since its items were added: it was float32, 6 x 3 and is "
+        "float32, 4 x 3; 2 of 6 items are different, the first is item 4 (its row 4)");
     scant_project_free(project);
     put_features("gone.npy", 6, 4, 7);
     OK(scant_project_open(ctx, path_of("gone"), &project));

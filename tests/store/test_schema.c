@@ -54,13 +54,14 @@ static void other_versions_are_refused_with_what_to_do(void **state) {
     (void)state;
     assert_int_equal(ask(project, "PRAGMA user_version"), STORE_VERSION);
     OK(store_script(project, "PRAGMA user_version = 1"));
-    assert_refused("version",
-                   "before 0.2 (the database has version 1, this program reads 2): "
-                   "export its labels with that version");
+    assert_refused(
+        "version",
+        "an earlier version of scant (the database has version 1, this program reads 3): "
+        "export its labels with that version");
     OK(store_script(project, "PRAGMA user_version = 9"));
     assert_refused("version",
                    "a later version of scant (the database has version 9, this");
-    OK(store_script(project, "PRAGMA user_version = 2"));
+    OK(store_script(project, "PRAGMA user_version = 3"));
     scant_project_free(project);
     OK(scant_project_open(ctx, path_of("version"), &project));
     assert_int_equal(info_of(project).items, 12);
@@ -130,7 +131,7 @@ static void other_files_are_refused_and_not_changed(void **state) {
     mkdir(path_of("dir/project.db"), 0777);
     assert_refused("dir", "is not a file");
     make_database("hollow",
-                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 2");
+                  "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 3");
     assert_refused("hollow", "is damaged");
     make_database("later",
                   "PRAGMA application_id = 0x5363616e; PRAGMA user_version = 99");
