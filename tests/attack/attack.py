@@ -170,14 +170,15 @@ def read(*path):
         return file.read()
 
 
-def answers(project):
-    """All labels in a project's history, {(item, class, once)}; its database must be intact."""
-    db = sqlite3.connect(f"file:{project}/project.db?mode=ro", uri=True)
+def history(project):
+    """All entries of a project's history, {entry: (item, kind, class, once, undoes)}; its database must be intact."""
+    db = sqlite3.connect(f"file:{project}/project.db", uri=True)
     try:
         intact = db.execute("PRAGMA integrity_check").fetchall()
         if intact != [("ok",)] or db.execute("PRAGMA foreign_key_check").fetchall():
             raise AssertionError(f"{project}/project.db: {intact[:3]}")
-        return set(db.execute("SELECT item, class, once FROM labels WHERE kind = 1").fetchall())
+        rows = db.execute("SELECT entry, item, kind, class, once, undoes FROM labels").fetchall()
+        return {entry: tuple(what) for entry, *what in rows}
     finally:
         db.close()
 

@@ -136,7 +136,8 @@ static void note(record r, const char *path, const char *other, const void *data
 }
 
 static bool is_under(const char *path) {
-    return strncmp(path, under, strlen(under)) == 0;
+    size_t n = strlen(under);
+    return strncmp(path, under, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
 /* Sets `out` to the path of a descriptor. */

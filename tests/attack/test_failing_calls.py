@@ -8,7 +8,7 @@ import os
 import random
 import unittest
 
-from attack import COMMANDS, FAULTS, SOAK, Attack, answers, figure, is_whole, ok, read, run, tree
+from attack import COMMANDS, FAULTS, SOAK, Attack, figure, history, is_whole, ok, read, run, tree
 
 KINDS = {"malloc": "failed allocations", "write": "full disks", "sync": "failed fsyncs", "open": "failed opens"}
 POINTS = 300 if SOAK else 2  # calls that fail, for each command and kind
@@ -37,7 +37,7 @@ class FailingCalls(Attack):
             if os.path.isfile(at):
                 self.assertTrue(is_whole(at, os.path.join(self.place.name, "whole", path)), f"{what}: {path} is not whole")
         if command.changes:
-            answers(os.path.join(folder, command.changes))
+            history(os.path.join(folder, command.changes))
 
     def check_again(self, command, folder, whole, what):
         """The command succeeds without failing calls. Cached files may be missing."""
