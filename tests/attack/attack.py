@@ -76,6 +76,7 @@ COMMANDS = [
     Command("log", ["log", "project"], changes="project"),
     Command("set", ["set", "project", "batch=7"], changes="project"),
 ]
+EXACT = (".safetensors", "picks.csv")  # written files without times: the same whenever a command is repeated
 THREADED = {"select", "train", "embed", "ntk", "run", "new", "add", "query", "predict", "export"}
 
 
@@ -83,14 +84,26 @@ def command_line(args):
     return [SCANT, *args, *(("--threads", "1") if args[0] in THREADED else ())]
 
 
-def run(args, folder, limits=(), timeout=SLOW, **env):
-    """Runs the program in a folder, under limits [(resource, bytes)]."""
+def start(args, folder, limits=(), **env):
+    """Starts the program in a folder, under limits [(resource, bytes)]."""
     def prepare():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for what, size in limits:
             resource.setrlimit(what, (size, size))
-    return subprocess.run(command_line(args), cwd=folder, capture_output=True, timeout=timeout, check=False,
-                          preexec_fn=prepare, env={**os.environ, "OMP_NUM_THREADS": "1", **env})
+    return subprocess.Popen(command_line(args), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, preexec_fn=prepare,
+                            env={**os.environ, "OMP_NUM_THREADS": "1", **env})
+
+
+def run(args, folder, limits=(), timeout=SLOW, **env):
+    child = start(args, folder, limits, **env)
+    try:
+        out, said = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        raise
+    return subprocess.CompletedProcess(child.args, child.returncode, out, said)
 
 
 def ok(args, folder, **how):
@@ -206,6 +219,12 @@ class Attack(unittest.TestCase):
         begun = {"run": "experiment.ini", "train": "train.json"}.get(command.args[0])
         resumes = begun and command.writes and os.path.exists(os.path.join(folder, command.writes[0], begun))
         return [*command.args, "--resume"] if resumes else command.args
+
+    def check_exact(self, command, folder, whole, what):
+        """The files of the command are the same in both folders."""
+        for path in tree(whole):
+            if path.startswith(command.writes or "/") and path.endswith(EXACT):
+                self.assertEqual(read(folder, path), read(whole, path), f"{what}: {path}")
 
     def assert_sentence(self, done, what):
         """A failed command says why, and is not ended by a signal."""

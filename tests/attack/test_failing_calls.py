@@ -8,12 +8,11 @@ import os
 import random
 import unittest
 
-from attack import COMMANDS, FAULTS, SOAK, Attack, figure, history, is_whole, ok, read, run, tree
+from attack import COMMANDS, FAULTS, SOAK, Attack, figure, history, is_whole, ok, run, tree
 
 KINDS = {"malloc": "failed allocations", "write": "full disks", "sync": "failed fsyncs", "open": "failed opens"}
 POINTS = 300 if SOAK else 2  # calls that fail, for each command and kind
 KEPT = ("-wal", "-shm", ".lock")  # SQLite's files beside a database, and locks, may stay
-EXACT = (".safetensors", "picks.csv")  # files without times
 
 
 class FailingCalls(Attack):
@@ -45,9 +44,7 @@ class FailingCalls(Attack):
         self.assertIn(again.returncode, (0, 10), f"after {what}: {again.stderr.decode(errors='replace')}")
         missing = {path for path in whole - tree(folder) if not path.endswith(KEPT) and "/cache/" not in path}
         self.assertEqual(missing, set(), f"after {what}")
-        for path in whole:
-            if path.startswith(command.writes or "/") and path.endswith(EXACT):
-                self.assertEqual(read(folder, path), read(self.place.name, "whole", path), f"after {what}: {path}")
+        self.check_exact(command, folder, os.path.join(self.place.name, "whole"), "after " + what)
 
     def try_point(self, command, kind, n, on, whole):
         """Runs a command whose call number n fails, then without failures; returns whether it failed."""
