@@ -91,12 +91,12 @@ static scant_status give_pair(scant_project *project, const table *t,
                               void *user) {
     char name[STORE_PERSON + 1] = "";
     if (!t->a || t->items < 1) return SCANT_OK;
-    const char *a = scant_project_person_name(project, (size_t)t->a);
-    if (a) strncpy(name, a, STORE_PERSON);
-    const char *b = scant_project_person_name(project, (size_t)t->b);
-    if (!a || !b) return store_damaged(project, "a person has no name");
+    TRY(store_person_name(project, (size_t)t->a));
+    if (project->person) strncpy(name, project->person, STORE_PERSON);
+    TRY(store_person_name(project, (size_t)t->b));
+    if (!*name || !project->person) return store_damaged(project, "a person has no name");
     return fn(user, &(scant_person_agreement){.a = name,
-                                              .b = b,
+                                              .b = project->person,
                                               .items = (size_t)t->items,
                                               .agreed = t->agreed / t->items,
                                               .kappa = kappa(t)});
