@@ -23,7 +23,7 @@ static inline void torture_close(void) {
 
 /* The next allocation to fail: the first ones, then ever fewer. `make soak`: all. */
 static inline size_t torture_next(size_t at) {
-    return soaking() || at < 16 ? at + 1 : at + at / 4;
+    return soaking() || at < 128 ? at + 1 : at + at / 16;
 }
 
 static inline void torture_begin(size_t at) { mem.fail_at = mem.calls + at; }
