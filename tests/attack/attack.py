@@ -4,7 +4,6 @@ failure.
 
 The variable SCANT is the program's path, FAULTS_LIBRARY that of the library made of faults.c.
 SCANT_SOAK above 1000 asks for the long form, which takes hours; the short one is part of `make test`.
-SCANT_FIGURES is a file that gets the counts of each attack, rows of the table in docs/reliability.md.
 """
 import csv
 import json
@@ -149,15 +148,6 @@ def prepare(folder):
             ok(["label", "project", "--import", name], folder)
             ok(["train", "project"], folder)
     os.remove(os.path.join(folder, "batch.csv"))
-
-
-def figure(attack, count, outcome):
-    """Tells how often an attack was made, and with what outcome."""
-    row = f"| {attack} | {count:,} | {outcome} |"
-    print("\n" + row)
-    if os.environ.get("SCANT_FIGURES"):
-        with open(os.environ["SCANT_FIGURES"], "a") as file:
-            file.write(row + "\n")
 
 
 def is_whole(path, good):

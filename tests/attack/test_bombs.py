@@ -10,10 +10,11 @@ import threading
 import time
 import unittest
 
-from attack import NEW, Attack, figure, run
+from attack import NEW, Attack, run
 from bombs import packed_json, png, progressive_jpeg
 from projectcase import blobs
 from projectcase import png as small_png
+from scantcli import figure
 from servecase import Person, ServeCase
 
 MB = 1 << 20

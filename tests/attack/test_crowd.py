@@ -3,15 +3,14 @@
 time, and an fsync fails. What was confirmed is stored, once; what is derived follows from the history.
 """
 import collections
-import os
 import random
 import threading
 import time
 import unittest
 
-from attack import FAULTS, SOAK, figure
+from attack import FAULTS, SOAK
 import test_serve_kills
-from scantcli import run
+from scantcli import figure, run
 from servecase import CLASSES, Refused, ServeCase
 
 PEOPLE = 200 if SOAK else 8

@@ -9,8 +9,9 @@ import random
 import resource
 import unittest
 
-from attack import SOAK, Attack, figure, read, run
+from attack import SOAK, Attack, read, run
 from evil import TARGETS, prepare_formats, spoil, write
+from scantcli import figure
 
 FILES = 300 if SOAK else 4  # for each target
 TIME = 60

@@ -8,7 +8,8 @@ import os
 import random
 import unittest
 
-from attack import COMMANDS, FAULTS, SOAK, Attack, figure, history, is_whole, ok, run, tree
+from attack import COMMANDS, FAULTS, SOAK, Attack, history, is_whole, ok, run, tree
+from scantcli import figure
 
 KINDS = {"malloc": "failed allocations", "write": "full disks", "sync": "failed fsyncs", "open": "failed opens"}
 POINTS = 300 if SOAK else 2  # calls that fail, for each command and kind

@@ -10,7 +10,8 @@ import random
 import time
 import unittest
 
-from attack import COMMANDS, SLOW, SOAK, Attack, figure, history, is_whole, ok, run, start
+from attack import COMMANDS, SLOW, SOAK, Attack, history, is_whole, ok, run, start
+from scantcli import figure
 
 KILLS = 120 if SOAK else 2  # of each command
 

@@ -6,7 +6,8 @@ import random
 import resource
 import unittest
 
-from attack import COMMANDS, SOAK, Attack, figure, run
+from attack import COMMANDS, SOAK, Attack, run
+from scantcli import figure
 
 LIMITS = 60 if SOAK else 2  # for each command and kind of limit
 KINDS = {"address space": (resource.RLIMIT_AS, 60, 4000), "data": (resource.RLIMIT_DATA, 4, 1000)}  # in MB

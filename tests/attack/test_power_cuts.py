@@ -10,8 +10,9 @@ import shutil
 import signal
 import unittest
 
-from attack import COMMANDS, FAULTS, SOAK, Attack, figure, history, is_whole, ok, run
+from attack import COMMANDS, FAULTS, SOAK, Attack, history, is_whole, ok, run
 from powercut import KINDS, Disk, read_records, told
+from scantcli import figure
 from servecase import Person, Server
 
 CUTS = 100 if SOAK else 3  # for each command and kind of file system
