@@ -25,6 +25,7 @@ from scantcli import BUILD, SCANT  # noqa: E402
 
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 FAULTS = os.environ.get("FAULTS_LIBRARY", os.path.join(BUILD, "tests", "libattack_faults.so"))
+SANITIZERS = {name: os.environ.get(name, "") + ":exitcode=99" for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")}
 SLOW = 120  # seconds: no command here takes a second on a quiet machine
 STATUSES = (0, 1, 2, 3, 4, 10)
 
@@ -91,7 +92,7 @@ def start(args, folder, limits=(), **env):
             resource.setrlimit(what, (size, size))
     return subprocess.Popen(command_line(args), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, preexec_fn=prepare,
-                            env={**os.environ, "OMP_NUM_THREADS": "1", **env})
+                            env={**os.environ, "OMP_NUM_THREADS": "1", **SANITIZERS, **env})
 
 
 def run(args, folder, limits=(), timeout=SLOW, **env):
