@@ -22,6 +22,7 @@ class Target:
     """A command, and the file that it reads and an attack spoils."""
     file: str
     args: list
+    asks: bool = False  # the file says how much to train: it may ask for years, which an interrupt ends
 
 
 TRAIN = ["--model", "mlp", "--width", "4", "--epochs", "1", "--out", "made"]
@@ -47,8 +48,8 @@ TARGETS = [
     Target("net/train.json", ["embed", "--data", "pool.npy", "--from", "net", "--out", "h.npy"]),
     Target("net/state.safetensors", ["train", "--data", "pool.npy", "--labels", "truth.npy", "--model", "mlp",
                                      "--width", "8", "--epochs", "3", "--out", "net", "--resume"]),
-    Target("experiment.ini", ["run", "experiment.ini", "--out", "results"]),
-    Target("experiment/experiment.ini", ["run", "--out", "experiment", "--resume"]),
+    Target("experiment.ini", ["run", "experiment.ini", "--out", "results"], True),
+    Target("experiment/experiment.ini", ["run", "experiment/experiment.ini", "--out", "experiment", "--resume"], True),
     Target("experiment/runs/badge-0.json", ["run", "experiment/experiment.ini", "--out", "experiment", "--resume"]),
     Target("experiment/log.jsonl", ["run", "experiment/experiment.ini", "--out", "experiment", "--resume"]),
     Target("experiment/curve.csv", ["report", "experiment", "--out", "page"]),
