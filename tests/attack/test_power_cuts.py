@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import unittest
 
 from attack import COMMANDS, FAULTS, SOAK, Attack, history, is_whole, ok, run
@@ -105,7 +106,8 @@ class PowerCuts(Attack):
                 person.post("/api/undo", entry=receipt["entry"], once=person.once())
         person.close()
 
-    def test_server(self):
+    def record_server(self):
+        """Records a server with which a person labels; returns its folder's state before, and the records."""
         folder = self.copy("served")
         project = os.path.join(folder, "project")
         ok(["set", "project", "batch=8"], folder)
@@ -116,23 +118,43 @@ class PowerCuts(Attack):
             self.label(server, 80 if SOAK else 60)
         finally:
             server.end(signal.SIGKILL)
-        records, draw, at, most = read_records(journal), random.Random(12), 0, 0
+        return before, disk, read_records(journal)
+
+    def check_server(self, disk, before, confirmed, undone, draw, what):
+        left = os.path.join(self.cut(disk, draw.choice(KINDS), draw), "project")
+        self.check_project(left, before, what)
+        entries = history(left)
+        self.assertEqual(confirmed - entries.keys(), set(), f"{what}: confirmed entries are lost")
+        self.assertEqual(undone - {undoes for *_, undoes in entries.values()}, set(), f"{what}: undos are lost")
+
+    def test_server(self):
+        before, disk, records = self.record_server()
+        draw, at, most = random.Random(12), 0, 0
         points = [len(records)] + [draw.randint(first_cut(records), len(records)) for _ in range(SERVER_CUTS - 1)]
         for point in sorted(points):
             for record in records[at:point]:
                 disk.do(record)
             at, (confirmed, undone) = point, told(records[:point])
             most = max(most, len(confirmed) + len(undone))
-            kind = draw.choice(KINDS)
-            what = f"server, cut after {point} of {len(records)} calls, {kind}"
+            what = f"server, cut after {point} of {len(records)} calls"
             with self.subTest(what):
-                left = os.path.join(self.cut(disk, kind, draw), "project")
-                self.check_project(left, before, what)
-                entries = history(left)
-                self.assertEqual(confirmed - entries.keys(), set(), f"{what}: confirmed entries are lost")
-                self.assertEqual(undone - {undoes for *_, undoes in entries.values()}, set(), f"{what}: undos are lost")
+                self.check_server(disk, before, confirmed, undone, draw, what)
         figure("power cuts of a server", SERVER_CUTS, f"0 of up to {most} confirmed answers and undos lost, 0 damaged databases")
         self.assertGreater(most, 60)
+
+    def test_a_loss_is_seen(self):
+        """Of a server that does not sync, cuts do lose confirmed answers: the attack can find a loss."""
+        before, disk, records = self.record_server()
+        for record in records:
+            if record.kind not in "sd":
+                disk.do(record)
+        draw, lost = random.Random(13), 0
+        for _ in range(10):
+            try:
+                self.check_server(disk, before, *told(records), draw, "no syncs")
+            except (AssertionError, sqlite3.Error):
+                lost += 1
+        self.assertGreater(lost, 5)
 
 
 if __name__ == "__main__":
