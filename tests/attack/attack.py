@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +27,7 @@ SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 FAULTS = os.environ.get("FAULTS_LIBRARY", os.path.join(BUILD, "tests", "libattack_faults.so"))
 SANITIZERS = {name: os.environ.get(name, "") + ":exitcode=99" for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")}
 SLOW = 120  # seconds: no command here takes a second on a quiet machine
-STATUSES = (0, 1, 2, 3, 4, 10)
+STATUSES = (0, 1, 2, 3, 4, 10)  # of `scant --help`, less 130: nobody interrupts
 
 
 @dataclass
@@ -36,8 +36,7 @@ class Command:
     name: str
     args: list
     writes: tuple = ()
-    changes: str = ""           # the project whose database it changes
-    before: list = field(default_factory=list)
+    changes: str = ""  # the project whose database it changes
 
 
 MOONS = ["--set", "data.train=moons", "--set", "data.test_size=50", "--set", "model.name=mlp", "--set", "model.width=8",
@@ -58,8 +57,8 @@ COMMANDS = [
                                "--method", "fixmatch", "--batch", "4", "--steps", "3", "--out", "trained"], ("trained",)),
     Command("embed", ["embed", "--data", "pool.npy", "--from", "net", "--out", "h.npy", "--probs", "p.npy"],
             ("h.npy", "p.npy")),
-    Command("ntk", ["ntk", "--data", "pool.npy", "--model", "mlp", "--width", "8", "--classes", "3", "--out", "k.npy"],
-            ("k.npy",)),
+    Command("ntk", ["ntk", "--data", "pool.npy", "--model", "mlp", "--width", "8", "--classes", "3", "--out", "k.json"],
+            ("k.json",)),
     Command("run", ["run", *MOONS, "--out", "results"], ("results",)),
     Command("report", ["report", "experiment", "--out", "page"], ("page",)),
     Command("compare", ["compare", "experiment", "--csv", "compared.csv"], ("compared.csv",)),
