@@ -56,6 +56,21 @@ class JsonBombs(Attack):
         figure("JSON bombs in imports", 3, f"at most {most // MB} MB used under --memory {CAP}")
 
 
+class FolderBombs(Attack):
+    def test_links_that_multiply_are_counted(self):
+        """8 folders, each with ten links to the next: 10^8 paths to one image."""
+        folder, levels = self.copy(), 8
+        for i in range(levels):
+            os.makedirs(os.path.join(folder, "maze", str(i)))
+            for n in range(10):
+                os.symlink(f"../{i + 1}", os.path.join(folder, "maze", str(i), str(n)))
+        os.makedirs(os.path.join(folder, "maze", str(levels)))
+        os.symlink(os.path.join(folder, "pictures", "0.png"), os.path.join(folder, "maze", str(levels), "0.png"))
+        done = run(["new", "born", "--images", "maze/0", *NEW, "--memory", CAP], folder, timeout=60)
+        self.assert_sentence(done, "folders of links")
+        figure("folders of links that multiply", 1, "ended within a minute, and its memory")
+
+
 def memory(pid):
     """The memory that a process uses now, in bytes."""
     with open(f"/proc/{pid}/status") as file:
@@ -110,7 +125,7 @@ class RequestBombs(ServeCase):
 
 
 class PictureBombs(ServeCase):
-    OTHERS = 5   # seconds that anybody else may wait
+    OTHERS = 10  # seconds that anybody else may wait
     BOMB = 40    # seconds until a bomb is answered, by an image or a placeholder
 
     def pictures(self):
