@@ -105,7 +105,7 @@ fuzz: ## every file reader with libFuzzer, FUZZ_SECONDS (20) each
 	@tools/deps build test
 	@tools/fuzz $(FUZZ_SECONDS)
 
-soak: ## the long tests: SOAK_SECONDS of fuzzing per reader, random pools under sanitizers
+soak: ## the long tests: SOAK_SECONDS of fuzzing per reader, all attacks, sanitizers; prints the tables of docs/reliability.md
 	@tools/deps build test
 	@tools/soak $(SOAK_SECONDS)
 

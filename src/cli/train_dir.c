@@ -14,8 +14,10 @@
  * If a training was killed, --resume repeats the steps after its last checkpoint.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -252,11 +254,24 @@ void train_discard_old(train_job *job) {
     job->kept = true;
 }
 
+/* Makes the folder's name durable. The folder is already there, so failure is ignored. */
+static void sync_parent(const char *folder) {
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/') n--;
+    while (n && folder[n - 1] != '/') n--;
+    int fd =
+        open(cli_format("%.*s.", (int)n, folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
 void train_begin_dir(train_job *job) {
     const train_args *a = &job->args;
     if (a->train.resume && !job->extended && holds(job, "result.json")) show_result(job);
     job->made = mkdir(a->out, 0777) == 0;
     if (!job->made && errno != EEXIST) cli_cannot_write(a->out, strerror(errno));
+    if (job->made) sync_parent(a->out);
     cli_defer(restore, job);
     if (a->train.resume)
         resume(job);

@@ -36,6 +36,37 @@ static scant_status cannot(scant_ctx *ctx, const char *path, const char *what,
                        scant__errno_text(number, why));
 }
 
+/* ---- durability -------------------------------------------------------------------- */
+
+/* Calls fsync(); returns 0 or errno. File systems without fsync() are accepted. */
+static int sync_fd(int fd) {
+    while (fsync(fd) != 0) {
+        if (errno == EINTR) continue;
+        return errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
+    }
+    return 0;
+}
+
+/* The length of path's directory part, slash included. */
+static size_t dir_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Syncs the directory entry. The file or folder is already in place, so
+ * failure is ignored. */
+static void sync_dir(const char *target) {
+    char dir[PATH_MAX];
+    size_t length = dir_length(target);
+    if (length + 2 > sizeof dir) return;
+    memcpy(dir, target, length);
+    memcpy(dir + length, ".", 2);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    sync_fd(fd);
+    close(fd);
+}
+
 /* ---- folders ----------------------------------------------------------------------- */
 
 bool scant__same_file(const char *a, const char *b) {
@@ -50,7 +81,11 @@ static bool is_folder(const char *path) {
 }
 
 static scant_status make_one(scant_ctx *ctx, const char *path) {
-    if (is_folder(path) || mkdir(path, 0777) == 0) return SCANT_OK;
+    if (is_folder(path)) return SCANT_OK;
+    if (mkdir(path, 0777) == 0) {
+        sync_dir(path);
+        return SCANT_OK;
+    }
     int number = errno;
     if (number == EEXIST && is_folder(path)) return SCANT_OK; /* created concurrently */
     return cannot(ctx, path, "the folder cannot be created", number);
@@ -191,21 +226,6 @@ int scant__write_all(int fd, const void *bytes, size_t size, size_t at) {
     return 0;
 }
 
-/* Calls fsync(); returns 0 or errno. File systems without fsync() are accepted. */
-static int sync_fd(int fd) {
-    while (fsync(fd) != 0) {
-        if (errno == EINTR) continue;
-        return errno == EINVAL || errno == ENOSYS || errno == ENOTSUP ? 0 : errno;
-    }
-    return 0;
-}
-
-/* The length of path's directory part, slash included. */
-static size_t dir_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 /* Resolves symbolic links in the last part of path, also dangling ones, in place. Returns
  * 0 or errno. */
 static int follow_links(char path[PATH_MAX]) {
@@ -236,18 +256,6 @@ static int open_temp(const char *target, mode_t mode, char temp[PATH_MAX]) {
         if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
     }
     return -1;
-}
-
-/* Syncs the directory entry. The file is already in place, so failure is ignored. */
-static void sync_dir(const char *target) {
-    char dir[PATH_MAX];
-    size_t length = dir_length(target);
-    memcpy(dir, target, length);
-    memcpy(dir + length, ".", 2);
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    sync_fd(fd);
-    close(fd);
 }
 
 /* Opens a pipe or device. */

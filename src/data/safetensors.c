@@ -390,7 +390,9 @@ static void add_header(scant__json *out, const scant__tensor *items,
         at += pieces[i + 1].size;
     }
     scant__json_close(out, '}');
-    while (out->text.size % ALIGNMENT) scant__text_add(&out->text, " ");
+    static const char blanks[ALIGNMENT + 1] = "        ";
+    scant__text_bytes(&out->text, blanks,
+                      (ALIGNMENT - out->text.size % ALIGNMENT) % ALIGNMENT);
 }
 
 /* Refuses malformed UTF-8: the JSON writer would replace it, and the tensor could not be

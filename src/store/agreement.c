@@ -137,13 +137,14 @@ static scant_status
 give(const comparison *c, const pair *p,
      scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user) {
     char name[STORE_PERSON + 1] = "";
-    const char *a = scant_project_person_name(c->project, c->people[p->a]);
-    if (a) strncpy(name, a, STORE_PERSON);
-    const char *b = scant_project_person_name(c->project, c->people[p->b]);
-    if (!a || !b) return store_damaged(c->project, "a person has no name");
+    scant_project *project = c->project;
+    TRY(store_person_name(project, c->people[p->a]));
+    if (project->person) strncpy(name, project->person, STORE_PERSON);
+    TRY(store_person_name(project, c->people[p->b]));
+    if (!*name || !project->person) return store_damaged(project, "a person has no name");
     return fn(user,
               &(scant_person_agreement){.a = name,
-                                        .b = b,
+                                        .b = project->person,
                                         .items = p->items,
                                         .agreed = (double)p->agreed / (double)p->items,
                                         .kappa = kappa(c, p)});

@@ -132,17 +132,20 @@ scant_status scant_project_person(scant_project *project, const char *name,
     return store_commit(&tx);
 }
 
-static scant_status read_name(scant_project *project, size_t person) {
+scant_status store_person_name(scant_project *project, size_t person) {
+    scant__free(project->ctx, project->person);
+    project->person = NULL;
+    if (person > INT64_MAX) return SCANT_OK;
     STORE_EACH(row, project, "SELECT name FROM people WHERE person = ?1",
-               store_size(person))
+               store_size(person)) {
         project->person = store_strdup(project->ctx, store_name(row, 0));
+        if (!project->person) return SCANT_ENOMEM;
+    }
     return SCANT_OK;
 }
 
 const char *scant_project_person_name(scant_project *project, size_t person) {
-    scant__free(project->ctx, project->person);
-    project->person = NULL;
-    if (person <= INT64_MAX) (void)read_name(project, person);
+    (void)store_person_name(project, person);
     return project->person;
 }
 

@@ -258,6 +258,8 @@ scant_status store_name_line(scant_ctx *ctx, const char *file, size_t line,
                              const char *what, scant_status status);
 /* Trims blanks at both ends: returns the beginning and sets the length of the rest. */
 const char *store_trim(const char *text, size_t *length);
+/* Sets project->person to the name; NULL: no such person. */
+scant_status store_person_name(scant_project *project, size_t person);
 /* Adds the person if the name is new. */
 scant_status store_person_put(scant_project *project, const char *name, size_t *person);
 scant_status store_class_check(scant_ctx *ctx, const char *name);

@@ -34,6 +34,16 @@ def handles_signals(pid):
     return int(caught, 16) >> (signal.SIGTERM - 1) & 1
 
 
+def figure(attack, count, outcome):
+    """Prints how often an attack was made, and its outcome: a row of the table in docs/reliability.md. The file
+    SCANT_FIGURES, if set, gets it too."""
+    row = f"| {attack} | {count:,} | {outcome} |"
+    print("\n" + row)
+    if os.environ.get("SCANT_FIGURES"):
+        with open(os.environ["SCANT_FIGURES"], "a") as file:
+            file.write(row + "\n")
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own."""
 

@@ -15,7 +15,7 @@ import time
 import unittest
 
 from runcase import MOONS, RunCase, sets
-from scantcli import SCANT
+from scantcli import SCANT, figure
 
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
 KILLS = 20 if SOAK else 3  # for each test
@@ -102,6 +102,7 @@ class Kills(RunCase):
                 file.write('{"half a li')
         self.ok("run", *flags, *(["--resume"] if os.path.exists(cut) else []))
         self.assert_ended_as(whole, cut)
+        figure("kills and interrupts of an experiment", hits, "resumed, the results are the same")
 
     def kill_amid_and_resume(self, base, **more):
         """Kills once, after the first round and before the end of the last; then resumes."""

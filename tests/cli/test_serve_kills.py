@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from scantcli import run
+from scantcli import figure, run
 from servecase import SLOW, Person, Refused, ServeCase
 
 SOAK = int(os.environ.get("SCANT_SOAK", 0)) > 1000
@@ -127,9 +127,9 @@ class Kills(ServeCase):
         stored = self.check(project, people)
         confirmed = sum(len(p.confirmed) for p in people)
         repeated = sum(p.repeated for p in people)
-        print(f"\n{kills} kills, {PEOPLE} people: {confirmed} labels confirmed, {stored} stored "
-              f"({stored - confirmed} whose confirmation was cut off), {repeated} sent again after they were stored, "
-              f"0 lost, 0 stored twice, {models} models trained; integrity ok")
+        figure("kills of a server", kills, f"{PEOPLE} people: {confirmed:,} labels confirmed, {stored:,} stored "
+               f"({stored - confirmed} whose confirmation was cut off), {repeated} sent again after they were stored, "
+               f"0 lost, 0 stored twice, {models} models trained")
         self.assertGreater(confirmed, 2 * KILLS)
         self.assertGreaterEqual(stored, confirmed)
         self.assertLessEqual(stored - confirmed, PEOPLE * (KILLS + 1))
