@@ -13,22 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/blas.h"
+#include "core/mem.h"
 
 #define REST ((size_t)64 << 20) /* of more threads than one, left to everything else */
 enum { VARIABLES = 4096 };
 
 static const char variable[] = "OMP_NUM_THREADS=";
-
-static bool can_map(size_t bytes) {
-    void *probe =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return probe != MAP_FAILED && munmap(probe, bytes) == 0;
-}
 
 /* Returns how many buffers OpenBLAS will map. */
 static size_t buffers_wanted(char **environment) {
@@ -64,9 +58,9 @@ static void before_libraries(int count, char **arguments, char **environment) {
         "them: ulimit -v and ulimit -d are too low\n";
     size_t wanted = buffers_wanted(environment), fit = wanted;
     (void)count;
-    while (fit > 1 && !can_map(fit * SCANT__BLAS_BUFFER + REST)) fit--;
-    if (fit == wanted && (fit > 1 || can_map(SCANT__BLAS_BUFFER))) return;
-    if (can_map(SCANT__BLAS_BUFFER)) start_again(arguments, environment, fit);
+    while (fit > 1 && !scant__can_map(fit * SCANT__BLAS_BUFFER + REST)) fit--;
+    if (fit == wanted && (fit > 1 || scant__can_map(SCANT__BLAS_BUFFER))) return;
+    if (scant__can_map(SCANT__BLAS_BUFFER)) start_again(arguments, environment, fit);
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
     _exit(CLI_SYSTEM);

@@ -13,13 +13,17 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/mem.h"
 
-enum {
-    MOST = 120
-}; /* buffers mapped ahead; OpenBLAS warns above 2 for each CPU it knows */
+/* Buffers mapped ahead; OpenBLAS warns above 2 for each CPU it was built for. */
+enum { MOST = 120 };
+#define REST                                                                             \
+    ((size_t)64                                                                          \
+     << 20) /* bytes that all but one leave to the process */ /* buffers mapped ahead;   \
+                                                                 OpenBLAS warns above 2  \
+                                                                 for each CPU it knows   \
+                                                               */
 
 static struct {
     atomic_flag lock;
@@ -53,10 +57,9 @@ void scant__blas_release(void) {
     end_threads();
 }
 
-static bool can_map(size_t bytes) {
-    void *probe =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return probe != MAP_FAILED && munmap(probe, bytes) == 0;
+static bool has_room(size_t count) {
+    bool first = buffers.n_mapped == 0 && count == 1;
+    return scant__can_map(count * SCANT__BLAS_BUFFER + (first ? 0 : REST));
 }
 
 static bool is_mapped(const void *buffer) {
@@ -73,13 +76,12 @@ static void map_up_to(size_t want) {
     size_t n = 0;
     if (!find("blas_memory_alloc", &blas_take) || !find("blas_memory_free", &blas_give)) {
         size_t more = 0;
-        while (buffers.n_mapped + more < want && can_map((more + 1) * SCANT__BLAS_BUFFER))
-            more++;
+        while (buffers.n_mapped + more < want && has_room(more + 1)) more++;
         buffers.n_mapped += more;
         return;
     }
     while (buffers.n_mapped < want && n < 2 * MOST) {
-        if (n >= buffers.spare && !can_map(SCANT__BLAS_BUFFER)) break;
+        if (n >= buffers.spare && !has_room(1)) break;
         void *buffer = taken[n++] = blas_take(0);
         if (!is_mapped(buffer)) buffers.mapped[buffers.n_mapped++] = buffer;
     }
@@ -95,7 +97,7 @@ static size_t claim(size_t want) {
     size_t free =
         buffers.n_mapped > buffers.claimed ? buffers.n_mapped - buffers.claimed : 0;
     /* more than MOST: OpenBLAS maps them when they are used */
-    if (buffers.n_mapped == MOST && can_map(want * SCANT__BLAS_BUFFER)) free = want;
+    if (buffers.n_mapped == MOST && has_room(want)) free = want;
     size_t got = want < free ? want : free;
     buffers.claimed += got;
     unlock();

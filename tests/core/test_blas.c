@@ -78,7 +78,7 @@ static int with_room_for(size_t buffers, int (*fn)(void)) {
         FILE *file = fopen("/proc/self/statm", "r");
         if (!file || fscanf(file, "%*u %*u %*u %*u %*u %zu", &pages) != 1) _exit(99);
         limit.rlim_cur = limit.rlim_max =
-            pages * (size_t)sysconf(_SC_PAGESIZE) + buffers * BUFFER + BUFFER / 2;
+            pages * (size_t)sysconf(_SC_PAGESIZE) + buffers * BUFFER + BUFFER / 4 * 3;
         if (setrlimit(RLIMIT_DATA, &limit)) _exit(99);
         alarm(60); /* a hang ends here */
         _exit(fn());
