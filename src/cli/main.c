@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "core/blas.h"
 
 static const cli_command *const commands[] = {
     &cli_cmd_select,  &cli_cmd_strategies, &cli_cmd_models, &cli_cmd_train,
@@ -88,7 +87,7 @@ static _Noreturn void unknown_command(const char *word) {
 
 int main(int argc, char **argv) {
     fill_standard_streams();
-    scant__blas_release();
+    cli_start();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
     scant__text text = CLI_TEXT;
     if (argc < 2) {

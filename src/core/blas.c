@@ -18,12 +18,7 @@
 
 /* Buffers mapped ahead; OpenBLAS warns above 2 for each CPU it was built for. */
 enum { MOST = 120 };
-#define REST                                                                             \
-    ((size_t)64                                                                          \
-     << 20) /* bytes that all but one leave to the process */ /* buffers mapped ahead;   \
-                                                                 OpenBLAS warns above 2  \
-                                                                 for each CPU it knows   \
-                                                               */
+#define REST ((size_t)64 << 20) /* bytes that all but one leave to the process */
 
 static struct {
     atomic_flag lock;

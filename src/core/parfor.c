@@ -69,20 +69,25 @@ static void job_work(job *j, unsigned worker) {
 }
 
 #ifndef SCANT_PTHREADS
-/* Returns how many threads can run: libgomp ends the process if it cannot start one. It
- * keeps those that the calling thread used last. */
+/* Returns how many threads can run, and starts them: libgomp ends the process if it
+ * cannot start one, and keeps those that the calling thread used last. */
 static unsigned startable(unsigned threads) {
     static _Thread_local unsigned running = 1;
-    size_t stack = 0;
+    if (threads <= 1) return 1;
     if (threads > running) {
         pthread_attr_t attributes;
+        size_t stack = 0;
         if (pthread_getattr_default_np(&attributes) ||
             pthread_attr_getstacksize(&attributes, &stack))
             stack = (size_t)8 << 20;
+        while (threads > running &&
+               !scant__can_map((threads - running) * (stack + STACK_SPARE)))
+            threads--;
+        if (threads > running) {
+#pragma omp parallel num_threads((int)threads)
+            atomic_signal_fence(memory_order_seq_cst); /* no work */
+        }
     }
-    while (threads > running &&
-           !scant__can_map((threads - running) * (stack + STACK_SPARE)))
-        threads--;
     return running = threads;
 }
 #endif
