@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "core/blas.h"
 #include "core/rng.h"
 #include "scant/scant.h"
 
@@ -57,6 +58,12 @@ static inline scant_ctx *ctx_counting(memory *m) {
     *m = (memory){.fail_at = SIZE_MAX};
     assert_int_equal(scant_ctx_create(&opts, &ctx), SCANT_OK);
     return ctx;
+}
+
+/* The most memory that was in use besides OpenBLAS' buffers, which are never given back
+ * before the context ends. */
+static inline size_t peak_of(const scant_ctx *c) {
+    return c->peak - c->blas * SCANT__BLAS_BUFFER;
 }
 
 /* Uniform random numbers by index, the same in every run. */

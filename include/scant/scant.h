@@ -403,7 +403,9 @@ typedef struct scant_plan {
     size_t passes;      /* minimum number of passes over the inputs */
     size_t input_bytes; /* size of the inputs that are read */
     unsigned used;      /* scant_evidence_kind bits */
-    SCANT_RESERVED;
+    size_t blas;      /* bytes of memory that OpenBLAS maps for itself: 128 MB a thread */
+    unsigned threads; /* fewer than the context's if memory is short because of blas */
+    uint64_t reserved[6]; /* SCANT_RESERVED less the members since added */
 } scant_plan;
 
 /* A selection in steps: opened and checked, planned, run. */

@@ -47,6 +47,10 @@ typedef struct cli_exit_row {
 const cli_exit_row *cli_exit_table(size_t *count); /* all statuses, explained */
 int cli_exit_of(scant_status status);
 
+/* ---- starting the program (start.c) ------------------------------------------------ */
+
+void cli_start(void); /* called first; prepares the libraries */
+
 /* ---- ending the program (end.c) ---------------------------------------------------- */
 
 /* Functions return results, not statuses: a command ends the program where it finds an

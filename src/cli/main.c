@@ -87,6 +87,7 @@ static _Noreturn void unknown_command(const char *word) {
 
 int main(int argc, char **argv) {
     fill_standard_streams();
+    cli_start();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error like any other */
     scant__text text = CLI_TEXT;
     if (argc < 2) {

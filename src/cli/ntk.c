@@ -332,9 +332,8 @@ static void check_memory(const ntk_job *job) {
     if (!fit)
         cli_die(CLI_SYSTEM,
                 "the kernel of one sample%s needs %.0f MB, and --memory allows %.0f: "
-                "allow more%s",
-                all, scant_lab_memory(ctx, lab, 1) / mega, cap / mega,
-                a->kernel ? ", or use fewer --threads" : "");
+                "allow more, or use fewer --threads",
+                all, scant_lab_memory(ctx, lab, 1) / mega, cap / mega);
     cli_die(CLI_SYSTEM,
             "the kernel of %zu samples%s needs %.0f MB, and --memory allows %.0f: %zu "
             "samples fit; choose them with --indices%s",

@@ -56,6 +56,7 @@ static void run_experiment(run_job *job) {
                            .skip_bad = a->skip_bad,
                            .user = job,
                            .report = run_on_event};
+    cli_signals_allow_saving();
     if (!a->common.quiet)
         cli_signals_set_message(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_experiment_run(job->experiment, &opts);

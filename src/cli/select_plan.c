@@ -103,8 +103,13 @@ void select_print_plan(const select_job *job) {
     add_line(&text, "memory",
              cli_format("%s (%zu bytes) at most, of %s allowed", bytes_text(plan->memory),
                         plan->memory, bytes_text(scant_ctx_memory(job->net.ctx))));
+    if (plan->blas)
+        add_line(&text, "blas",
+                 cli_format("%s of it are OpenBLAS' buffers, 128 MiB for "
+                            "each thread",
+                            bytes_text(plan->blas)));
     add_line(&text, "plot", job->args->plot);
-    add_line(&text, "threads", cli_format("%u", scant_ctx_threads(job->net.ctx)));
+    add_line(&text, "threads", cli_format("%u", plan->threads));
     cli_print(&text);
 }
 

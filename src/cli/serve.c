@@ -92,6 +92,7 @@ static void serve(const serve_args *args, const char *dir) {
                        .stop = stop};
     char message[1000];
     cli_signals_begin();
+    cli_signals_allow_saving();
     if (!args->common.quiet) cli_signals_set_message(ending);
     scant_status status = serve_run(&opts, message, sizeof message);
     cli_signals_set_message(NULL);

@@ -164,6 +164,7 @@ static scant_status train(train_job *job) {
     o->user = job;
     o->report = report;
     job->training = true;
+    cli_signals_allow_saving();
     if (!job->net.ui.quiet)
         cli_signals_set_message(job->net.ui.terminal ? ending : ending + 1);
     scant_status status = scant_net_train(job->network, job->data, o, &job->state);

@@ -41,10 +41,13 @@ void cli_ui_log(void *user, scant_log_level level, const char *text);
 void cli_ui_progress(void *user, const char *phase, double fraction);
 int cli_ui_cancel(void *user);
 
-/* Installs handlers: the first Ctrl-C sets a flag, the second ends the program. If a
- * mapped file shrinks, the program ends with a message. */
+/* Installs handlers: the first Ctrl-C or SIGTERM sets a flag and ends the program 2 s
+ * later at the latest, the second ends it at once. If a mapped file shrinks, the program
+ * ends with a message. */
 void cli_signals_begin(void);
 bool cli_interrupted(void);
+/* A command that saves what it has has 30 s once it has called cli_interrupted(). */
+void cli_signals_allow_saving(void);
 /* Sets the message for the first Ctrl-C: static text with a newline, or NULL. */
 void cli_signals_set_message(const char *text);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/blas.h"
 #include "core/parfor.h"
 
 #define STRINGIFY_(x) #x
@@ -62,6 +63,7 @@ scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
 
 void scant_ctx_free(scant_ctx *ctx) {
     if (!ctx) return;
+    scant__blas_end(ctx);
     if (ctx->opts.release)
         ctx->opts.release(ctx->opts.user, ctx);
     else

@@ -22,6 +22,7 @@ enum { SCANT__ERR_SIZE = 1024 };
 struct scant_ctx {
     scant_ctx_opts opts;
     unsigned threads;         /* resolved: at least 1 */
+    unsigned blas;            /* threads that may call BLAS (core/blas.h) */
     size_t cap;               /* bytes */
     atomic_size_t used, peak; /* written under the lock, read by any thread */
     atomic_flag lock;         /* also held while the caller's allocator runs */

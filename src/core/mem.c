@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ALIGN = 64 };
 
@@ -130,6 +131,12 @@ bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault) {
 void scant__uncharge(scant_ctx *ctx, size_t bytes) {
     give_back(ctx, bytes);
     if (ctx->parent) scant__uncharge(ctx->parent, bytes);
+}
+
+bool scant__can_map(size_t bytes) {
+    void *probe =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return probe != MAP_FAILED && munmap(probe, bytes) == 0;
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {

@@ -34,6 +34,9 @@ void *scant__worker_alloc(scant_ctx *ctx, size_t count, size_t size, scant__faul
  * sets fault if they exceed the cap. */
 bool scant__charge(scant_ctx *ctx, size_t bytes, scant__fault *fault);
 void scant__uncharge(scant_ctx *ctx, size_t bytes);
+/* Whether this process may map that many more bytes: `ulimit -v` and `ulimit -d`, and the
+ * machine's memory if it does not overcommit. */
+bool scant__can_map(size_t bytes);
 /* The number of bytes that scant__alloc() counts for a block: its size and overhead. */
 size_t scant__alloc_cost(size_t bytes);
 

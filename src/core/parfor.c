@@ -14,12 +14,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-#ifdef SCANT_PTHREADS
 #include <pthread.h>
+#ifdef SCANT_PTHREADS
 #include <sched.h>
 #else
 #include <omp.h>
 #endif
+
+#include "core/mem.h"
+
+enum { STACK_SPARE = 1 << 20 }; /* what a thread maps besides its stack, and its guard */
 
 typedef struct job {
     scant_ctx *ctx;
@@ -63,6 +67,30 @@ static void job_work(job *j, unsigned worker) {
         }
     }
 }
+
+#ifndef SCANT_PTHREADS
+/* Returns how many threads can run, and starts them: libgomp ends the process if it
+ * cannot start one, and keeps those that the calling thread used last. */
+static unsigned startable(unsigned threads) {
+    static _Thread_local unsigned running = 1;
+    if (threads <= 1) return 1;
+    if (threads > running) {
+        pthread_attr_t attributes;
+        size_t stack = 0;
+        if (pthread_getattr_default_np(&attributes) ||
+            pthread_attr_getstacksize(&attributes, &stack))
+            stack = (size_t)8 << 20;
+        while (threads > running &&
+               !scant__can_map((threads - running) * (stack + STACK_SPARE)))
+            threads--;
+        if (threads > running) {
+#pragma omp parallel num_threads((int)threads)
+            atomic_signal_fence(memory_order_seq_cst); /* no work */
+        }
+    }
+    return running = threads;
+}
+#endif
 
 #ifdef SCANT_PTHREADS
 enum { MAX_PTHREADS = 256 };
@@ -120,6 +148,7 @@ int scant__threads_enter(const scant_ctx *ctx) { return (void)ctx, 0; }
 void scant__threads_leave(int before) { (void)before; }
 #else
 static void job_run(job *j, unsigned threads) {
+    threads = startable(threads);
 #pragma omp parallel num_threads((int)threads)
     {
         int before = omp_get_max_threads();
@@ -132,6 +161,7 @@ static void job_run(job *j, unsigned threads) {
 void scant__loop(const scant_ctx *ctx, size_t blocks, void (*fn)(void *arg, size_t block),
                  void *arg) {
     unsigned threads = ctx->threads < blocks ? ctx->threads : (unsigned)blocks;
+    threads = startable(threads);
     if (threads <= 1) {
         for (size_t i = 0; i < blocks; i++) fn(arg, i);
         return;
@@ -154,7 +184,7 @@ unsigned scant__threads_usual(void) {
 
 int scant__threads_enter(const scant_ctx *ctx) {
     int before = omp_get_max_threads();
-    omp_set_num_threads((int)ctx->threads);
+    omp_set_num_threads((int)startable(ctx->threads));
     return before;
 }
 

@@ -40,7 +40,8 @@ static la_job measure_job(const la_view *f, size_t dim, measure *m) {
     return (la_job){.fn = measure_block,
                     .arg = m,
                     .room = dim,
-                    .cost = size_mul(la_view_width(f), dim)};
+                    .cost = size_mul(la_view_width(f), dim),
+                    .blas = true};
 }
 
 static size_t measure_memory(const la_view *f, size_t dim, unsigned threads) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "core/rng.h"
 #include "linalg/dense.h"
 
@@ -264,7 +264,7 @@ scant_status la_bss_run(la_bss *b, double gamma) {
     la_bss_start(b, gamma);
     double from = b->upper - b->lower; /* the run ends when it has doubled */
     while (!la_bss_done(b)) {
-        TRY(scant__parfor(b->ctx, NULL, 1, run_block, b));
+        TRY(scant__blas_for(b->ctx, NULL, 1, run_block, b));
         double done = fmin(1, (b->upper - b->lower - from) / from);
         TRY(scant__tick(b->ctx, "drawing", (size_t)(done * STEPS), STEPS));
     }
@@ -312,7 +312,7 @@ scant_status la_bss_run_plain(la_bss *b, size_t draws, size_t distinct) {
     assert(draws && distinct);
     la_bss_start(b, any);
     while (!p.done) {
-        TRY(scant__parfor(b->ctx, NULL, 1, plain_block, &p));
+        TRY(scant__blas_for(b->ctx, NULL, 1, plain_block, &p));
         TRY(scant__tick(b->ctx, "drawing", b->draws, draws));
     }
     b->mid = (double)b->draws;
@@ -331,7 +331,7 @@ static scant_status band_block(void *arg, size_t block, unsigned worker,
 }
 
 scant_status la_bss_band(la_bss *b, double *least, double *most) {
-    TRY(scant__parfor(b->ctx, NULL, 1, band_block, b));
+    TRY(scant__blas_for(b->ctx, NULL, 1, band_block, b));
     *least = b->lambda[0] / b->mid;
     *most = b->lambda[b->basis->dim - 1] / b->mid;
     return SCANT_OK;

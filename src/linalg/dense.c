@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "linalg/kernels.h"
 
 /* Sizes of dsyevd's two work arrays (LAPACK's formulas). */
@@ -66,7 +66,7 @@ scant_status la_eigh_alone(scant_ctx *ctx, size_t n, double *a, bool vectors,
                            double *values, double *room) {
     eigh_call call = {n, a, vectors, values, room};
     TRY(la_eigh_fits(ctx, n));
-    return scant__parfor(ctx, NULL, 1, eigh_block, &call);
+    return scant__blas_for(ctx, NULL, 1, eigh_block, &call);
 }
 
 bool la_cholesky(size_t n, double *a, size_t lda) {

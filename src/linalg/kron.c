@@ -97,7 +97,8 @@ static la_job pairs_job(const la_view *v, size_t others, kron *k) {
     return (la_job){.fn = pairs_block,
                     .arg = k,
                     .room = v->a ? at_once : 0,
-                    .cost = size_mul(width, at_once)};
+                    .cost = size_mul(width, at_once),
+                    .blas = true};
 }
 
 size_t la_kron_pairs_memory(const la_view *v, size_t k, unsigned threads) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
 
@@ -354,7 +354,7 @@ static double worst(const search *s) { return s->best[s->n_best - 1].lambda; }
 static scant_status search_round(search *s, size_t want, double least) {
     size_t blocks = (s->count + s->block - 1) / s->block;
     s->threshold = s->n_best == want ? fmax(least, worst(s)) : least;
-    TRY(scant__parfor(s->e->ctx, NULL, blocks, ask_block, s));
+    TRY(scant__blas_for(s->e->ctx, NULL, blocks, ask_block, s));
     for (size_t i = 0; i < s->count; i++) {
         const answer *a = &s->answers[i];
         if (a->lambda < 0) continue;
@@ -417,7 +417,7 @@ static scant_status single_block(void *arg, size_t block, unsigned worker,
 scant_status la_lambda_of(la_lambda *e, const size_t *places, double *lambda,
                           double *burden) {
     single s = {.e = e, .places = places, .burden = burden};
-    TRY(scant__parfor(e->ctx, NULL, 1, single_block, &s));
+    TRY(scant__blas_for(e->ctx, NULL, 1, single_block, &s));
     *lambda = s.lambda;
     return SCANT_OK;
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
 
@@ -57,7 +57,7 @@ scant_status la_kernel_gram(const la_kernel *kernel, const size_t *rows, size_t 
     if (!job.rooms) return SCANT_ENOMEM;
     job.block = n < ALONE ? ALONE : LA_KERNEL_TILE;
     size_t blocks = (n + job.block - 1) / job.block;
-    return scant__parfor(room->ctx, NULL, blocks, gram_rows, &job);
+    return scant__blas_for(room->ctx, NULL, blocks, gram_rows, &job);
 }
 
 size_t la_kernel_gram_memory(const la_kernel *kernel, unsigned threads) {
@@ -123,7 +123,7 @@ scant_status lambda_independent(const la_kernel *kernel, scant_ctx *ctx, size_t 
     if (!s.k || !s.l) return SCANT_ENOMEM;
     s.places = TRY_NEW(&room, size_t, s.n);
     TRY(la_kernel_gram(kernel, rows, s.n, s.k, &room));
-    TRY(scant__parfor(ctx, NULL, 1, sieve_block, &s));
+    TRY(scant__blas_for(ctx, NULL, 1, sieve_block, &s));
     *count = s.kept;
     return SCANT_OK;
 }
@@ -269,7 +269,7 @@ static scant_status dual_base(la_lambda *e, base_job *job, la_work *work) {
     la_view base = view_of(e->task.kernel, e->task.base, e->task.n_base);
     TRY(la_gram(&base, NULL, job->wide, work));
     bool direct = e->shape.way == LAMBDA_DIRECT;
-    return scant__parfor(e->ctx, NULL, 1, direct ? direct_block : split_block, job);
+    return scant__blas_for(e->ctx, NULL, 1, direct ? direct_block : split_block, job);
 }
 
 static scant_status base_alloc(la_lambda *e, scant__arena *arena, scant__arena *room,
@@ -313,7 +313,7 @@ scant_status lambda_base(la_lambda *e, scant__arena *arena, scant__arena *room) 
         TRY(dual_base(e, &job, &work));
     } else if (s->size) {
         TRY(la_kernel_gram(e->task.kernel, e->task.base, s->size, job.k, room));
-        TRY(scant__parfor(e->ctx, NULL, 1, schur_block, &job));
+        TRY(scant__blas_for(e->ctx, NULL, 1, schur_block, &job));
     }
     return s->keep ? keep_open(e, arena, &work) : SCANT_OK;
 }

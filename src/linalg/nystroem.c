@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "core/rng.h"
 #include "linalg/dense.h"
 #include "linalg/lambda_int.h"
@@ -110,7 +110,7 @@ static scant_status all_rows(maker *k, scant__arena *temporary, double *explaine
     k->rooms = TRY_NEW(temporary, unsigned char, size_mul(ctx->threads, k->room));
     k->has = TRY_ZERO(temporary, double, blocks);
     k->trace = TRY_ZERO(temporary, double, blocks);
-    TRY(scant__parfor(ctx, "comparing with landmarks", blocks, make_rows, k));
+    TRY(scant__blas_for(ctx, "comparing with landmarks", blocks, make_rows, k));
     for (size_t i = 0; i < blocks; i++) has += k->has[i], trace += k->trace[i];
     *explained = trace > 0 ? fmin(has / trace, 1) : 1;
     return SCANT_OK;

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "core/parfor.h"
 
 enum {
@@ -227,7 +228,8 @@ static scant_status walk_rounds(walk *w, la_work *work) {
     const char *inner = c->blocks <= round ? work->phase : NULL;
     for (; w->start < c->blocks; w->start += round) {
         size_t tasks = size_min(over(c->blocks - w->start, c->depth), c->parts);
-        TRY(scant__parfor(work->ctx, inner, tasks * c->stripes, walk_task, w));
+        TRY((w->job->blas ? scant__blas_for : scant__parfor)(
+            work->ctx, inner, tasks * c->stripes, walk_task, w));
         size_t done = size_min(w->start + round, c->blocks);
         if (!inner) TRY(scant__tick(work->ctx, work->phase, done, c->blocks));
     }
@@ -309,7 +311,8 @@ static la_job gram_job(const la_view *v, product *p) {
                     .arg = p,
                     .cost = size_mul(width, width) / 2,
                     .height = width,
-                    .width = width};
+                    .width = width,
+                    .blas = true};
 }
 
 size_t la_gram_memory(const la_view *v, unsigned threads) {
@@ -355,7 +358,8 @@ static void times_block(void *arg, const la_block *b) {
 }
 
 static la_job times_job(const la_view *v, size_t k, product *p) {
-    return (la_job){.fn = times_block, .arg = p, .cost = size_mul(la_view_width(v), k)};
+    return (la_job){
+        .fn = times_block, .arg = p, .cost = size_mul(la_view_width(v), k), .blas = true};
 }
 
 size_t la_times_memory(const la_view *v, size_t k, unsigned threads) {

@@ -13,7 +13,7 @@
  * Memory: per worker LA_BLOCK (d+ + C) doubles and the product's own buffers; for sums,
  * partial sums of at most 32 MB. la_work_init() allocates this work space once for all
  * calls. The _memory() functions return the size for one call; several calls can share a
- * work space of the largest size. BLAS has its own buffers.
+ * work space of the largest size. BLAS has its own buffers (core/blas.h).
  */
 #ifndef SCANT_LINALG_PRODUCTS_H
 #define SCANT_LINALG_PRODUCTS_H
@@ -94,6 +94,7 @@ typedef struct la_job {
     bool as_is;    /* rows of H are not widened: the block has x instead of h */
     bool whole;    /* columns of the sum are not divided into stripes, because fn
                     * does more than add to the sum */
+    bool blas;     /* fn calls BLAS */
 } la_job;
 
 /* Calls job->fn for all blocks, in any order; sum (height, width) receives the sum. */

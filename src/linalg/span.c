@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "linalg/dense.h"
 
 enum { SPARE = 4096 }; /* overhead of arenas and allocator for a few blocks */
@@ -108,7 +108,7 @@ static scant_status columns_of(const finder *f, scant__arena *arena, la_span *sp
 static scant_status find(finder *f, scant__arena *arena, size_t rows, la_work *work,
                          la_span *span) {
     TRY(la_gram(f->v, NULL, f->matrix, work));
-    TRY(scant__parfor(work->ctx, NULL, 1, rank_block, f));
+    TRY(scant__blas_for(work->ctx, NULL, 1, rank_block, f));
     span->rank = f->rank;
     if (f->rank >= rows) return SCANT_OK;
     if (f->whole) return columns_of(f, arena, span);

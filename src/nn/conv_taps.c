@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/parfor.h"
+#include "core/blas.h"
 #include "linalg/gemm_f32.h"
 
 enum {
@@ -150,7 +150,7 @@ scant_status nn_taps_weights(scant_ctx *ctx, const nn_node *node, size_t n,
               .room = room_of(node)};
     t.shares = (t.in.c + SHARE - 1) / SHARE;
     size_t blocks = node->kernel[0] * node->kernel[1] * t.shares + (db ? 1 : 0);
-    return scant__parfor(ctx, NULL, blocks, job, &t);
+    return scant__blas_for(ctx, NULL, blocks, job, &t);
 }
 
 /* ---- forward pass and data gradient ---- */
@@ -237,5 +237,5 @@ scant_status nn_taps_apply(scant_ctx *ctx, const nn_node *node, size_t n, bool d
     size_t pixels = t.out.h * t.out.w, rows = n * pixels / SLICES;
     rows = size_min(size_max(rows, LEAST_ROWS), MOST_ROWS);
     t.samples = size_max(1, rows / pixels);
-    return scant__parfor(ctx, NULL, (n + t.samples - 1) / t.samples, slice, &t);
+    return scant__blas_for(ctx, NULL, (n + t.samples - 1) / t.samples, slice, &t);
 }

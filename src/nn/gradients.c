@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "core/argmax.h"
+#include "core/blas.h"
 #include "core/rng.h"
 #include "linalg/gemm_f32.h"
 #include "linalg/kernels.h"
@@ -302,7 +303,7 @@ static scant_status run_layers(work *w, const wanted *want) {
         w->per_task = size_max(1, size_min(TASK_WORK / cost, DENSE_BLOCK));
         if (l->node->kind == NN_DENSE) w->per_task = DENSE_BLOCK;
         size_t tasks = (w->t.count + w->per_task - 1) / w->per_task;
-        TRY(scant__parfor(w->t.net->ctx, NULL, tasks, layer_task, w));
+        TRY(scant__blas_for(w->t.net->ctx, NULL, tasks, layer_task, w));
     }
     return SCANT_OK;
 }

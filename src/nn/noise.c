@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "core/blas.h"
 #include "core/parfor.h"
 #include "core/size.h"
 #include "linalg/gemm_f32.h"
@@ -91,7 +92,7 @@ scant_status nn_noise_forward(scant_ctx *ctx, const nn_noise *of, const scant__r
     j.z = z;
     j.out = out;
     find_variances(ctx, &j);
-    return scant__parfor(ctx, NULL, blocks_of(of->n, ROWS), forward_rows, &j);
+    return scant__blas_for(ctx, NULL, blocks_of(of->n, ROWS), forward_rows, &j);
 }
 
 static scant_status back_rows(void *arg, size_t block, unsigned worker,
@@ -132,8 +133,8 @@ scant_status nn_noise_back(scant_ctx *ctx, const nn_noise *of, const float *d, f
     j.d_h = d_h;
     j.d_rho = d_rho;
     find_variances(ctx, &j);
-    TRY(scant__parfor(ctx, NULL, blocks_of(of->n, ROWS), back_rows, &j));
-    return scant__parfor(ctx, NULL, blocks_of(of->width, COLUMNS), back_columns, &j);
+    TRY(scant__blas_for(ctx, NULL, blocks_of(of->n, ROWS), back_rows, &j));
+    return scant__blas_for(ctx, NULL, blocks_of(of->width, COLUMNS), back_columns, &j);
 }
 
 /* ---- divergence from the prior ---- */

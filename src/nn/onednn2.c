@@ -78,6 +78,16 @@ static scant_status check(nn_backend *b, dnnl_status_t status, const char *what)
 
 #define DO(call, what) TRY(check(b, call, what))
 
+/* oneDNN crashes if memory runs out while it generates code, which takes some 100 KB. */
+static scant_status has_room(const nn_backend *b, const char *what) {
+    enum { ROOM = 16 << 20 };
+    if (scant__can_map(ROOM)) return SCANT_OK;
+    return scant__fail(b->ctx, SCANT_ENOMEM,
+                       "no memory for %s: oneDNN needs %d MB, and the system allows no "
+                       "more",
+                       what, ROOM >> 20);
+}
+
 scant_status nn_backend_open(scant_ctx *ctx, nn_backend **out) {
     nn_backend *b = *out = scant__zalloc(ctx, 1, sizeof *b);
     if (!b) return SCANT_ENOMEM;
@@ -267,6 +277,7 @@ static scant_status make(nn_op *op, nn_pass which, dnnl_status_t described,
     char what[40];
     AUTO(end_attributes) dnnl_primitive_attr_t attr = NULL;
     snprintf(what, sizeof what, "%s%s", names[kind], ends[which]);
+    TRY(has_room(b, what));
     DO(described, what);
     DO(dnnl_primitive_attr_create(&attr), "attributes");
     DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), what);
@@ -460,6 +471,7 @@ scant_status nn_op_reorder(nn_backend *b, const nn_layout *from, const nn_layout
     if (!op) return SCANT_ENOMEM;
     op->backend = b;
     pass *p = &op->passes[NN_FORWARD];
+    TRY(has_room(b, "reorder"));
     DO(dnnl_primitive_attr_create(&attr), "reorder");
     DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user),
        "reorder");

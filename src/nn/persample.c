@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "linalg/gemm_f32.h"
 #include "linalg/products.h"
 #include "nn/inference.h"
@@ -219,6 +220,7 @@ scant_status nn_tracer_open(nn_tracer *t, scant_net *net, size_t n, nn_scope sco
                            "%s: its last layer is not trained, so there is no gradient "
                            "by it alone",
                            shape->model);
+    TRY(scant__blas_begin(net->ctx));
     if (last_layer) {
         t->batch = nn_infer_batch(net, n);
         TRY(nn_network_plan(net, t->batch, NN_PREDICT, &t->plan));

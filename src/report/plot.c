@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "data/array.h"
 #include "linalg/products.h"
 #include "report/chart.h"
@@ -338,6 +339,7 @@ static size_t plot_memory(const scant_ctx *ctx, const select_pool *pool, size_t 
     lists = size_add(lists, size_mul(words, sizeof(uint64_t)));
     size_t drawing = report_text_memory(text_bytes(pool->n, picks));
     size_t finding = report_project_memory(pool, most, ctx->threads);
+    if (pool->d > 2) lists = size_add(lists, scant__blas_memory(ctx));
     return size_add(lists, finding > drawing ? finding : drawing);
 }
 
@@ -384,6 +386,7 @@ scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                            scant_array_name(pool.features), pool.n, picks->rows);
     size_t need = size_add(ctx->used, plot_memory(ctx, &pool, picks->count));
     TRY(check_memory(ctx, &pool, need));
+    if (pool.d > 2) TRY(scant__blas_begin_planned(ctx));
     TRY(select_pool_read(&arena, &pool));
     TRY(scene_rows(&arena, &pool, &s));
     TRY(report_project(&arena, &pool, s.rows, s.background + s.marks + s.stars, s.at,

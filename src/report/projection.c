@@ -101,7 +101,8 @@ static la_job image_job(size_t d, pca *p) {
                     .room = BLOCK,
                     .cost = 2 * BLOCK * d,
                     .height = d,
-                    .width = BLOCK + 1};
+                    .width = BLOCK + 1,
+                    .blas = true};
 }
 
 static double dot(const double *a, const double *b, size_t n) {

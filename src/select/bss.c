@@ -478,4 +478,5 @@ const scant_strategy select_strategy_bss = {
     .check = bss_check,
     .plan = bss_plan,
     .select = bss_select,
+    .blas = true,
 };

@@ -179,4 +179,5 @@ const scant_strategy select_strategy_crc = {
     .check = select_lambda_check,
     .plan = crc_plan,
     .select = crc_select,
+    .blas = true,
 };

@@ -302,4 +302,5 @@ const scant_strategy select_strategy_npc = {
     .check = select_lambda_check,
     .plan = npc_plan,
     .select = npc_select,
+    .blas = true,
 };

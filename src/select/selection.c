@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "core/near.h"
 #include "data/array.h"
 #include "select/strategy.h"
@@ -89,13 +90,29 @@ static size_t common_memory(const scant_selection *sel) {
            2 * scant__alloc_cost(sel->batch * sizeof(scant_pick));
 }
 
-static void plan(scant_selection *sel) {
-    sel->plan = (scant_plan){.rows = sel->pool.n,
-                             .batch = sel->batch,
-                             .memory = sel->ctx->used + common_memory(sel),
-                             .used = sel->used,
-                             .input_bytes = sel->pool.input_bytes};
+static void plan_once(scant_selection *sel) {
+    size_t blas = sel->batch && sel->strategy->blas ? scant__blas_memory(sel->ctx) : 0;
+    sel->plan = (scant_plan){
+        .rows = sel->pool.n,
+        .batch = sel->batch,
+        .memory = size_add(sel->ctx->used + common_memory(sel), blas),
+        .used = sel->used,
+        .input_bytes = sel->pool.input_bytes,
+        .blas = blas,
+        .threads = sel->ctx->threads,
+    };
     if (sel->batch) sel->strategy->plan(sel, &sel->plan);
+}
+
+/* OpenBLAS' buffers may be most of the memory. They are as many as threads, so fewer
+ * threads are planned for if that is enough. */
+static void plan(scant_selection *sel) {
+    sel->threads = sel->ctx->threads;
+    plan_once(sel);
+    while (sel->plan.blas && sel->plan.memory > sel->ctx->cap && sel->ctx->threads > 1) {
+        sel->ctx->threads--;
+        plan_once(sel);
+    }
 }
 
 scant_status select_check_plan(const scant_selection *sel, const scant_plan *plan) {
@@ -129,6 +146,7 @@ scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
 
 void scant_selection_free(scant_selection *sel) {
     if (!sel) return;
+    if (sel->threads) sel->ctx->threads = sel->threads;
     scant__arena_end(sel->arena);
     scant__free(sel->ctx, sel);
 }
@@ -240,6 +258,7 @@ scant_status scant_selection_run(scant_selection *sel, scant_picks **out) {
     TRY(select_check_plan(sel, &sel->plan));
     sel->has_run = true;
     warn(sel);
+    if (sel->plan.blas) TRY(scant__blas_begin_planned(sel->ctx));
     TRY(run(sel));
     return hand_out(sel, out);
 }

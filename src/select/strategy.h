@@ -40,6 +40,7 @@ struct scant_selection {
     char *next_state;       /* state for the next call, in the arena, or NULL */
     size_t next_state_size;
     bool has_run;
+    unsigned threads;    /* the context's thread count, restored in the end */
     scant__arena memory; /* what arena points to */
 };
 
@@ -58,6 +59,7 @@ typedef struct scant_strategy {
      * sets blocks and passes. Labels and candidates have been read, matrices have not. */
     void (*plan)(const scant_selection *sel, scant_plan *plan);
     scant_status (*select)(scant_selection *sel);
+    bool blas; /* calls BLAS, whose buffers are part of the plan */
 } scant_strategy;
 
 /* Members of a strategy's info, from its static tables. */

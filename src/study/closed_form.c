@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "linalg/dense.h"
 #include "linalg/ntk.h"
 #include "scant/study.h"
@@ -180,7 +181,7 @@ static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
     for (*jitter = 0; *jitter <= 1e-3 * size;
          *jitter = *jitter > 0 ? 10 * *jitter : fmax(sqrt(DBL_EPSILON) * size, DBL_MIN)) {
         f->shift = ridge + *jitter;
-        TRY(scant__parfor(ctx, NULL, 1, factorize, f));
+        TRY(scant__blas_for(ctx, NULL, 1, factorize, f));
         if (f->definite) return SCANT_OK;
     }
     return scant__fail(ctx, SCANT_EINPUT,
@@ -231,5 +232,5 @@ scant_status scant_kernel_predict(scant_ctx *ctx, const double *kernel, size_t m
     TRY(la_fits(ctx, n));
     TRY(la_fits(ctx, c));
     if (!m || !c) return SCANT_OK;
-    return scant__parfor(ctx, NULL, (m + LA_BLOCK - 1) / LA_BLOCK, predict_rows, &p);
+    return scant__blas_for(ctx, NULL, (m + LA_BLOCK - 1) / LA_BLOCK, predict_rows, &p);
 }

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "core/clock.h"
 #include "core/size.h"
 #include "data/array.h"
@@ -350,7 +351,8 @@ scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts, scant_lab
                .arena = {.ctx = ctx},
                .scratch = {.ctx = ctx},
                .outputs = outputs_of(opts)};
-    scant_status status = measure(l);
+    scant_status status = scant__blas_begin_planned(ctx);
+    if (status == SCANT_OK) status = measure(l);
     scant__arena_end(&l->scratch);
     l->out.study = l->study;
     if (status == SCANT_OK)
@@ -387,7 +389,8 @@ double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n)
     size_t beside = n == o->n ? o->all - o->n : o->n_against, outputs = outputs_of(o);
     double side = (double)n * (double)outputs, all = (double)(n + beside);
     double matrices = side * side, start = (double)n * (double)o->classes * 4;
-    if (o->sketch) return (double)study_sketch_memory(o, n);
+    double blas = (double)scant__blas_memory(ctx);
+    if (o->sketch) return (double)study_sketch_memory(o, n) + blas;
     if (outputs > 1) matrices += (double)n * (double)n; /* the mean over outputs */
     if (beside) matrices += all * all;
     if (o->steps) matrices += side * side; /* the kernel after descent */
@@ -397,6 +400,6 @@ double scant_lab_memory(const scant_ctx *ctx, const scant_lab_opts *o, size_t n)
     /* never in memory together; a fit's factor is below a study */
     double most = fmax(study, o->fit ? bytes_to_fit(o, n, rooms) : 0);
     if (o->infinite) most = fmax(most, study_infinite_memory(o, n));
-    return (double)ctx->used + READER + 8 * matrices + start + features +
+    return (double)ctx->used + blas + READER + 8 * matrices + start + features +
            fmax(most, rooms);
 }

@@ -21,6 +21,7 @@
  */
 #include <string.h>
 
+#include "core/blas.h"
 #include "linalg/gemm_f32.h"
 #include "linalg/products.h"
 #include "nn/input.h"
@@ -233,7 +234,7 @@ static scant_status form_rows(void *arg, size_t sample, unsigned worker,
 
 static scant_status form(work *w, const side *s) {
     w->forming = s;
-    return scant__parfor(w->t.net->ctx, NULL, s->count, form_rows, w);
+    return scant__blas_for(w->t.net->ctx, NULL, s->count, form_rows, w);
 }
 
 static scant_status add_rows(work *w) {
@@ -243,7 +244,7 @@ static scant_status add_rows(work *w) {
         w->channels = size_min(most, l->rows - w->channel);
         TRY(form(w, w->a));
         if (w->b != w->a) TRY(form(w, w->b));
-        TRY(scant__parfor(w->t.net->ctx, NULL, tiles(w), rows_tile, w));
+        TRY(scant__blas_for(w->t.net->ctx, NULL, tiles(w), rows_tile, w));
     }
     return SCANT_OK;
 }
@@ -255,7 +256,7 @@ static scant_status add_pair(work *w, const side *a, const side *b) {
     for (size_t i = 0; i < w->t.n_layers; i++) {
         const nn_layer *l = w->layer = &w->t.layers[i];
         if (l->node->kind == NN_DENSE)
-            TRY(scant__parfor(w->t.net->ctx, NULL, tiles(w), dense_tile, w));
+            TRY(scant__blas_for(w->t.net->ctx, NULL, tiles(w), dense_tile, w));
         else
             TRY(add_rows(w));
         w->x_at += l->x;

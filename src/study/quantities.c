@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/blas.h"
 #include "core/mem.h"
-#include "core/parfor.h"
 #include "linalg/dense.h"
 #include "linalg/products.h"
 
@@ -122,7 +122,7 @@ scant_status study_bound(scant_ctx *ctx, const double *k, size_t n, const int32_
     c.unit *= 1e-8 / (double)n;
     c.factor = TRY_NEW(&arena, double, size_mul(n, n));
     c.solved = TRY_NEW(&arena, double, size_mul(n, classes));
-    TRY(scant__parfor(ctx, NULL, 1, bound_block, &c));
+    TRY(scant__blas_for(ctx, NULL, 1, bound_block, &c));
     *jitter = c.jitter;
     *bound = c.bound;
     return SCANT_OK;

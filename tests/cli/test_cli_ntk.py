@@ -301,7 +301,7 @@ class Ntk(Case):
     def test_too_little_memory_names_how_many_samples_fit(self):
         x = self.rng.normal(size=(3000, 4)).astype("f4")
         call = ["ntk", "--data", self.save("x", x), "--model", "mlp", "--classes", 2,
-                "--memory", "32M", "--threads", 1]
+                "--memory", "160M", "--threads", 1]
         said = self.fails(4, *call, says=["3000 samples", "--memory", "--sketch"])
         fits = int(re.search(r"(\d+) samples fit", said).group(1))
         self.assertTrue(500 < fits < 3000, said)

@@ -365,7 +365,7 @@ class Wrong(Closed):
         x, y = rng.normal(size=(3000, 40)).astype("f4"), np.arange(3000) % 2
         call = ["ntk", "--data", self.save("big", x), "--labels", self.save("bigy", y), "--fit",
                 "--test", self.path("big.npy"), "--test-labels", self.path("bigy.npy"),
-                "--kernel", "ntk:depth=1", "--memory", "24M", "--threads", 2]
+                "--kernel", "ntk:depth=1", "--memory", "280M", "--threads", 2]
         said = self.fails(4, *call, says=["3000 samples", "--memory", "--indices"])
         self.assertNotIn("--sketch", said)
         fits = int(re.search(r"(\d+) samples fit", said).group(1))
@@ -374,14 +374,14 @@ class Wrong(Closed):
         self.fails(4, *call, "--indices", self.save("rows", np.arange(fits + 1)),
                    says=f"{fits} samples fit")
         # the samples of --against may all be outside --indices
-        call = ["ntk", "--data", self.path("big.npy"), "--kernel", "ntk:depth=1", "--memory", "24M",
+        call = ["ntk", "--data", self.path("big.npy"), "--kernel", "ntk:depth=1", "--memory", "280M",
                 "--threads", 2, "--against", self.save("last", np.arange(2900, 3000))]
         said = self.fails(4, *call, says="3000 samples")
         fits = int(re.search(r"(\d+) samples fit", said).group(1))
         self.ok(*call, "--indices", self.save("rows", np.arange(fits)))
         # rows so wide that the threads' buffers are most of the memory
         call = ["ntk", "--data", self.save("wide", np.ones((3, 30000), "f4")), "--kernel",
-                "ntk:depth=1", "--memory", "50M", "--threads"]
+                "ntk:depth=1", "--memory", "178M", "--threads"]
         self.fails(4, *call, 2, says=["one sample", "--memory", "--threads"])
         self.ok(*call, 1)
 

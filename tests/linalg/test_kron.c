@@ -414,7 +414,7 @@ static void memory_is_as_planned_and_allocated_once(void **state) {
             size_t calls = count.calls;
             assert_int_equal(call_run(&p, what, out, &work), SCANT_OK);
             assert_int_equal(count.calls, calls);
-            assert_true(scant_ctx_memory_peak(ctx) <= planned);
+            assert_true(peak_of(ctx) <= planned);
             work.memory--;
             assert_int_equal(call_run(&p, what, out, &work), SCANT_EINTERNAL);
             work.memory = 10;

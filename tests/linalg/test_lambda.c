@@ -201,19 +201,19 @@ static void engine_make(engine *g, const pool *p, const la_kernel *kernel, size_
     size_t first = la_lambda_settle_memory(&task, threads);
     size_t then = la_lambda_memory(&task, threads) + span;
     size_t best = la_lambda_best_memory(sets > MANY ? sets : MANY, MOST);
-    g->planned = scant_ctx_memory_peak(g->ctx) + SPARE;
+    g->planned = peak_of(g->ctx) + SPARE;
     assert_int_equal(la_lambda_settle(&g->arena, &task, g->base, &g->span, NULL),
                      SCANT_OK);
-    assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned + first);
+    assert_true(peak_of(g->ctx) <= g->planned + first);
     assert_int_equal(la_lambda_create(&g->arena, &task, &g->e), SCANT_OK);
     /* consecutive calls: memory of the first is freed except for the span */
     size_t most = first > then ? first : then;
-    assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned + most);
+    assert_true(peak_of(g->ctx) <= g->planned + most);
     g->planned += first > then + best ? first : then + best;
 }
 
 static void engine_end(engine *g) {
-    assert_true(scant_ctx_memory_peak(g->ctx) <= g->planned);
+    assert_true(peak_of(g->ctx) <= g->planned);
     scant__arena_end(&g->arena);
     scant_ctx_free(g->ctx);
     free(g->base);

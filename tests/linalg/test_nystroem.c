@@ -69,13 +69,13 @@ static double inner(const la_nystroem *near, size_t i, size_t j) {
 /* Builds the rows, within the planned memory. */
 static void build(fixture *b, size_t landmarks, uint64_t seed, la_nystroem *near) {
     enum { SPARE = 4096 };
-    size_t before = scant_ctx_memory_peak(b->ctx);
+    size_t before = peak_of(b->ctx);
     size_t plan =
         la_nystroem_memory(&b->kernel, b->n, landmarks, scant_ctx_threads(b->ctx));
     assert_int_equal(
         la_nystroem_build(near, &b->arena, &b->kernel, b->list, b->n, landmarks, seed),
         SCANT_OK);
-    assert_true(scant_ctx_memory_peak(b->ctx) <= before + plan + SPARE);
+    assert_true(peak_of(b->ctx) <= before + plan + SPARE);
 }
 
 static void fill(double *h, uint64_t seed, size_t size) {
@@ -248,10 +248,10 @@ static void a_matrix_gives_an_orthonormal_basis_within_its_plan(void **state) {
         la_basis basis;
         fixture_make(&b, h, N, D, 2, 2);
         double *k = whole_matrix(&b);
-        size_t before = scant_ctx_memory_peak(b.ctx);
+        size_t before = peak_of(b.ctx);
         size_t plan = la_basis_of_gram_memory(N, mosts[s], 2);
         assert_int_equal(la_basis_of_gram(&basis, &b.arena, k, N, mosts[s]), SCANT_OK);
-        assert_true(scant_ctx_memory_peak(b.ctx) <= before + plan + SPARE);
+        assert_true(peak_of(b.ctx) <= before + plan + SPARE);
         assert_int_equal(basis.dim, mosts[s]);
         assert_int_equal(basis.f.m, N);
         const double *v = basis.kept.base;

@@ -22,10 +22,10 @@ static void rows_make(rows *r, size_t n, size_t d, double bias) {
 /* Finds the span, within the memory that la_span_memory() returns. */
 static la_span span_of(const rows *r, size_t above, scant_ctx *ctx, scant__arena *arena) {
     la_span span;
-    size_t before = scant_ctx_memory_peak(ctx);
+    size_t before = peak_of(ctx);
     scant__arena_init(arena, ctx);
     assert_int_equal(la_span_find(&span, arena, &r->view, above, NULL), SCANT_OK);
-    assert_true(scant_ctx_memory_peak(ctx) <= before + la_span_memory(&r->view, 2));
+    assert_true(peak_of(ctx) <= before + la_span_memory(&r->view, 2));
     return span;
 }
 

@@ -265,7 +265,7 @@ static void few_wide_rows_take_little_memory(void **state) {
         check_picks(&p, picks, rank_of(&p));
         scant_picks_free(ctx, picks);
     }
-    assert_true(scant_ctx_memory_peak(ctx) < 4 * ROWS * WIDE * sizeof(double));
+    assert_true(peak_of(ctx) < 4 * ROWS * WIDE * sizeof(double));
     pool_end(&p);
     scant_ctx_free(ctx);
 }

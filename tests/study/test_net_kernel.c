@@ -112,7 +112,7 @@ static void small_memory_gives_the_same_kernel(void **state) {
         scant_ctx *other;
         size_t ticks = 0; /* one per pair of blocks, plus one */
         scant_ctx_opts opts = {.threads = 1,
-                               .memory = small ? 1 << 20 : 0,
+                               .memory = small ? SCANT__BLAS_BUFFER + (1 << 20) : 0,
                                .user = &ticks,
                                .progress = count};
         assert_int_equal(scant_ctx_create(&opts, &other), SCANT_OK);

@@ -379,13 +379,13 @@ static void failed_allocations_leak_nothing(void **state) {
     for (size_t at = 0; !done; at++) {
         memory m;
         scant_ctx *c = ctx_counting(&m);
-        size_t before = scant_ctx_memory_peak(c);
+        size_t before = peak_of(c);
         m.calls = 0, m.fail_at = at;
         scant_status s = all_calls(c, k, labels, f);
         done = s == SCANT_OK;
         assert_true(done ? at > 10 : s == SCANT_ENOMEM);
         m.fail_at = SIZE_MAX;
-        assert_true(scant_ctx_memory_peak(c) - before <= scant_study_memory(N, C, 1));
+        assert_true(peak_of(c) - before <= scant_study_memory(N, C, 1));
         scant_ctx_free(c);
         assert_int_equal(m.live, 0);
     }

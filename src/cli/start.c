@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the libraries need at the start of the program.
+ *
+ * OpenBLAS maps 128 MB for each core when it is loaded, and where it may not (`ulimit
+ * -v`, `ulimit -d`) it tries again for ever. So if they do not fit, the program starts
+ * again with fewer (OMP_NUM_THREADS), or ends with a message if not even one fits.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity, RTLD_DEFAULT */
+#endif
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/blas.h"
+#include "core/mem.h"
+
+#define REST ((size_t)64 << 20) /* left to everything else, if there is more than one */
+#define LEAST ((size_t)8 << 20) /* of one: what libraries allocate before OpenBLAS */
+enum { VARIABLES = 4096 };
+
+static const char variable[] = "OMP_NUM_THREADS=";
+
+/* Returns how many buffers OpenBLAS will map. */
+static size_t buffers_wanted(char **environment) {
+    cpu_set_t set;
+    size_t cores = 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) cores = (size_t)CPU_COUNT(&set);
+    for (char **at = environment; *at; at++)
+        if (strncmp(*at, variable, sizeof variable - 1) == 0) {
+            long given = strtol(*at + sizeof variable - 1, NULL, 10);
+            if (given > 0 && (size_t)given < cores) cores = (size_t)given;
+        }
+    return cores;
+}
+
+/* Starts the program again; returns if that is not possible. */
+static void start_again(char **arguments, char **environment, size_t threads) {
+    static char setting[sizeof variable + 20];
+    static char *changed[VARIABLES];
+    size_t n = 0;
+    snprintf(setting, sizeof setting, "%s%zu", variable, threads);
+    changed[n++] = setting;
+    for (char **at = environment; *at; at++) {
+        if (strncmp(*at, variable, sizeof variable - 1) == 0) continue;
+        if (n + 1 == VARIABLES) return;
+        changed[n++] = *at;
+    }
+    execve("/proc/self/exe", arguments, changed);
+}
+
+static void before_libraries(int count, char **arguments, char **environment) {
+    static const char text[] =
+        "scant: OpenBLAS needs 128 MB for each thread, and this process may not map "
+        "them: ulimit -v and ulimit -d are too low\n";
+    size_t wanted = buffers_wanted(environment), fit = wanted;
+    (void)count;
+    while (fit > 1 && !scant__can_map(fit * SCANT__BLAS_BUFFER + REST)) fit--;
+    if (fit == wanted && (fit > 1 || scant__can_map(SCANT__BLAS_BUFFER + LEAST))) return;
+    if (scant__can_map(SCANT__BLAS_BUFFER + LEAST))
+        start_again(arguments, environment, fit);
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    _exit(CLI_SYSTEM);
+}
+
+/* operator new of oneDNN: without this, an exception would end the program. */
+static void no_memory(void) {
+    static const char text[] = "scant: out of memory\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+    _exit(CLI_SYSTEM);
+}
+
+void cli_start(void) {
+    typedef void (*handler)(void);
+    handler (*set_new_handler)(handler);
+    void *symbol = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+    memcpy(&set_new_handler, &symbol, sizeof symbol);
+    if (symbol) set_new_handler(no_memory);
+    scant__blas_release();
+}
+
+__attribute__((section(".preinit_array"),
+               used)) static void (*const first)(int, char **,
+                                                 char **) = before_libraries;
