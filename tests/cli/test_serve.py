@@ -716,8 +716,10 @@ class Life(ServeCase):
             restore()
             self.assertEqual(ann.post("/api/answers", answers=[answer])["labels"], i + 1)
         self.assertLess(len(server.said), 12)
-        shutil.rmtree(project, ignore_errors=True)  # the worker may restore the cache
+        shutil.rmtree(project)
         self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 503)
+        time.sleep(2.5)  # the worker looks for its cache every two seconds
+        self.assertFalse(os.path.exists(project))
         server.end()
 
     def test_running_requests_are_finished_before_the_server_ends(self):
