@@ -142,7 +142,9 @@ static void write_cache(const image_job *a, const void *bytes, size_t size) {
     scant_ctx *ctx = a->project->ctx;
     scant__outfile file;
     if (size > LARGEST) return;
-    if (scant__folder_make(ctx, a->cache_folder) != SCANT_OK) return;
+    if (scant_project_check(a->project) != SCANT_OK ||
+        scant__folder_make(ctx, a->cache_folder) != SCANT_OK)
+        return;
     if (scant__outfile_open(ctx, a->cache, &file) != SCANT_OK) return;
     file.unsynced = true;
     if (scant__outfile_write(&file, bytes, size) != SCANT_OK)

@@ -736,6 +736,9 @@ class Life(ServeCase):
         server = self.serve(project, "--no-training", "--quiet")
         ann = self.person(server)
         away = project + "-away"
+        # the worker writes nothing while the folder is moved
+        self.eventually(lambda: ann.get("/api/status")["worker"]["doing"] == "idle" and
+                        os.path.exists(project + "/cache/features.npy"), "features")
 
         def swap():
             os.rename(project, away)
@@ -770,6 +773,8 @@ class Life(ServeCase):
         self.assertLess(len(server.said), 12)
         shutil.rmtree(project)
         self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 503)
+        time.sleep(2.5)  # the worker looks for its cache every two seconds
+        self.assertFalse(os.path.exists(project))
         server.end()
 
     def test_running_requests_are_finished_before_the_server_ends(self):
