@@ -78,8 +78,7 @@ static bool same_fingerprint(const store_fingerprint *a, const store_fingerprint
     return a->size == b->size && a->time == b->time && a->hash == b->hash;
 }
 
-/* ---- comparing the items of a source ------------------------------------------------
- */
+/* ---- comparing the items of a source ----------------------------------------------- */
 
 typedef struct change {
     size_t item;

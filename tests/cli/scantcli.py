@@ -2,9 +2,11 @@
 """Runs the program as a user does. The variable SCANT is its path (default: build/scant)."""
 import csv
 import io
+import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -42,6 +44,17 @@ def figure(attack, count, outcome):
     if os.environ.get("SCANT_FIGURES"):
         with open(os.environ["SCANT_FIGURES"], "a") as file:
             file.write(row + "\n")
+
+
+def enlarge(path, name, value):
+    """Sets all numbers of a tensor in a safetensors file."""
+    with open(path, "rb") as file:
+        raw = bytearray(file.read())
+    size = struct.unpack("<Q", raw[:8])[0]
+    first, last = json.loads(raw[8:8 + size])[name]["data_offsets"]
+    raw[8 + size + first:8 + size + last] = np.full((last - first) // 4, value, "<f4").tobytes()
+    with open(path, "wb") as file:
+        file.write(raw)
 
 
 class Case(unittest.TestCase):

@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-from scantcli import ROOT, SCANT, Case, run
+from scantcli import ROOT, SCANT, Case, enlarge, run
 
 SHARED = os.environ.get("SCANT_SHARED_DATA", os.path.join(ROOT, "..", "shared", "data"))
 WEIGHTS = os.path.join(SHARED, "pretrained", "mobilenetv2-imagenet.safetensors")
@@ -45,17 +45,6 @@ class Trained(Case):
         flags = [word for name in names for word in ("--" + name, files[name])]
         self.assertEqual(self.ok(*(call or self.call), *flags, *more), "")
         return [np.load(files[name]) for name in names]
-
-
-def enlarge(path, name, value):
-    """Sets all numbers of a tensor in a safetensors file."""
-    with open(path, "rb") as file:
-        raw = bytearray(file.read())
-    size = struct.unpack("<Q", raw[:8])[0]
-    first, last = json.loads(raw[8:8 + size])[name]["data_offsets"]
-    raw[8 + size + first:8 + size + last] = np.full((last - first) // 4, value, "<f4").tobytes()
-    with open(path, "wb") as file:
-        file.write(raw)
 
 
 class Embed(Trained):

@@ -12,7 +12,7 @@ import urllib.request
 import numpy as np
 
 from projectcase import CLASSES, ProjectCase, blobs
-from scantcli import SCANT, run
+from scantcli import SCANT, enlarge, run
 
 
 class Label(ProjectCase):
@@ -325,6 +325,19 @@ class Predict(ProjectCase):
         self.assertEqual(self.ok("predict", project), before)
         self.assertEqual(len(self.batch(project, "--batch", "5", status=run(
             "status", project).returncode)), 5)
+
+    def test_probabilities_that_are_not_finite_are_refused(self):
+        import shutil
+        project, truth = self.blobs(90)
+        self.label(project, truth, "--batch", "30")
+        self.assertIn(run("train", project).returncode, (0, 10))
+        with open(project + "/models/0001.safetensors", "rb") as file:
+            names = set(json.loads(file.read()[8:].split(b"}}")[0] + b"}}"))
+        enlarge(project + "/models/0001.safetensors", sorted(n for n in names if n.endswith("weight"))[-1], 3e38)
+        shutil.rmtree(project + "/cache")
+        out = self.path("p.csv")
+        self.fails(3, "predict", project, "--out", out, says=["outputs for sample ", " are not finite"])
+        self.assertFalse(os.path.exists(out))
 
 
 class Page:
