@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define SET(type, isa, bytes, fused_)                                                    \
+#define SET(type, isa, bytes)                                                            \
     {                                                                                    \
-        .size = bytes, .fused = fused_, .lanes = 32 / (bytes), .piece = 2048,            \
+        .size = bytes, .lanes = 32 / (bytes), .piece = 2048,                             \
         .dot = la_dot_##type##_##isa, .sqdist = la_sqdist_##type##_##isa,                \
         .selfdot = la_selfdot_##type##_##isa, .sumsq = la_sumsq_##type##_##isa,          \
         .total = la_total_##type##_##isa, .sqdist_to = la_sqdist_to_##type##_##isa,      \
@@ -22,11 +22,11 @@
     }
 
 static const la_kernels base[] = {
-    [LA_F32] = SET(f32, base, 4, 0), [LA_F64] = SET(f64, base, 8, 0)};
+    [LA_F32] = SET(f32, base, 4), [LA_F64] = SET(f64, base, 8)};
 
 #ifdef SCANT_HAVE_AVX2
 static const la_kernels avx2[] = {
-    [LA_F32] = SET(f32, avx2, 4, 1), [LA_F64] = SET(f64, avx2, 8, 1)};
+    [LA_F32] = SET(f32, avx2, 4), [LA_F64] = SET(f64, avx2, 8)};
 static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }

@@ -19,7 +19,6 @@ typedef struct la_rowstat {
 
 typedef struct la_kernels {
     size_t size;         /* bytes per number */
-    int fused;           /* whether a*b + c rounds once */
     size_t lanes, piece; /* summation order of dot and sqdist, for tests */
     /* out (nx,ny) = x_i . y_j. A pair's value does not depend on the other pairs of the
      * call. */

@@ -51,11 +51,11 @@ static double twin_piece(const set *s, const void *x, const void *y, size_t from
             if (s->type == LA_F32) {
                 float a = ((const float *)x)[i], b = ((const float *)y)[i];
                 if (differences) a = b = a - b;
-                f = s->k->fused ? fmaf(a, b, f) : a * b + f;
+                f = fmaf(a, b, f);
             } else {
                 double a = ((const double *)x)[i], b = ((const double *)y)[i];
                 if (differences) a = b = a - b;
-                e = s->k->fused ? fma(a, b, e) : a * b + e;
+                e = fma(a, b, e);
             }
         }
         four[lane % 4] += s->type == LA_F32 ? (double)f : e;

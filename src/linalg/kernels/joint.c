@@ -56,8 +56,7 @@ INLINE void some_rows(const double *j, size_t rows, size_t m, const double *pane
         tile done = multiply(row, panel, m);
         for (int i = 0; i < count; i++)
 #pragma GCC unroll 3
-            for (int k = 0; k < WIDE; k++)
-                bits[k] = surprise(bits[k], done.r[i][k], BASE);
+            for (int k = 0; k < WIDE; k++) bits[k] = surprise(bits[k], done.r[i][k]);
     }
     for (int k = 0; k < WIDE; k++) {
         D4 all = load_4(sum + 4 * k) + (bits[k] - BASE);

@@ -69,17 +69,8 @@ INLINE D4 log2_exact(D4 x) {
     return fma_d(s, fma_d(w2, fma_d(w2, high, p23), p01), k);
 }
 
-/* sum - p log2 p, where sum >= base; p = 0 adds nothing. Without a fused multiply-add,
- * the product is rounded to the grid before it is added, because the rounding of a
- * product half-way between two grid points would depend on the sum. */
-INLINE D4 surprise(D4 sum, D4 p, double base) {
-#ifdef __FMA__
-    (void)base;
-    return fma_d(-p, log2_d(p), sum);
-#else
-    return sum + ((base - p * log2_d(p)) - base);
-#endif
-}
+/* sum - p log2 p, where sum >= base of above(); p = 0 adds nothing. */
+INLINE D4 surprise(D4 sum, D4 p) { return fma_d(-p, log2_d(p), sum); }
 
 /* The entropy in bits: the sum over lanes of (lane - base). */
 INLINE double above(D4 sum, double base) { return sum4(sum - base); }

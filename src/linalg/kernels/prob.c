@@ -18,8 +18,8 @@ enum { SHORT_ROW = 16 }; /* in shorter rows the scalar tail would dominate */
 static double row_entropy(const T *p, size_t c, double base) {
     D4 sum = spread(base);
     size_t k = 0;
-    for (; k + 4 <= c; k += 4) sum = surprise(sum, load_d(p + k), base);
-    return above(surprise(sum, load_rest(p + k, c - k), base), base);
+    for (; k + 4 <= c; k += 4) sum = surprise(sum, load_d(p + k));
+    return above(surprise(sum, load_rest(p + k, c - k)), base);
 }
 
 /* Returns whether all numbers are 0 or 1: x(1-x) is not 0 for any other number. */
@@ -60,7 +60,7 @@ static void four_entropies(const T *p, size_t c, la_rowstat *out) {
         D4 x = load_column(p + k, c);
         sum += x;
         least = min_d(least, x);
-        entropy = surprise(entropy, x, BASE);
+        entropy = surprise(entropy, x);
     }
     for (size_t j = 0; j < 4; j++) {
         out[j].sum = sum[j];
@@ -79,10 +79,10 @@ static void one_entropy(const T *p, size_t c, la_rowstat *out) {
         sum += x;
         least = min_v(least, x);
 #ifdef KERNEL_f32
-        entropy = surprise(entropy, low(x), BASE);
-        more = surprise(more, high(x), BASE);
+        entropy = surprise(entropy, low(x));
+        more = surprise(more, high(x));
 #else
-        entropy = surprise(entropy, x, BASE);
+        entropy = surprise(entropy, x);
 #endif
     }
     double bits = above(entropy, BASE) + above(more, BASE);

@@ -3,7 +3,8 @@
  * A 32-byte vector of the type a kernel file is compiled for: 8 floats or 4 doubles, on
  * any machine (the compiler splits it if registers are narrower). The number of lanes
  * affects results, because each lane has its own partial sum. So it must not depend on
- * the width of the machine's registers.
+ * the width of the machine's registers. Nor does any operation here: a kernel gives the
+ * same bits on every machine.
  */
 #ifndef SCANT_LINALG_VEC_H
 #define SCANT_LINALG_VEC_H
@@ -80,25 +81,6 @@ INLINE V load_tail(const T *p, size_t count) {
 #endif
 }
 
-/* a*b + c, rounded once if the machine has a fused multiply-add. */
-INLINE V fma_v(V a, V b, V c) {
-#if defined(__FMA__) && defined(KERNEL_f32)
-    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(__FMA__)
-    return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#else
-    return a * b + c;
-#endif
-}
-
-INLINE D4 fma_d(D4 a, D4 b, D4 c) {
-#ifdef __FMA__
-    return (D4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#else
-    return a * b + c;
-#endif
-}
-
 INLINE D4 sqrt_d(D4 x) {
 #ifdef __AVX2__
     return (D4)_mm256_sqrt_pd((__m256d)x);
@@ -142,6 +124,40 @@ INLINE D4 fold(V v) { return low(v) + high(v); }
 #else
 INLINE D4 fold(V v) { return v; }
 #endif
+
+#if !defined(__FMA__) && !defined(FP_FAST_FMA)
+#include "linalg/kernels/fma.h"
+#endif
+
+/* a*b + c, rounded once on any machine. */
+INLINE V fma_v(V a, V b, V c) {
+#if defined(__FMA__) && defined(KERNEL_f32)
+    return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__FMA__)
+    return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(FP_FAST_FMA) && defined(KERNEL_f32)
+    for (size_t i = 0; i < LANES; i++) a[i] = fmaf(a[i], b[i], c[i]);
+    return a;
+#elif defined(FP_FAST_FMA)
+    for (size_t i = 0; i < LANES; i++) a[i] = fma(a[i], b[i], c[i]);
+    return a;
+#elif defined(KERNEL_f32)
+    return fma_emulated(a, b, c);
+#else
+    return fma_emulated_d(a, b, c);
+#endif
+}
+
+INLINE D4 fma_d(D4 a, D4 b, D4 c) {
+#ifdef __FMA__
+    return (D4)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif defined(FP_FAST_FMA)
+    for (size_t i = 0; i < 4; i++) a[i] = fma(a[i], b[i], c[i]);
+    return a;
+#else
+    return fma_emulated_d(a, b, c);
+#endif
+}
 
 /* Loads four numbers as doubles. */
 #ifdef KERNEL_f32
