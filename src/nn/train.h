@@ -8,6 +8,7 @@
 #define SCANT_NN_TRAIN_H
 
 #include "core/prefetch.h"
+#include "data/safetensors.h"
 #include "nn/input.h"
 #include "nn/loss.h"
 #include "nn/method.h"
@@ -137,6 +138,8 @@ void nn_train_swap_average(nn_trainer *t);
 
 /* Writes the checkpoint, unless path is NULL. */
 scant_status nn_train_save(nn_trainer *t, const char *path);
+/* The checksum that a checkpoint with this content has. */
+uint64_t nn_train_checksum(const scant__tensors *file);
 /* Reads a checkpoint; refuses that of another training. */
 scant_status nn_train_load(nn_trainer *t, const char *path);
 /* Starts from another training's checkpoint (opts.warm) of the same network. */

@@ -216,8 +216,7 @@ static void put_checksum(metadata *m, const scant__tensor *items, size_t n) {
 }
 
 /* Reads the metadata in the order of put_all(): the file may be of another method. */
-static scant_status check_checksum(scant_ctx *ctx, const char *path,
-                                   const scant__tensors *file) {
+uint64_t nn_train_checksum(const scant__tensors *file) {
     static const char *const first[] = {"format", "training", "network", "per_epoch",
                                         "others"};
     uint64_t hash = SCANT__HASH_FIRST;
@@ -227,7 +226,12 @@ static scant_status check_checksum(scant_ctx *ctx, const char *path,
         hash = mix_setting(hash, fields[i].key, scant__tensors_meta(file, fields[i].key));
     for (size_t i = 0; i < scant__tensors_count(file); i++)
         hash = mix_tensor(hash, scant__tensors_get(file, i));
-    if (same_hash(file, CHECKSUM, hash)) return SCANT_OK;
+    return hash;
+}
+
+static scant_status check_checksum(scant_ctx *ctx, const char *path,
+                                   const scant__tensors *file) {
+    if (same_hash(file, CHECKSUM, nn_train_checksum(file))) return SCANT_OK;
     return scant__fail(ctx, SCANT_EINPUT,
                        "%s: was changed or damaged: its checksum is wrong", path);
 }
