@@ -96,10 +96,8 @@ void cli_start(void) {
 #endif
 #endif
 #ifdef SANITIZED
-__attribute__((unused))
+#define FIRST __attribute__((unused))
 #else
-__attribute__((section(".preinit_array"), used))
+#define FIRST __attribute__((section(".preinit_array"), used))
 #endif
-__attribute__((section(".preinit_array"),
-               used)) static void (*const first)(int, char **,
-                                                 char **) = before_libraries;
+FIRST static void (*const first)(int, char **, char **) = before_libraries;
