@@ -86,6 +86,18 @@ void cli_start(void) {
     scant__blas_release();
 }
 
-__attribute__((section(".preinit_array"),
-               used)) static void (*const first)(int, char **,
-                                                 char **) = before_libraries;
+/* Sanitizers must come first, and map far more than any limit allows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||               \
+    __has_feature(memory_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#ifdef SANITIZED
+#define FIRST __attribute__((unused))
+#else
+#define FIRST __attribute__((section(".preinit_array"), used))
+#endif
+FIRST static void (*const first)(int, char **, char **) = before_libraries;

@@ -241,9 +241,9 @@ static scant_status run_all(loop_job *job) {
 }
 
 scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opts) {
-    loop_job job = {
-        .e = e, .ctx = e->ctx, .arena = {.ctx = e->ctx}, .opts = *opts, .log = -1};
-    if (!opts->out || !*opts->out)
+    loop_job job = {.e = e, .ctx = e->ctx, .arena = {.ctx = e->ctx}, .log = -1};
+    if (opts) job.opts = *opts;
+    if (!job.opts.out || !*job.opts.out)
         return scant__fail(e->ctx, SCANT_EUSAGE,
                            "opts->out is missing: the results folder");
     scant_status status = run_all(&job);

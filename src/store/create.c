@@ -31,6 +31,7 @@ typedef struct creating {
     const char *weights; /* absolute */
     bool inside;         /* dir exists and is empty */
     char temp[PATH_MAX];
+    bool settled; /* the project is in place */
 } creating;
 
 /* ---- checks ------------------------------------------------------------------------ */
@@ -162,16 +163,20 @@ static scant_status make_temp(creating *c) {
                                      : cannot(c, c->temp, "cannot set its permissions");
 }
 
-static void remove_temp(const creating *c) {
+/* Removes a project's files from a folder, and the folder if it is empty then. */
+static void remove_files(const char *folder, bool and_folder) {
     static const char *const files[] = {"project.db", "project.db-wal", "project.db-shm",
                                         "project.db-journal"};
     char path[PATH_MAX + 32];
-    if (!c->temp[0]) return;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", c->temp, files[i]);
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);
     }
-    rmdir(c->temp);
+    if (and_folder) rmdir(folder);
+}
+
+static void remove_temp(const creating *c) {
+    if (c->temp[0]) remove_files(c->temp, true);
 }
 
 /* Syncs a file or folder to disk. */
@@ -208,12 +213,14 @@ static scant_status settle(creating *c) {
     if (c->inside) {
         snprintf(to, sizeof to, "%s/project.db", c->dir);
         if (move(from, to) != 0) return cannot(c, to, "cannot be renamed into place");
+        c->settled = true;
         remove_temp(c);
         c->temp[0] = 0;
         return sync_path(c, c->dir);
     }
     if (move(c->temp, c->dir) != 0)
         return cannot(c, c->dir, "cannot be renamed into place");
+    c->settled = true;
     snprintf(to, sizeof to, "%s", c->temp);
     c->temp[0] = 0;
     char *slash = strrchr(to, '/');
@@ -289,9 +296,13 @@ static void creating_end(creating *c) {
 
 scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                   const scant_project_opts *opts, scant_project **out) {
+    static const scant_project_opts none;
     AUTO(creating_end)
-    creating c = {.ctx = ctx, .dir = dir, .opts = opts, .arena = {.ctx = ctx}};
+    creating c = {
+        .ctx = ctx, .dir = dir, .opts = opts ? opts : &none, .arena = {.ctx = ctx}};
     *out = NULL;
-    TRY(build(&c));
-    return scant_project_open(ctx, dir, out);
+    scant_status status = build(&c);
+    if (status == SCANT_OK) status = scant_project_open(ctx, dir, out);
+    if (status != SCANT_OK && c.settled) remove_files(dir, !c.inside);
+    return status;
 }

@@ -340,8 +340,15 @@ static scant_status measure(lab *l) {
 }
 
 scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts, scant_lab **out) {
-    lab *l = scant__zalloc(ctx, 1, sizeof *l);
     *out = NULL;
+    if (!opts || (!opts->net && !opts->depth))
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "opts->net is missing: the network whose kernel is measured");
+    if (!opts->data || !opts->rows)
+        return scant__fail(
+            ctx, SCANT_EUSAGE,
+            "opts->data or opts->rows is missing: the samples of a kernel");
+    lab *l = scant__zalloc(ctx, 1, sizeof *l);
     if (!l) return SCANT_ENOMEM;
     *l = (lab){.out = {.labels = opts->labels,
                        .classes = opts->classes,
