@@ -61,6 +61,7 @@ static void creating(void **state) {
     const scant_source source = {.features = strcpy(features, path_of("x.npy")),
                                  .manifest = strcpy(manifest, path_of("more.csv"))};
     scant_project_info info;
+    const char *what;
     size_t label, added;
     TORTURE_UNDO(create(&project), scant_project_free(project));
     scant_project_free(project);
@@ -73,6 +74,10 @@ static void creating(void **state) {
     TORTURE(scant_project_add(project, &source, &added));
     assert_int_equal(added, 2);
     TORTURE(scant_project_prepare(project));
+    TORTURE(scant_project_check(project));
+    TORTURE(scant_project_accept_changed(project, &added));
+    TORTURE(scant_project_file(project, path_of("x.npy"), &what));
+    assert_non_null(what);
 }
 
 /* ---- people ------------------------------------------------------------------------ */
@@ -144,6 +149,8 @@ static void reading(void **state) {
     TORTURE(scant_project_agreements(project, ignore_pair, NULL));
     /* feature rows have no images; tests/data/test_thumbnail.c reads some */
     assert_int_equal(scant_project_image(project, 0, 64, &bytes, &size, &type),
+                     SCANT_EINPUT);
+    assert_int_equal(scant_project_image_cached(project, 0, 64, &bytes, &size, &type),
                      SCANT_EINPUT);
 }
 

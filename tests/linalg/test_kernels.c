@@ -564,8 +564,31 @@ static void kronecker_products_match_explicit_rows(void **state) {
             }
 }
 
+/* c + a b is 2^-64 below the middle of two floats: rounding it to double first gives the
+ * middle, which rounds to the even one, the other neighbour of c. */
+static void products_are_added_with_one_rounding(void **state) {
+    const float c = 0x1p6f + 0x1p-17f, a = 0x1p23f + 1, b = (0x1p23f - 1) * 0x1p-64f;
+    (void)state;
+    assert_true((float)((double)a * (double)b + (double)c) != c);
+    for (int plain = 0; plain < 2; plain++) {
+        const la_kernels *k = plain ? la_kernels_plain(LA_F32) : la_kernels_for(LA_F32);
+        float x[16] = {0}, y[16] = {0};
+        const void *px = x, *py = y;
+        double out;
+        assert_int_equal(k->lanes, 8);
+        x[0] = c, y[0] = 1;
+        x[8] = a, y[8] = b;
+        k->dot(&px, 1, &py, 1, 16, &out);
+        assert_true(out == (double)c);
+        x[1] = -INFINITY, y[1] = y[9] = 1;
+        k->dot(&px, 1, &py, 1, 16, &out);
+        assert_true(out == (double)-INFINITY);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_added_with_one_rounding),
         cmocka_unit_test(pairs_equal_their_scalar_twin_to_the_bit),
         cmocka_unit_test(wide_rows_are_accurate),
         cmocka_unit_test(distances_do_not_lose_digits_to_a_common_offset),

@@ -125,11 +125,12 @@ INLINE D4 fold(V v) { return low(v) + high(v); }
 INLINE D4 fold(V v) { return v; }
 #endif
 
-#if !defined(__FMA__) && !defined(FP_FAST_FMA)
+#if !defined(__FMA__) && !defined(FP_FAST_FMA) && !defined(VEC_ROUND_TWICE)
 #include "linalg/kernels/fma.h"
 #endif
 
-/* a*b + c, rounded once on any machine. */
+/* a*b + c, rounded once on any machine; with VEC_ROUND_TWICE, for code that does not
+ * promise the same bits on every machine, twice where that is faster. */
 INLINE V fma_v(V a, V b, V c) {
 #if defined(__FMA__) && defined(KERNEL_f32)
     return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
@@ -141,6 +142,8 @@ INLINE V fma_v(V a, V b, V c) {
 #elif defined(FP_FAST_FMA)
     for (size_t i = 0; i < LANES; i++) a[i] = fma(a[i], b[i], c[i]);
     return a;
+#elif defined(VEC_ROUND_TWICE)
+    return a * b + c;
 #elif defined(KERNEL_f32)
     return fma_emulated(a, b, c);
 #else
@@ -154,6 +157,8 @@ INLINE D4 fma_d(D4 a, D4 b, D4 c) {
 #elif defined(FP_FAST_FMA)
     for (size_t i = 0; i < 4; i++) a[i] = fma(a[i], b[i], c[i]);
     return a;
+#elif defined(VEC_ROUND_TWICE)
+    return a * b + c;
 #else
     return fma_emulated_d(a, b, c);
 #endif

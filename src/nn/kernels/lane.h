@@ -6,6 +6,7 @@
 #ifndef SCANT_NN_LANE_H
 #define SCANT_NN_LANE_H
 
+#define VEC_ROUND_TWICE
 #include "linalg/kernels/vec.h"
 
 #include "nn/kernels.h"
