@@ -81,10 +81,11 @@ static void pseudo_labels_of_few_classes_are_a_sign_but_no_collapse(void **state
  * classes, with labels of all classes equally. Returns the signs. */
 static size_t signs_of_counts(fixture *f, const float *counts, size_t c) {
     nn_slice slice = {.at = 0};
-    nn_weights weights = {.ctx = f->ctx, .slices = &slice};
-    float sums[4] = {0};
+    float sums[4] = {0}, none[1] = {0};
+    nn_weights weights = {.ctx = f->ctx, .grads = none, .slices = &slice};
     nn_watch w = {.n_classes = c,
                   .diversity = (double)c,
+                  .alive = none,
                   .counts = sums,
                   .last = {.gradient_norm = -1}};
     for (size_t step = 1; step <= 20; step++)
