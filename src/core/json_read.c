@@ -74,12 +74,12 @@ static bool is_letter(char c) {
            c == '+' || c == '-' || c == '.';
 }
 
-/* A string, a number or a word. */
+/* A string, a number or a word. It is measured also where it is an error, because jansson
+ * stores it before it finds that. */
 static bool pass_scalar(scan *s) {
     const char *begin = s->at;
     bool string = *s->at == '"', whole, key = s->next == KEY || s->next == KEY_OR_END;
     bool fits = key ? string : s->next == ANY_VALUE || s->next == VALUE_OR_END;
-    if (!fits) return false;
     if (string) {
         s->at++;
         whole = pass_string(s);
@@ -87,17 +87,19 @@ static bool pass_scalar(scan *s) {
         while (s->at < s->end && is_letter(*s->at)) s->at++;
         whole = s->at > begin;
     }
-    s->values++;
     s->longest = size_max(s->longest, (size_t)(s->at - begin));
+    if (!fits) return false;
+    s->values++;
     s->next = key ? COLON : COMMA;
     return whole;
 }
 
-/* Passes the next token; false at an error, at the end, and after a complete value. */
+/* Passes the next token; false at an error, at the end, and at a token behind the first
+ * value. */
 static bool pass(scan *s) {
     for (; s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at; s->at++)
         s->line += *s->at == '\n';
-    if (s->at == s->end || (s->next == COMMA && !s->depth)) return false;
+    if (s->at == s->end) return false;
     switch (*s->at) {
     case '{':
     case '[':

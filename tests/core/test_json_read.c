@@ -81,6 +81,13 @@ static void the_cost_covers_what_jansson_allocates(void **state) {
         {"", "[", ""},
         {"[", "{},", ""},
         {"[", "{},", "}"},
+        /* tokens that are errors where they stand, and one behind the value */
+        {"{\"a\"\"", "x", ""},
+        {"[1\"", "x", "\"]"},
+        {"{\"a\":1\"", "x", ""},
+        {"{", "1", "}"},
+        {"[1] \"", "x", ""},
+        {"[1] ", "x", ""},
     };
     (void)state;
     json_set_alloc_funcs(count_malloc, count_free);
