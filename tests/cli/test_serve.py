@@ -740,12 +740,18 @@ class Life(ServeCase):
         self.eventually(lambda: ann.get("/api/status")["worker"]["doing"] == "idle" and
                         os.path.exists(project + "/cache/features.npy"), "features")
 
+        # The worker may write into the cache at any time, so the folder is moved out of its sight
+        # before it is removed, and a copy has no cache.
+        def remove():
+            os.rename(project, project + "-gone")
+            shutil.rmtree(project + "-gone")
+
         def swap():
             os.rename(project, away)
-            shutil.copytree(away, project)
+            shutil.copytree(away, project, ignore=shutil.ignore_patterns("cache"))
 
         def unswap():
-            shutil.rmtree(project)
+            remove()
             os.rename(away, project)
 
         def cut():
@@ -771,7 +777,7 @@ class Life(ServeCase):
             restore()
             self.assertEqual(ann.post("/api/answers", answers=[answer])["labels"], i + 1)
         self.assertLess(len(server.said), 12)
-        shutil.rmtree(project)
+        remove()
         self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 503)
         time.sleep(2.5)  # the worker looks for its cache every two seconds
         self.assertFalse(os.path.exists(project))
