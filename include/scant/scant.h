@@ -12,6 +12,10 @@
  * contexts in two threads are independent. The library has no global state, never prints
  * and never exits. Callbacks run on the thread that made the call.
  *
+ * Pointers must not be NULL except where "may be NULL" or "NULL:" says so. A handle (a
+ * context, array, writer, network, project, ...) that is NULL where a call needs it makes
+ * a call that returns a status return SCANT_EUSAGE, without a message.
+ *
  * Zero in an options struct means "the default"; a NULL options pointer means all
  * defaults. scant_train_opts, and so scant_recipe.train, is the exception: there 0 means
  * 0, and scant_train_defaults() fills in the defaults. Structs that the caller allocates
@@ -215,7 +219,7 @@ typedef struct scant_evidence {
     const scant_array *lengths;    /* n expected gradient lengths, for egl */
     const scant_array *labels;     /* n integers: the class of a labelled row, else -1 */
     const scant_array *candidates; /* k integers: only these rows may be picked */
-    size_t rows;                   /* n, for random without any array; else 0 */
+    size_t rows; /* n, for random without any array, at most 2^40; else 0 */
     /* Instead of calibrated, for logits z: calibrated probabilities are softmax(z /
      * temperature). The temperature is given here, or fitted to the labels of the rows in
      * calibrate_on (k integers). */

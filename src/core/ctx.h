@@ -46,6 +46,13 @@ scant_status scant__fault_set(scant__fault *fault, scant_status status, const ch
         if (try_status_ != SCANT_OK) return try_status_;                                 \
     } while (0)
 
+/* Ends a public call that was given NULL for a handle it needs. There may be no context
+ * to hold a message. */
+#define NEED(handles)                                                                    \
+    do {                                                                                 \
+        if (!(handles)) return SCANT_EUSAGE;                                             \
+    } while (0)
+
 /* Sets the error message and returns status, so that a failure is one statement. */
 scant_status scant__fail(scant_ctx *ctx, scant_status status, const char *fmt, ...)
     SCANT__PRINTF(3, 4);

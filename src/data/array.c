@@ -71,8 +71,9 @@ scant_array *scant__array_create(scant_ctx *ctx, const char *name) {
 }
 
 scant_status scant_array_open(scant_ctx *ctx, const char *spec, scant_array **out) {
-    scant__npy header;
     *out = NULL;
+    NEED(ctx);
+    scant__npy header;
     AUTO(scant_array_auto) scant_array *array = scant__array_create(ctx, spec);
     if (!array) return SCANT_ENOMEM;
     TRY(scant__source_open(ctx, spec, &array->source));
@@ -112,6 +113,7 @@ scant_status scant_array_wrap(scant_ctx *ctx, const char *name, const void *data
                               scant_dtype dtype, size_t ndim, const size_t *shape,
                               scant_array **out) {
     *out = NULL;
+    NEED(ctx);
     AUTO(scant_array_auto) scant_array *array = scant__array_create(ctx, name);
     if (!array) return SCANT_ENOMEM;
     array->data = data;
@@ -297,6 +299,7 @@ static scant_status check_range(scant_ctx *ctx, const scant_array *array, size_t
 
 scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array, size_t first,
                                 size_t count, float *out) {
+    NEED(ctx && array);
     TRY(check_range(ctx, array, first, count));
     scant__array_read_f32(array, first, count, out);
     for (size_t i = 0; i < count; i++)
@@ -308,6 +311,7 @@ scant_status scant_array_floats(scant_ctx *ctx, const scant_array *array, size_t
 
 scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array, size_t first,
                                   size_t count, int64_t *out) {
+    NEED(ctx && array);
     if (!scant__dtype_is_integer(array->dtype))
         return scant__refuse(ctx, array->name, "has dtype %s, expected integers",
                              scant__dtype_name(array->dtype));
@@ -322,6 +326,7 @@ scant_status scant_array_integers(scant_ctx *ctx, const scant_array *array, size
 
 scant_status scant_array_encode(scant_ctx *ctx, const scant_array *array, void **bytes,
                                 size_t *size) {
+    NEED(ctx && array);
     unsigned char header[SCANT__NPY_HEADER];
     size_t length = scant__npy_format(array, header), data = array->count * array->item;
     *bytes = NULL;

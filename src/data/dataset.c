@@ -146,8 +146,9 @@ scant_data *scant__data_create(scant_ctx *ctx, const char *name) {
 
 scant_status scant_data_open(scant_ctx *ctx, const char *spec,
                              const scant_data_opts *opts, scant_data **out) {
-    const scant_data_opts none = {0};
     *out = NULL;
+    NEED(ctx);
+    const scant_data_opts none = {0};
     AUTO(scant_data_auto) scant_data *data = scant__data_create(ctx, spec);
     if (!data) return SCANT_ENOMEM;
     TRY(fill(data, spec, opts ? opts : &none));

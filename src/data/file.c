@@ -362,5 +362,6 @@ scant_status scant__file_write_pieces(scant_ctx *ctx, const char *path,
 
 scant_status scant_file_write(scant_ctx *ctx, const char *path, const void *bytes,
                               size_t size) {
+    NEED(ctx);
     return scant__file_write_pieces(ctx, path, &(scant__piece){bytes, size}, 1);
 }

@@ -159,6 +159,7 @@ static scant_status read_npy(scant_ids *ids, const char *name) {
 
 scant_status scant_ids_open(scant_ctx *ctx, const char *spec, scant_ids **out) {
     *out = NULL;
+    NEED(ctx);
     AUTO(scant_ids_auto) scant_ids *ids = scant__zalloc(ctx, 1, sizeof *ids);
     if (!ids) return SCANT_ENOMEM;
     ids->ctx = ctx;

@@ -123,6 +123,7 @@ static scant_status refuse(const scant_data *data, size_t sample, const char *na
 }
 
 scant_status scant_data_renumber(scant_data *data, const char *const *names, size_t n) {
+    NEED(data);
     size_t own = data->class_names.count, named = 0;
     if (!data->labels || !own) return SCANT_OK;
     AUTO(scant__arena_end) scant__arena arena = {.ctx = data->ctx};

@@ -21,10 +21,11 @@ struct scant_writer {
 
 scant_status scant_writer_open(scant_ctx *ctx, const char *path, scant_dtype dtype,
                                size_t ndim, const size_t *shape, scant_writer **out) {
+    *out = NULL;
+    NEED(ctx);
     scant_array array = {.name = (char *)(uintptr_t)path};
     unsigned char header[SCANT__NPY_HEADER];
     size_t length = strlen(path) + 1;
-    *out = NULL;
     TRY(scant__array_set_shape(ctx, &array, dtype, ndim, shape));
     AUTO(scant_writer_auto) scant_writer *w = scant__alloc(ctx, 1, sizeof *w + length);
     if (!w) return SCANT_ENOMEM;
@@ -55,6 +56,7 @@ static scant_status write_piece(scant_writer *w, size_t at, const void *data,
 }
 
 scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes) {
+    NEED(w);
     if (bytes > w->promised - w->written)
         w->failed = scant__fail(
             w->file.ctx, SCANT_EUSAGE,
@@ -65,6 +67,7 @@ scant_status scant_writer_append(scant_writer *w, const void *data, size_t bytes
 
 scant_status scant_writer_put(scant_writer *w, size_t at, const void *data,
                               size_t bytes) {
+    NEED(w);
     if (at > w->promised || bytes > w->promised - at || bytes > w->promised - w->written)
         w->failed =
             scant__fail(w->file.ctx, SCANT_EUSAGE,
@@ -74,6 +77,7 @@ scant_status scant_writer_put(scant_writer *w, size_t at, const void *data,
 }
 
 scant_status scant_writer_finish(scant_writer *writer) {
+    NEED(writer);
     AUTO(scant_writer_auto) scant_writer *w = writer;
     TRY(w->failed);
     if (w->written < w->promised)

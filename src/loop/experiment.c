@@ -231,6 +231,7 @@ scant_status scant_experiment_open(scant_ctx *ctx, const char *path,
                                    const scant_setting *settings, size_t count,
                                    scant_experiment **out) {
     *out = NULL;
+    NEED(ctx);
     scant_experiment *e = scant__zalloc(ctx, 1, sizeof *e);
     if (!e) return SCANT_ENOMEM;
     e->ctx = e->arena.ctx = ctx;
@@ -284,6 +285,7 @@ void loop_print(const scant_experiment *e, scant__text *text) {
 }
 
 scant_status scant_experiment_print(scant_experiment *e, void **bytes, size_t *size) {
+    NEED(e);
     scant__text text = {.ctx = e->ctx};
     char *out;
     loop_print(e, &text);

@@ -72,6 +72,8 @@ static scant_status add_member(scant_net *net, const scant_data *data,
 
 scant_status scant_recipe_make(scant_ctx *ctx, const scant_data *data,
                                const scant_recipe *r, scant_net **out) {
+    *out = NULL;
+    NEED(ctx && data);
     scant_status status = make_one(ctx, data, r, r->net.seed, out);
     for (size_t i = 1; i < r->members && status == SCANT_OK; i++)
         status = add_member(*out, data, r, i);
@@ -310,6 +312,8 @@ static scant_status train_all(scant_net *net, const scant_data *data,
 
 scant_status scant_learn(scant_ctx *ctx, const scant_data *data, const scant_recipe *r,
                          scant_net **out, scant_train_state *state) {
+    *out = NULL;
+    NEED(ctx && data);
     if (state) *state = (scant_train_state){0};
     TRY(scant_recipe_make(ctx, data, r, out));
     return learn_free_on_failure(train_all(*out, data, r, state), out);

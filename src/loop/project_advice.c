@@ -263,6 +263,7 @@ static void add_stop_rule(scant__text *t, const scant_meter *m, const limits *l)
 
 scant_status scant_project_advice(scant_project *project, const scant_meter *meter,
                                   char **text) {
+    NEED(project);
     AUTO(scant__text_end) scant__text t = {.ctx = store_ctx(project)};
     scant_collapse collapse;
     bool features;

@@ -23,6 +23,7 @@ static size_t share(size_t labelled, size_t seen, double every, size_t batch) {
 
 scant_status scant_project_audit(scant_project *project, size_t batch, size_t *items,
                                  size_t *n) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     scant_project_info info;
     size_t *order, count, seen;

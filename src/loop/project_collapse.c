@@ -99,6 +99,7 @@ static scant_status compare(scant_project *project, scant__arena *arena,
 }
 
 scant_status scant_project_collapse(scant_project *project, scant_collapse *out) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     store_collapse last;
     store_model model;

@@ -439,6 +439,7 @@ static void exporting_end(exporting *x) {
 
 scant_status scant_project_export(scant_project *project, const char *format_name,
                                   void **bytes, size_t *size) {
+    NEED(project);
     scant_ctx *ctx = store_ctx(project);
     AUTO(exporting_end)
     exporting x = {.project = project, .ctx = ctx, .json.text.ctx = ctx};

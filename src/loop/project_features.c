@@ -196,6 +196,7 @@ static scant_status prepare(scant_project *project, bool wait) {
 }
 
 scant_status scant_project_prepare(scant_project *project) {
+    NEED(project);
     return prepare(project, true);
 }
 
@@ -216,8 +217,9 @@ scant_status project_features_cached(scant_project *project, const scant_array *
 }
 
 scant_status scant_project_features(scant_project *project, scant_array **out) {
-    const scant_array *mapped;
     *out = NULL;
+    NEED(project);
+    const scant_array *mapped;
     TRY(project_features_cached(project, &mapped));
     return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
                   : SCANT_OK;

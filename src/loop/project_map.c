@@ -202,6 +202,7 @@ static float within(double x) { return (float)fmax(-1, fmin(1, x)); }
 
 scant_status scant_project_map(scant_project *project, size_t most, size_t *items,
                                float *xy, size_t *n) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     AUTO(scant_array_auto) scant_array *features = NULL;
     const axes *a;

@@ -87,6 +87,7 @@ scant_status scant_project_models(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_model_point *point),
                                   void *user) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     model_list l;
     TRY(read_models(project, &arena, SIZE_MAX, &l));
@@ -154,6 +155,7 @@ static void decide(scant_project *project, const model_list *l, scant_meter *out
 }
 
 scant_status scant_project_meter(scant_project *project, scant_meter *out) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     model_list l;
     size_t items;

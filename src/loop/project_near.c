@@ -115,6 +115,7 @@ static scant_status check_item(scant_project *project, size_t item) {
 
 scant_status scant_project_alike(scant_project *project, size_t item, size_t count,
                                  size_t *items, size_t *n) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     int64_t *candidates;
     size_t n_candidates, kept = 0;
@@ -269,6 +270,7 @@ static scant_status find_neighbours(scant_project *project, const metric *by, si
 }
 
 scant_status scant_project_why(scant_project *project, size_t item, scant_why *out) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = store_ctx(project)};
     metric by;
     *out = (scant_why){.class_1 = -1, .class_2 = -1};

@@ -237,9 +237,10 @@ scant_status project_predictions_cached(scant_project *project, const scant_arra
 
 scant_status scant_project_predict(scant_project *project, scant_array **out,
                                    size_t *model) {
+    *out = NULL;
+    NEED(project);
     const scant_array *mapped;
     size_t number;
-    *out = NULL;
     TRY(project_predictions(project, &mapped, &number));
     if (!number)
         return scant__fail(store_ctx(project), SCANT_ENOTREADY,
@@ -251,8 +252,9 @@ scant_status scant_project_predict(scant_project *project, scant_array **out,
 
 scant_status scant_project_predict_cached(scant_project *project, scant_array **out,
                                           size_t *model) {
-    const scant_array *mapped;
     *out = NULL;
+    NEED(project);
+    const scant_array *mapped;
     TRY(project_predictions_cached(project, &mapped, model));
     return mapped ? scant_array_open(store_ctx(project), scant_array_name(mapped), out)
                   : SCANT_OK;

@@ -339,11 +339,12 @@ static void query_end(query *a) {
 scant_status scant_project_query(scant_project *project,
                                  const scant_project_query_opts *opts, scant_picks **out,
                                  size_t *round) {
+    *out = NULL;
+    NEED(project);
     const scant_project_query_opts none = {0};
     scant_ctx *ctx = store_ctx(project);
     AUTO(query_end)
     query a = {.project = project, .opts = opts ? opts : &none, .arena = {.ctx = ctx}};
-    *out = NULL;
     loop_evidence_init(&a.evidence, ctx);
     scant_status status = run_query(&a, out);
     if (status != SCANT_OK) {

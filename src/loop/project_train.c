@@ -242,6 +242,7 @@ static void training_end(training *t) {
 
 scant_status scant_project_train(scant_project *project,
                                  const scant_project_train_opts *opts, size_t *model) {
+    NEED(project);
     const scant_project_train_opts none = {0};
     AUTO(scant_hold_auto) scant_hold *hold = NULL;
     AUTO(training_end)

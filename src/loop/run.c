@@ -241,6 +241,7 @@ static scant_status run_all(loop_job *job) {
 }
 
 scant_status scant_experiment_run(scant_experiment *e, const scant_run_opts *opts) {
+    NEED(e);
     loop_job job = {.e = e, .ctx = e->ctx, .arena = {.ctx = e->ctx}, .log = -1};
     if (opts) job.opts = *opts;
     if (!job.opts.out || !*job.opts.out)

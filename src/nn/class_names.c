@@ -98,6 +98,7 @@ const char *scant_net_class_name(const scant_net *n, size_t label) {
 }
 
 scant_status scant_net_set_class_names(scant_net *n, const char *const *names) {
+    NEED(n);
     AUTO(scant__names_end) scant__names taken = {0};
     for (size_t i = 0; i < n->net->classes; i++)
         TRY(scant__names_put(n->ctx, &taken, names[i] ? names[i] : ""));

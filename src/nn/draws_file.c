@@ -78,5 +78,6 @@ scant_status nn_samples(scant_net *net, const scant_data *data, const size_t *ro
 
 scant_status scant_net_write_draws(scant_net *net, const scant_data *data,
                                    const size_t *rows, size_t n, const char *path) {
+    NEED(net && data);
     return nn_samples(net, data, rows, n, path, true);
 }

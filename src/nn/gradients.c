@@ -493,6 +493,7 @@ scant_status scant_net_gradients(scant_net *net, const scant_data *data,
                                  const size_t *rows, size_t n,
                                  const scant_gradient_opts *opts,
                                  const scant_gradients *out) {
+    NEED(net && data);
     scant_gradient_opts o = opts ? *opts : (scant_gradient_opts){0};
     TRY(nn_input_check(net, data));
     TRY(nn_input_rows_check(net->ctx, data, rows, &n));

@@ -241,6 +241,7 @@ static scant_status predict_batch(void *arg, const nn_outputs *batch) {
 
 scant_status scant_net_predict(scant_net *net, const scant_data *data, const size_t *rows,
                                size_t n, const scant_outputs *outputs) {
+    NEED(net && data);
     predict p = {outputs,
                  scant_net_features(net),
                  scant_net_classes(net),
@@ -349,12 +350,14 @@ scant_status nn_evaluate(scant_net *net, const scant_data *data, const size_t *r
 
 scant_status scant_net_evaluate(scant_net *net, const scant_data *data,
                                 const size_t *rows, size_t n, scant_evaluation *out) {
+    NEED(net && data);
     return nn_evaluate(net, data, rows, n, false, out, NULL);
 }
 
 scant_status scant_net_evaluate_at(scant_net *net, const scant_data *data,
                                    const size_t *rows, size_t n, double temperature,
                                    scant_evaluation *out, scant_calibration *scaled) {
+    NEED(net && data);
     *scaled = (scant_calibration){.temperature = temperature};
     if (!(temperature > 0 && isfinite(temperature)))
         return scant__fail(net->ctx, SCANT_EUSAGE,

@@ -167,6 +167,7 @@ scant_status nn_input_fit_scaling(scant_net *net, const scant_data *data,
 }
 
 scant_status scant_net_fit_scaling(scant_net *net, const scant_data *data) {
+    NEED(net && data);
     TRY(nn_input_check(net, data));
     return nn_input_fit_scaling(net, data, NULL, 0);
 }

@@ -92,6 +92,7 @@ static scant_status describe(const scant_net *n, meta *m) {
 static void end_meta(meta *m) { scant__arena_end(&m->arena); }
 
 scant_status scant_net_save(scant_net *n, const char *path) {
+    NEED(n);
     const nn_net *net = n->net;
     AUTO(end_meta) meta m = {.arena = {.ctx = n->ctx}};
     float *plain = TRY_NEW(&m.arena, float, net->n_floats);
@@ -312,6 +313,7 @@ static scant_status prefix_path(scant_ctx *ctx, const char *path, scant_status s
 }
 
 scant_status scant_net_load(scant_net *n, const char *path, bool any_head) {
+    NEED(n);
     AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     TRY(scant__tensors_open(n->ctx, path, &file));
     return prefix_path(n->ctx, path, load(n, path, file, any_head));
@@ -523,10 +525,14 @@ static scant_status open_file(scant_ctx *ctx, const char *path, const char *mode
 
 scant_status scant_net_open(scant_ctx *ctx, const char *path, const char *model,
                             const scant_net_opts *opts, scant_net **out) {
+    *out = NULL;
+    NEED(ctx);
     return open_file(ctx, path, model, opts, false, out);
 }
 
 scant_status scant_net_start(scant_ctx *ctx, const char *path, const char *model,
                              const scant_net_opts *opts, scant_net **out) {
+    *out = NULL;
+    NEED(ctx);
     return open_file(ctx, path, model, opts, true, out);
 }

@@ -27,8 +27,9 @@ static void keep_options(scant_net *n, const scant_net_opts *opts) {
 
 scant_status scant_net_create(scant_ctx *ctx, const char *model,
                               const scant_net_opts *opts, scant_net **out) {
-    AUTO(scant_net_auto) scant_net *n = scant__zalloc(ctx, 1, sizeof *n);
     *out = NULL;
+    NEED(ctx);
+    AUTO(scant_net_auto) scant_net *n = scant__zalloc(ctx, 1, sizeof *n);
     if (!n) return SCANT_ENOMEM;
     n->ctx = ctx;
     TRY(nn_model_build(ctx, model, opts, &n->net));
@@ -46,6 +47,7 @@ scant_status scant_net_create(scant_ctx *ctx, const char *model,
 
 scant_status scant_model_parameters(scant_ctx *ctx, const char *model,
                                     const scant_net_opts *opts, size_t *count) {
+    NEED(ctx);
     AUTO(nn_net_auto) nn_net *net = NULL;
     TRY(nn_model_build(ctx, model, opts, &net));
     *count = net->n_trained;
@@ -67,6 +69,7 @@ void scant_net_free(scant_net *n) {
 }
 
 scant_status scant_net_reset(scant_net *n, uint64_t seed) {
+    NEED(n);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = n->ctx};
     float *plain = TRY_NEW(&arena, float, n->net->n_floats);
     nn_weights_draw(n->net, seed, plain);
@@ -88,6 +91,7 @@ scant_status nn_network_check_scaling(const scant_net *n, const float *mean,
 
 scant_status scant_net_set_scaling(scant_net *n, const float *mean,
                                    const float *deviation) {
+    NEED(n);
     size_t c = nn_net_input(n->net).c;
     TRY(nn_network_check_scaling(n, mean, deviation));
     memcpy(n->mean, mean, c * sizeof *mean);
@@ -139,6 +143,7 @@ static scant_status check_member(const scant_net *net, const scant_net *member) 
 }
 
 scant_status scant_net_join(scant_net *net, scant_net *member) {
+    NEED(net && member);
     TRY(check_member(net, member));
     TRY_PUSH(net->ctx, net->members, net->n_members, net->room_members, member);
     return SCANT_OK;

@@ -386,6 +386,7 @@ scant_status nn_train_load(nn_trainer *t, const char *path) {
 
 scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint, size_t *steps,
                                   size_t *epochs) {
+    NEED(ctx);
     AUTO(scant__tensors_auto) scant__tensors *file = NULL;
     size_t per_epoch = 0;
     *steps = *epochs = 0;

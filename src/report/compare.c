@@ -266,6 +266,7 @@ static scant_status fill(comparison *c, const char *baseline) {
 scant_status scant_compare(scant_ctx *ctx, const char *const *dirs, size_t n,
                            const char *baseline, scant_comparison **out) {
     *out = NULL;
+    NEED(ctx);
     if (!n) return scant__fail(ctx, SCANT_EUSAGE, "no folder of results is given");
     comparison *c = scant__zalloc(ctx, 1, sizeof *c);
     if (!c) return SCANT_ENOMEM;

@@ -360,6 +360,7 @@ static scant_status open_pool(scant_ctx *ctx, const scant_evidence *evidence,
 
 scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, size_t picks,
                              size_t *memory) {
+    NEED(ctx);
     select_pool pool;
     *memory = 0;
     TRY(open_pool(ctx, evidence, &pool));
@@ -372,6 +373,7 @@ scant_status scant_plot_plan(scant_ctx *ctx, const scant_evidence *evidence, siz
 
 scant_status scant_plot_picks(scant_ctx *ctx, const scant_evidence *evidence,
                               const scant_picks *picks, void **bytes, size_t *size) {
+    NEED(ctx);
     AUTO(scant__text_end) scant__text out = {.ctx = ctx};
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     scene s = {.c = {&out, CHART_FILE, WIDTH, HEIGHT}, .picks = picks};

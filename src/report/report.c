@@ -193,6 +193,7 @@ static scant_status write_all(reporting *w) {
 
 scant_status scant_report(scant_ctx *ctx, const char *const *dirs, size_t n,
                           const char *out) {
+    NEED(ctx);
     reporting w = {.ctx = ctx};
     TRY(choose_folder(&w, dirs, n, out));
     TRY(report_results_open(ctx, dirs, n, &w.results));

@@ -59,6 +59,7 @@ typedef struct opened {
 scant_status scant_trainings_read(scant_ctx *ctx, const char *const *dirs, size_t n,
                                   scant_trainings **out) {
     *out = NULL;
+    NEED(ctx);
     if (!n) return scant__fail(ctx, SCANT_EUSAGE, "no folder of results is given");
     opened *o = scant__zalloc(ctx, 1, sizeof *o);
     if (!o) return SCANT_ENOMEM;

@@ -86,6 +86,7 @@ static const char *takers(char *out, size_t size) {
 }
 
 scant_status scant_kernel_parse(scant_ctx *ctx, const char *text, size_t *depth) {
+    NEED(ctx);
     static const char start[] = "ntk:depth=";
     size_t length = strlen(start);
     double number;

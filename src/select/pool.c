@@ -2,6 +2,7 @@
  *
  * Checks the shapes of a pool; reads its labels and candidates.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #include "select/pool.h"
 
 enum { READ = 4096 }; /* labels read at a time */
+
+/* Every row is looked at, so a count that no machine finishes is a wrong one. */
+static const uint64_t most_rows = (uint64_t)1 << 40;
 
 /* ---- the inputs -------------------------------------------------------------------- */
 
@@ -145,9 +149,13 @@ static scant_status check_rows(scant_ctx *ctx, const scant_evidence *e, const ch
     }
     if (first) return SCANT_OK;
     *n = e->rows;
-    return *n ? SCANT_OK
-              : scant__fail(ctx, SCANT_EUSAGE,
-                            "%s needs an input that has the number of rows", who);
+    if (!*n)
+        return scant__fail(ctx, SCANT_EUSAGE,
+                           "%s needs an input that has the number of rows", who);
+    if (*n > most_rows)
+        return scant__fail(ctx, SCANT_EUSAGE, "%s: %zu rows, expected at most %" PRIu64,
+                           who, *n, most_rows);
+    return SCANT_OK;
 }
 
 static scant_status check_least(scant_ctx *ctx, const scant_array *array, size_t size,

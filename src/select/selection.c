@@ -59,6 +59,7 @@ static scant_status begin(scant_ctx *ctx, const char *name, const scant_select_o
 scant_status scant_select_inputs(scant_ctx *ctx, const char *strategy,
                                  const scant_select_opts *opts, unsigned given,
                                  unsigned *used, unsigned *missing) {
+    NEED(ctx);
     scant_selection sel = {0};
     *used = *missing = 0;
     scant_status status = begin(ctx, strategy, opts, given, &sel);
@@ -130,6 +131,7 @@ scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
                                   const scant_evidence *evidence, size_t batch,
                                   const scant_select_opts *opts, scant_selection **out) {
     *out = NULL;
+    NEED(ctx);
     if (batch < 1)
         return scant__fail(ctx, SCANT_EUSAGE, "the batch is 0, expected at least 1");
     scant_selection *sel = scant__zalloc(ctx, 1, sizeof *sel);
@@ -152,6 +154,7 @@ void scant_selection_free(scant_selection *sel) {
 }
 
 scant_status scant_selection_plan(const scant_selection *sel, scant_plan *plan) {
+    NEED(sel);
     *plan = sel->plan;
     return select_check_plan(sel, plan);
 }
@@ -253,6 +256,7 @@ static scant_status run(scant_selection *sel) {
 
 scant_status scant_selection_run(scant_selection *sel, scant_picks **out) {
     *out = NULL;
+    NEED(sel);
     if (sel->has_run)
         return scant__fail(sel->ctx, SCANT_EUSAGE, "a selection can run only once");
     TRY(select_check_plan(sel, &sel->plan));
@@ -266,8 +270,9 @@ scant_status scant_selection_run(scant_selection *sel, scant_picks **out) {
 scant_status scant_select(scant_ctx *ctx, const char *strategy,
                           const scant_evidence *evidence, size_t batch,
                           const scant_select_opts *opts, scant_picks **out) {
-    scant_selection *sel;
     *out = NULL;
+    NEED(ctx);
+    scant_selection *sel;
     TRY(scant_selection_open(ctx, strategy, evidence, batch, opts, &sel));
     scant_status status = scant_selection_run(sel, out);
     scant_selection_free(sel);

@@ -99,6 +99,7 @@ static scant_status resolve(ssl_setup *s, const ssl_kind *kind, size_t *rows) {
 
 scant_status scant_train_resolve(scant_ctx *ctx, const scant_data *data,
                                  scant_train_opts *opts, size_t *rows) {
+    NEED(ctx && data);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     ssl_setup s = {.ctx = ctx, .arena = &arena, .data = data, .o = *opts};
     if (!s.o.method) s.o.method = ssl_supervised.info.name;
@@ -214,5 +215,6 @@ scant_status ssl_train(scant_net *net, const scant_data *data,
 
 scant_status scant_net_train(scant_net *net, const scant_data *data,
                              const scant_train_opts *opts, scant_train_state *state) {
+    NEED(net && data);
     return ssl_train(net, data, opts, false, state);
 }

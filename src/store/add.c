@@ -298,6 +298,7 @@ static scant_status gather_folders(scant_project *project, scant__arena *arena,
 
 scant_status scant_project_add(scant_project *project, const scant_source *source,
                                size_t *added) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     AUTO(adding_end) adding a = {0};
     TRY(source ? gather_source(project, source, &arena, &a)

@@ -168,6 +168,7 @@ static scant_status compare(comparison *c, scant__arena *arena) {
 scant_status scant_project_agreements(
     scant_project *project,
     scant_status (*fn)(void *user, const scant_person_agreement *pair), void *user) {
+    NEED(project);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     comparison *c = TRY_ZERO(&arena, comparison, 1);
     c->project = project;

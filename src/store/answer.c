@@ -174,6 +174,7 @@ static scant_status take_answer(scant_project *project, size_t person,
 scant_status scant_project_answer(scant_project *project, size_t person,
                                   const scant_answer *answers, size_t n,
                                   scant_receipt *receipts) {
+    NEED(project);
     scant_receipt unseen;
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     TRY(store_person_known(project, person));
@@ -262,6 +263,7 @@ static scant_status undo(scant_project *project, size_t person, int64_t which,
 
 scant_status scant_project_undo(scant_project *project, size_t person, int64_t which,
                                 const char *once, int64_t *entry, scant_lease *lease) {
+    NEED(project);
     int64_t undone;
     scant_lease again = {0};
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
@@ -277,6 +279,7 @@ scant_status scant_project_undo(scant_project *project, size_t person, int64_t w
 scant_status scant_project_current_answer(scant_project *project, size_t person,
                                           size_t item, int64_t *entry,
                                           scant_answer_kind *kind, int64_t *label) {
+    NEED(project);
     size_t original;
     *entry = 0, *label = -1;
     TRY(store_original(project, item, &original));

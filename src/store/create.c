@@ -296,11 +296,12 @@ static void creating_end(creating *c) {
 
 scant_status scant_project_create(scant_ctx *ctx, const char *dir,
                                   const scant_project_opts *opts, scant_project **out) {
+    *out = NULL;
+    NEED(ctx);
     static const scant_project_opts none;
     AUTO(creating_end)
     creating c = {
         .ctx = ctx, .dir = dir, .opts = opts ? opts : &none, .arena = {.ctx = ctx}};
-    *out = NULL;
     scant_status status = build(&c);
     if (status == SCANT_OK) status = scant_project_open(ctx, dir, out);
     if (status != SCANT_OK && c.settled) remove_files(dir, !c.inside);

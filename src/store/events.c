@@ -34,6 +34,7 @@ scant_status store_event_add(scant_project *project, const char *kind,
 
 scant_status scant_project_event(scant_project *project, const char *kind,
                                  const char *json) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     TRY(put_event(project, kind, json ? json : "{}"));
     return store_commit(&tx);
@@ -43,6 +44,7 @@ scant_status scant_project_events(scant_project *project, int64_t after,
                                   scant_status (*fn)(void *user,
                                                      const scant_event *event),
                                   void *user) {
+    NEED(project);
     STORE_EACH(row, project,
                "SELECT event, at, kind, text FROM events WHERE event > ?1 ORDER BY event",
                store_int(after))
@@ -109,10 +111,11 @@ static void sweep(const scant_project *project, const char *lock) {
 
 scant_status scant_project_hold(scant_project *project, const char *lock, const char *who,
                                 scant_hold **out) {
+    *out = NULL;
+    NEED(project);
     static const char *const locks[] = {"serve", "train", "cache", "predict"};
     AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     bool known = false;
-    *out = NULL;
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         known |= strcmp(lock, locks[i]) == 0;
     if (!known)

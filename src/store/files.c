@@ -89,6 +89,7 @@ static scant_status find_image(lookup *l) {
 
 scant_status scant_project_file(scant_project *project, const char *path,
                                 const char **what) {
+    NEED(project);
     AUTO(lookup_end) lookup l = {.project = project, .arena = {.ctx = project->ctx}};
     *what = NULL;
     TRY(find_own(&l, path));

@@ -295,6 +295,7 @@ static scant_status accept(source *s) {
 }
 
 scant_status scant_project_accept_changed(scant_project *project, size_t *changed) {
+    NEED(project);
     size_t n = 0;
     for (size_t after = 0;;) {
         AUTO(source_end) source s = {.project = project, .arena = {.ctx = project->ctx}};

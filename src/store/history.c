@@ -24,6 +24,7 @@ static const char *const entries_sql[2][2] = {
 scant_status scant_project_history(
     scant_project *project, size_t person, int64_t after, bool newest, size_t count,
     scant_status (*fn)(void *user, const scant_entry *entry), void *user) {
+    NEED(project);
     bool all = person == SIZE_MAX;
     if (newest && after <= 0) after = INT64_MAX;
     STORE_EACH(row, project, entries_sql[!all][newest],

@@ -218,10 +218,12 @@ static scant_status run(scant_project *project, size_t item, size_t most,
 
 scant_status scant_project_image(scant_project *project, size_t item, size_t most,
                                  void **bytes, size_t *size, const char **type) {
+    NEED(project);
     return run(project, item, most, false, bytes, size, type);
 }
 
 scant_status scant_project_image_cached(scant_project *project, size_t item, size_t most,
                                         void **bytes, size_t *size, const char **type) {
+    NEED(project);
     return run(project, item, most, true, bytes, size, type);
 }

@@ -262,6 +262,7 @@ static void importing_end(importing *m) {
 
 scant_status scant_project_import(scant_project *project, const char *path,
                                   const scant_import_opts *opts, scant_import *out) {
+    NEED(project);
     scant_import unseen;
     AUTO(importing_end)
     importing m = {.project = project,

@@ -45,6 +45,7 @@ static scant_status count_rounds(scant_project *project, scant_project_info *out
 }
 
 scant_status scant_project_info_get(scant_project *project, scant_project_info *out) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_READ);
     *out = (scant_project_info){.dir = project->dir,
                                 .kind = project->kind,

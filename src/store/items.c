@@ -45,6 +45,7 @@ static scant_status read_item(store_cursor row, size_t items, size_t *classes,
 scant_status scant_project_items(scant_project *project, size_t first, size_t count,
                                  scant_status (*fn)(void *user, const scant_item *item),
                                  void *user) {
+    NEED(project);
     size_t items, classes;
     TRY(store_items(project, &items));
     TRY(store_classes(project, &classes));
@@ -80,6 +81,7 @@ static scant_status keep_item(void *user, const scant_item *item) {
 }
 
 scant_status scant_project_item(scant_project *project, size_t item, scant_item *out) {
+    NEED(project);
     keeping k = {project, out, false};
     *out = (scant_item){.label = -1};
     scant__arena_end(&project->item);
@@ -92,6 +94,7 @@ scant_status scant_project_item(scant_project *project, size_t item, scant_item 
 /* ---- labels ------------------------------------------------------------------------ */
 
 scant_status scant_project_labels(scant_project *project, int64_t *labels, size_t n) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_READ);
     size_t classes;
     TRY(store_classes(project, &classes));

@@ -76,6 +76,7 @@ scant_status store_lease_give(scant_project *project, size_t person, size_t item
 
 scant_status scant_project_renew(scant_project *project, size_t person,
                                  const uint64_t *keys, size_t n_keys, size_t *kept) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE_UNSYNCED);
     int64_t until;
     size_t renewed = 0;
@@ -101,6 +102,7 @@ scant_status scant_project_renew(scant_project *project, size_t person,
 
 scant_status scant_project_release(scant_project *project, size_t person,
                                    const uint64_t *keys, size_t n_keys) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE_UNSYNCED);
     TRY(store_person_known(project, person));
     for (size_t i = 0; keys && i < n_keys; i++)

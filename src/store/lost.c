@@ -70,6 +70,7 @@ static scant_status check_log(scant_project *project) {
 }
 
 scant_status scant_project_check(scant_project *project) {
+    NEED(project);
     TRY(check_file(project, project->file, &project->database));
     return check_log(project);
 }

@@ -232,6 +232,7 @@ static scant_status next(scant_project *project, handing *h) {
 
 scant_status scant_project_next(scant_project *project, size_t person, size_t count,
                                 scant_lease *leases, size_t *n) {
+    NEED(project);
     handing h = {.person = person, .count = count, .leases = leases};
     *n = 0;
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE_UNSYNCED);
@@ -268,6 +269,7 @@ static scant_status take(scant_project *project, size_t person, size_t item,
 scant_status scant_project_take(scant_project *project, size_t person,
                                 const size_t *items, size_t n_items, scant_lease *leases,
                                 size_t *n) {
+    NEED(project);
     size_t count = 0;
     bool taken;
     *n = 0;

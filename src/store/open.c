@@ -183,8 +183,9 @@ scant_status store_handle_open(scant_ctx *ctx, const char *dir, bool create,
 }
 
 scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project **out) {
-    AUTO(scant_project_auto) scant_project *project = NULL;
     *out = NULL;
+    NEED(ctx);
+    AUTO(scant_project_auto) scant_project *project = NULL;
     TRY(store_handle_open(ctx, dir, false, &project));
     TRY(store_schema_check(project)); /* before anything is written */
     TRY(store_script(project, "PRAGMA journal_mode = WAL"));

@@ -124,6 +124,7 @@ scant_status store_person_put(scant_project *project, const char *name, size_t *
 
 scant_status scant_project_person(scant_project *project, const char *name,
                                   size_t *person) {
+    NEED(project);
     TRY(store_person_check(project->ctx, name));
     TRY(find_person(project, name, person));
     if (*person) return SCANT_OK; /* the usual case needs no lock */
@@ -153,6 +154,7 @@ scant_status scant_project_people(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_person *person),
                                   void *user) {
+    NEED(project);
     STORE_EACH(row, project, "SELECT person, name, answers FROM people ORDER BY 1")
         TRY(fn(user, &(scant_person){.person = store_count(row, 0),
                                      .name = store_name(row, 1),
@@ -200,6 +202,7 @@ scant_status store_class_put(scant_project *project, const char *name, size_t *l
 
 scant_status scant_project_class_add(scant_project *project, const char *name,
                                      size_t *label) {
+    NEED(project);
     AUTO(scant__json_end) scant__json json = {.text.ctx = project->ctx};
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     size_t number;
@@ -240,6 +243,7 @@ scant_status store_item_find(scant_project *project, const char *id, bool *there
 }
 
 scant_status scant_project_find(scant_project *project, const char *id, size_t *item) {
+    NEED(project);
     bool there;
     TRY(store_item_find(project, id, &there, item));
     if (there) return SCANT_OK;

@@ -127,6 +127,7 @@ scant_status scant_project_rounds(scant_project *project,
                                   scant_status (*fn)(void *user,
                                                      const scant_round_point *point),
                                   void *user) {
+    NEED(project);
     STORE_EACH(
         row, project,
         "SELECT round, at, strategy, model,"
@@ -145,6 +146,7 @@ scant_status scant_project_rounds(scant_project *project,
 
 scant_status scant_project_picked(scant_project *project, size_t room, size_t *items,
                                   size_t *n) {
+    NEED(project);
     size_t n_items, item;
     *n = 0;
     TRY(store_items(project, &n_items));

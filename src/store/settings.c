@@ -204,6 +204,7 @@ scant_status store_settings_check(scant_project *project, const scant_setting *c
 
 scant_status scant_project_set_all(scant_project *project, const scant_setting *settings,
                                    size_t n) {
+    NEED(project);
     AUTO(store_tx_end) store_tx tx = TRY_BEGIN(project, STORE_WRITE);
     for (size_t i = 0; i < n; i++) TRY(put_setting(project, &settings[i]));
     TRY(store_settings_check(project, settings, n, SCANT_ECONFLICT));
@@ -212,6 +213,7 @@ scant_status scant_project_set_all(scant_project *project, const scant_setting *
 
 scant_status scant_project_set(scant_project *project, const char *key,
                                const char *value) {
+    NEED(project);
     return scant_project_set_all(project, &(scant_setting){key, value}, 1);
 }
 

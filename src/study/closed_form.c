@@ -111,6 +111,7 @@ static scant_status check_between(scant_ctx *ctx, const between *k, size_t depth
 
 scant_status scant_ntk_kernel(scant_ctx *ctx, const scant_array *a, const scant_array *b,
                               size_t depth, double *out) {
+    NEED(ctx && a);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     between k = {.same = !b || a == b, .out = out};
     TRY(read_side(&arena, a, depth, &k.a));
@@ -192,6 +193,7 @@ static scant_status solve(scant_ctx *ctx, fit *f, double ridge, double top,
 scant_status scant_kernel_fit(scant_ctx *ctx, const double *kernel, size_t n,
                               const double *targets, size_t c, double ridge,
                               double *alpha, double *jitter) {
+    NEED(ctx);
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     fit f = {.kernel = kernel, .n = n, .c = c, .alpha = alpha};
     double top, added = 0;
@@ -228,6 +230,7 @@ static scant_status predict_rows(void *arg, size_t block, unsigned worker,
 
 scant_status scant_kernel_predict(scant_ctx *ctx, const double *kernel, size_t m,
                                   size_t n, const double *alpha, size_t c, double *out) {
+    NEED(ctx);
     prediction p = {kernel, alpha, m, n, c, out};
     TRY(la_fits(ctx, n));
     TRY(la_fits(ctx, c));

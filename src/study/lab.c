@@ -341,6 +341,7 @@ static scant_status measure(lab *l) {
 
 scant_status scant_lab_run(scant_ctx *ctx, const scant_lab_opts *opts, scant_lab **out) {
     *out = NULL;
+    NEED(ctx);
     if (!opts || (!opts->net && !opts->depth))
         return scant__fail(ctx, SCANT_EUSAGE,
                            "opts->net is missing: the network whose kernel is measured");

@@ -391,6 +391,7 @@ static scant_status compute(scant_net *net, const scant_data *data, const size_t
 scant_status scant_net_kernel(scant_net *net, const scant_data *data, const size_t *rows,
                               size_t n, const scant_data *other, const size_t *other_rows,
                               size_t m, bool last_layer, bool full, double *out) {
+    NEED(net && data);
     return compute(net, data, rows, n, other, other_rows, m, last_layer, full, false,
                    out);
 }

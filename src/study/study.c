@@ -272,11 +272,12 @@ static scant_status study(work *w, scant_study *s, const int32_t *labels, size_t
 scant_status scant_study_kernel(scant_ctx *ctx, const double *k, size_t samples,
                                 const int32_t *labels, size_t classes,
                                 const scant_study_opts *opts, scant_study **out) {
+    *out = NULL;
+    NEED(ctx);
     scant_study_opts o = opts ? *opts : (scant_study_opts){0};
     size_t outputs = o.outputs ? o.outputs : 1, labelled = 0;
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     work w = {.ctx = ctx, .arena = &arena, .k = k, .n = size_mul(samples, outputs)};
-    *out = NULL;
     if (!samples) return scant__fail(ctx, SCANT_EINPUT, "the kernel has no samples");
     if (labels && (!classes || (outputs > 1 && outputs != classes)))
         return scant__fail(ctx, SCANT_EUSAGE,

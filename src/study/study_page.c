@@ -241,6 +241,7 @@ static scant_status add_page(scant__text *out, const scant_lab *v, const char *t
 
 scant_status scant_lab_page(scant_ctx *ctx, const scant_lab *lab, const char *title,
                             void **bytes, size_t *size) {
+    NEED(ctx && lab);
     AUTO(scant__text_end) scant__text out = {.ctx = ctx};
     char *text = NULL;
     *bytes = NULL;

@@ -534,8 +534,32 @@ static void a_cancelled_call_ends_and_leaks_nothing(void **state) {
     free(f);
 }
 
+static void more_rows_than_any_machine_can_look_at_are_refused(void **state) {
+    (void)state;
+    const size_t wrong[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2 + 1,
+                            ((size_t)1 << 40) + 1};
+    scant_ctx *ctx;
+    scant_picks *picks;
+    scant_selection *sel;
+    scant_plan plan;
+    assert_int_equal(scant_ctx_create(NULL, &ctx), SCANT_OK);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(scant_select(ctx, "random", &(scant_evidence){.rows = wrong[i]},
+                                      5, NULL, &picks),
+                         SCANT_EUSAGE);
+        assert_non_null(strstr(scant_ctx_errmsg(ctx), "at most 1099511627776"));
+    }
+    const scant_evidence most = {.rows = (size_t)1 << 40};
+    assert_int_equal(scant_selection_open(ctx, "random", &most, 5, NULL, &sel), SCANT_OK);
+    assert_int_equal(scant_selection_plan(sel, &plan), SCANT_OK);
+    assert_int_equal(plan.rows, most.rows);
+    scant_selection_free(sel);
+    scant_ctx_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_rows_than_any_machine_can_look_at_are_refused),
         cmocka_unit_test(picks_are_distinct_unlabelled_candidates),
         cmocka_unit_test(thread_counts_change_nothing),
         cmocka_unit_test(ranked_strategies_pick_the_same_first_rows_for_any_batch),
