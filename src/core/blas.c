@@ -52,10 +52,12 @@ void scant__blas_release(void) {
     end_threads();
 }
 
-static bool has_room(size_t count) {
+static size_t room_for(size_t count) {
     bool first = buffers.n_mapped == 0 && count == 1;
-    return scant__can_map(count * SCANT__BLAS_BUFFER + (first ? 0 : REST));
+    return count * SCANT__BLAS_BUFFER + (first ? 0 : REST);
 }
+
+static bool has_room(size_t count) { return scant__can_map(room_for(count)); }
 
 static bool is_mapped(const void *buffer) {
     for (size_t i = 0; i < buffers.n_mapped; i++)
@@ -76,8 +78,10 @@ static void map_up_to(size_t want) {
         return;
     }
     while (buffers.n_mapped < want && n < 2 * MOST) {
-        if (n >= buffers.spare && !has_room(1)) break;
+        bool spare = n < buffers.spare;
+        if (!spare && !scant__map_begin(room_for(1))) break;
         void *buffer = taken[n++] = blas_take(0);
+        if (!spare) scant__map_end();
         if (!is_mapped(buffer)) buffers.mapped[buffers.n_mapped++] = buffer;
     }
     while (n > 0) blas_give(taken[--n]);

@@ -6,6 +6,7 @@
  */
 #include "core/mem.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,10 +134,24 @@ void scant__uncharge(scant_ctx *ctx, size_t bytes) {
     if (ctx->parent) scant__uncharge(ctx->parent, bytes);
 }
 
-bool scant__can_map(size_t bytes) {
+/* Of the process: a probe takes what another thread has been promised. */
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
+
+bool scant__map_begin(size_t bytes) {
+    pthread_mutex_lock(&mapping);
     void *probe =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return probe != MAP_FAILED && munmap(probe, bytes) == 0;
+    if (probe != MAP_FAILED && munmap(probe, bytes) == 0) return true;
+    pthread_mutex_unlock(&mapping);
+    return false;
+}
+
+void scant__map_end(void) { pthread_mutex_unlock(&mapping); }
+
+bool scant__can_map(size_t bytes) {
+    bool fits = scant__map_begin(bytes);
+    if (fits) scant__map_end();
+    return fits;
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {

@@ -37,6 +37,11 @@ void scant__uncharge(scant_ctx *ctx, size_t bytes);
 /* Whether this process may map that many more bytes: `ulimit -v` and `ulimit -d`, and the
  * machine's memory if it does not overcommit. */
 bool scant__can_map(size_t bytes);
+/* For libraries that crash or hang where they may not map what they need. If so many
+ * bytes more could be mapped, returns true: no other thread then gets an answer to this
+ * question until scant__map_end(). */
+bool scant__map_begin(size_t bytes);
+void scant__map_end(void);
 /* The number of bytes that scant__alloc() counts for a block: its size and overhead. */
 size_t scant__alloc_cost(size_t bytes);
 

@@ -81,11 +81,12 @@ static unsigned startable(unsigned threads) {
             pthread_attr_getstacksize(&attributes, &stack))
             stack = (size_t)8 << 20;
         while (threads > running &&
-               !scant__can_map((threads - running) * (stack + STACK_SPARE)))
+               !scant__map_begin((threads - running) * (stack + STACK_SPARE)))
             threads--;
         if (threads > running) {
 #pragma omp parallel num_threads((int)threads)
             atomic_signal_fence(memory_order_seq_cst); /* no work */
+            scant__map_end();
         }
     }
     return running = threads;

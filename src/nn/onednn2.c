@@ -78,14 +78,20 @@ static scant_status check(nn_backend *b, dnnl_status_t status, const char *what)
 
 #define DO(call, what) TRY(check(b, call, what))
 
-/* oneDNN crashes if memory runs out while it generates code, which takes some 100 KB. */
-static scant_status has_room(const nn_backend *b, const char *what) {
+/* oneDNN crashes if memory runs out while it generates code, which takes some 100 KB. On
+ * SCANT_OK the room is held until room_end(). */
+static scant_status room_begin(const nn_backend *b, const char *what, bool *held) {
     enum { ROOM = 16 << 20 };
-    if (scant__can_map(ROOM)) return SCANT_OK;
+    *held = scant__map_begin(ROOM);
+    if (*held) return SCANT_OK;
     return scant__fail(b->ctx, SCANT_ENOMEM,
                        "no memory for %s: oneDNN needs %d MB, and the system allows no "
                        "more",
                        what, ROOM >> 20);
+}
+
+static void room_end(const bool *held) {
+    if (*held) scant__map_end();
 }
 
 scant_status nn_backend_open(scant_ctx *ctx, nn_backend **out) {
@@ -276,8 +282,9 @@ static scant_status make(nn_op *op, nn_pass which, dnnl_status_t described,
     pass *p = &op->passes[which];
     char what[40];
     AUTO(end_attributes) dnnl_primitive_attr_t attr = NULL;
+    AUTO(room_end) bool held = false;
     snprintf(what, sizeof what, "%s%s", names[kind], ends[which]);
-    TRY(has_room(b, what));
+    TRY(room_begin(b, what, &held));
     DO(described, what);
     DO(dnnl_primitive_attr_create(&attr), "attributes");
     DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), what);
@@ -466,12 +473,13 @@ scant_status nn_op_create(nn_backend *b, const nn_op_spec *spec, nn_op **out) {
 scant_status nn_op_reorder(nn_backend *b, const nn_layout *from, const nn_layout *to,
                            nn_op **out) {
     AUTO(end_attributes) dnnl_primitive_attr_t attr = NULL;
+    AUTO(room_end) bool held = false;
     AUTO(nn_op_auto) nn_op *op = scant__zalloc(b->ctx, 1, sizeof *op);
     *out = NULL;
     if (!op) return SCANT_ENOMEM;
     op->backend = b;
     pass *p = &op->passes[NN_FORWARD];
-    TRY(has_room(b, "reorder"));
+    TRY(room_begin(b, "reorder", &held));
     DO(dnnl_primitive_attr_create(&attr), "reorder");
     DO(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user),
        "reorder");

@@ -3,6 +3,10 @@
  * Memory under the cap: what is counted, refused and freed.
  */
 #include "core/mem.h"
+
+#include <pthread.h>
+#include <sched.h>
+
 #include "core/parfor.h"
 #include "support.h"
 
@@ -350,6 +354,30 @@ static void variables_are_freed_however_their_scope_is_left(void **state) {
     scant_ctx_free(ctx);
 }
 
+static atomic_bool asked;
+
+static void *ask(void *answer) {
+    atomic_bool *answered = answer;
+    atomic_store(&asked, true);
+    atomic_store(answered, scant__can_map(1));
+    return NULL;
+}
+
+static void room_that_a_thread_was_promised_is_not_promised_to_another(void **state) {
+    (void)state;
+    pthread_t other;
+    atomic_bool answered = false;
+    assert_false(scant__map_begin(SIZE_MAX / 2)); /* holds nothing */
+    assert_true(scant__map_begin(1));
+    assert_int_equal(pthread_create(&other, NULL, ask, &answered), 0);
+    while (!atomic_load(&asked)) sched_yield();
+    for (int i = 0; i < 1000; i++) sched_yield();
+    assert_false(atomic_load(&answered));
+    scant__map_end();
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_true(atomic_load(&answered));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pushed_values_survive_a_failed_push),
@@ -367,6 +395,7 @@ int main(void) {
         cmocka_unit_test(an_arena_frees_everything_and_can_be_reused),
         cmocka_unit_test(running_out_of_memory_at_any_step_leaks_nothing_and_is_reported),
         cmocka_unit_test(a_refused_block_is_not_counted),
+        cmocka_unit_test(room_that_a_thread_was_promised_is_not_promised_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
