@@ -85,7 +85,8 @@ typedef enum scant_log_level { SCANT_LOG_INFO = 1, SCANT_LOG_WARNING } scant_log
 typedef struct scant_ctx_opts {
     unsigned threads; /* 0: all cores that the process may use, or OMP_NUM_THREADS if that
                          is less */
-    /* Cap in bytes on allocated memory; 0: half of the machine's memory. */
+    /* Cap in bytes on allocated memory; 0: half of the machine's memory, or of the limit
+     * of the control group. */
     size_t memory;
     void *user; /* passed to every callback */
     void (*log)(void *user, scant_log_level level, const char *text);

@@ -42,7 +42,7 @@ const scant_option net_common_rows[5] = {
               "threads; default and 0: all cores, or OMP_NUM_THREADS"),
     OPT_BYTES("memory", "SIZE", offsetof(net_common, memory), NET_COMMON,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
-              "machine's)"),
+              "machine's, or of the control group's limit)"),
     OPT_SWITCH("quiet", NULL, offsetof(net_common, quiet), NET_COMMON,
                "errors only: no warnings, no progress"),
     OPT_SWITCH("progress", NULL, offsetof(net_common, progress), NET_COMMON,

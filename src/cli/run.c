@@ -27,7 +27,7 @@ static const scant_option flags[] = {
         "--jobs; with --resume: as before)"),
     OPT_BYTES("memory", "SIZE", AT(common.memory), NET_COMMON,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
-              "machine's)"),
+              "machine's, or of the control group's limit)"),
     OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_COMMON,
                "errors only: no warnings, no progress"),
 };

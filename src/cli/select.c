@@ -69,7 +69,7 @@ static const scant_option flags[] = {
               "depend on it"),
     OPT_BYTES("memory", "SIZE", AT(common.memory), options_group,
               "limit on allocated memory, such as 512M or 4G (default: half of the "
-              "machine's)"),
+              "machine's, or of the control group's limit)"),
     OPT_SWITCH("dry-run", NULL, AT(dry_run), options_group,
                "print inputs, passes and memory, and stop"),
     OPT_FILE(

@@ -38,7 +38,7 @@ static const scant_option flags[] = {
         "threads for training (default and 0: all cores but one, which serves the page)"),
     OPT_BYTES("memory", "SIZE", AT(common.memory), NET_COMMON,
               "limit on the memory that training allocates, such as 512M or 4G (default: "
-              "half of the machine's)"),
+              "half of the machine's, or of the control group's limit)"),
     OPT_SWITCH("quiet", NULL, AT(common.quiet), NET_COMMON,
                "errors only: no warnings, no notes"),
 };

@@ -3,6 +3,7 @@
  * The context: resolved options, the last error message, callbacks.
  */
 #include "core/ctx.h"
+#include "core/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +42,6 @@ const char *scant_status_text(scant_status status) {
     return statuses[status_row(status)].text;
 }
 
-static size_t machine_memory(void) {
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || size <= 0) return SIZE_MAX;
-    return (size_t)pages * (size_t)size;
-}
-
 scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
     scant_ctx_opts o = opts ? *opts : (scant_ctx_opts){0};
     *out = NULL;
@@ -56,7 +51,7 @@ scant_status scant_ctx_create(const scant_ctx_opts *opts, scant_ctx **out) {
     *ctx = (scant_ctx){.opts = o,
                        .lock = ATOMIC_FLAG_INIT,
                        .threads = o.threads ? o.threads : scant__threads_usual(),
-                       .cap = o.memory ? o.memory : machine_memory() / 2};
+                       .cap = o.memory ? o.memory : scant__machine_memory() / 2};
     *out = ctx;
     return SCANT_OK;
 }

@@ -83,19 +83,22 @@ def command_line(args):
     return [SCANT, *args, *(("--threads", "1") if args[0] in THREADED else ())]
 
 
-def start(args, folder, limits=(), **env):
-    """Starts the program in a folder, under limits [(resource, bytes)]."""
+def start(args, folder, limits=(), group=None, **env):
+    """Starts the program in a folder, under limits [(resource, bytes)] and in a control group."""
     def prepare():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for what, size in limits:
             resource.setrlimit(what, (size, size))
+        if group:
+            with open(os.path.join(group, "cgroup.procs"), "w") as file:
+                file.write(str(os.getpid()))
     return subprocess.Popen(command_line(args), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, preexec_fn=prepare,
                             env={**os.environ, "OMP_NUM_THREADS": "1", **SANITIZERS, **env})
 
 
-def run(args, folder, limits=(), timeout=SLOW, **env):
-    child = start(args, folder, limits, **env)
+def run(args, folder, limits=(), timeout=SLOW, **how):
+    child = start(args, folder, limits, **how)
     try:
         out, said = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
