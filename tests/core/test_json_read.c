@@ -5,29 +5,12 @@
  */
 #include <stdlib.h>
 
+#include "../json_counting.h"
 #include "../support.h"
 
 #include "core/json_read.h"
 
 /* ---- what jansson allocates -------------------------------------------------------- */
-
-enum { HEAD = 16 };
-static size_t live, peak;
-
-static void *count_malloc(size_t size) {
-    size_t *block = malloc(size + HEAD);
-    if (!block) return NULL;
-    *block = size + HEAD;
-    live += *block;
-    if (live > peak) peak = live;
-    return (char *)block + HEAD;
-}
-
-static void count_free(void *pointer) {
-    size_t *block = pointer ? (size_t *)(void *)((char *)pointer - HEAD) : NULL;
-    if (block) live -= *block;
-    free(block);
-}
 
 static void assert_counted(const char *text, size_t size) {
     json_error_t error;

@@ -7,30 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../json_counting.h"
 #include "core/json_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 16 };
-static size_t live, peak;
-
 static void check(bool holds) {
     if (!holds) abort();
-}
-
-static void *count_malloc(size_t size) {
-    size_t *block = malloc(size + HEAD);
-    if (!block) return NULL;
-    *block = size + HEAD;
-    live += *block;
-    if (live > peak) peak = live;
-    return (char *)block + HEAD;
-}
-
-static void count_free(void *pointer) {
-    size_t *block = pointer ? (size_t *)(void *)((char *)pointer - HEAD) : NULL;
-    if (block) live -= *block;
-    free(block);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
