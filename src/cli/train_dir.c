@@ -15,13 +15,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/train.h"
+#include "core/json_read.h"
 
 enum { MOST_JSON = 1 << 20, MOST_LOG = 1 << 30 };
 
@@ -86,14 +86,13 @@ static void recall_flags(train_job *job, const json_t *options) {
 /* Reads the flags of the earlier call. args borrows strings from the parsed JSON. */
 static void recall(train_job *job, const char *path) {
     scant__text text = CLI_TEXT;
-    json_error_t error;
-    static json_t *stored;
+    static scant__json_tree stored;
     cli_read_file(path, MOST_JSON, &text);
-    stored = json_loadb(text.data ? text.data : "", text.size, 0, &error);
-    const json_t *options = json_object_get(stored, "options");
+    scant__json_read(NULL, text.data ? text.data : "", text.size, 0, NULL, &stored);
+    const json_t *options = json_object_get(stored.root, "options");
     if (!json_is_object(options))
         cli_die(CLI_BAD_INPUT, "%s: was not written by 'scant train': %s", path,
-                stored ? "it has no options" : error.text);
+                stored.root ? "it has no options" : stored.error.text);
     recall_flags(job, options);
 }
 

@@ -33,6 +33,12 @@ bool learn_has_collapsed(scant_status status, const scant_train_state *state) {
     return ended && (state->signs & SCANT_SIGNS_COLLAPSED) != 0;
 }
 
+void learn_warn_repeated(scant_ctx *ctx, const char *signs) {
+    scant__warn(ctx,
+                "the training has collapsed (%s): it is repeated once with another seed",
+                signs);
+}
+
 learn_mute learn_mute_log(scant_ctx *ctx) {
     learn_mute mute = {ctx, ctx->opts.log};
     ctx->opts.log = NULL;

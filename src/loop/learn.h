@@ -32,6 +32,8 @@ scant_status learn_free_on_failure(scant_status status, scant_net **net);
 
 /* Whether a training that ended so has collapsed. */
 bool learn_has_collapsed(scant_status status, const scant_train_state *state);
+/* Says that it has, and that it is repeated. signs: scant_train_signs_text(). */
+void learn_warn_repeated(scant_ctx *ctx, const char *signs);
 
 /* Mutes the messages of a context until the end of the scope:
  *     AUTO(learn_unmute) learn_mute mute = learn_mute_log(ctx); */

@@ -251,9 +251,7 @@ scant_status project_learn(scant_project *project, const project_settings *set,
     *signs = (project_signs){0};
     scant_status status = learn_once(project, set, s, training, out, &state);
     if (!drop_collapsed(status, &state, out, signs)) return status;
-    scant__warn(store_ctx(project),
-                "the training has collapsed (%s): it is repeated once with another seed",
-                signs->found);
+    learn_warn_repeated(store_ctx(project), signs->found);
     again.seed = project_seed(training->seed, 1, PROJECT_SEED_TRAINING);
     status = learn_once(project, set, s, &again, out, &state);
     return drop_collapsed(status, &state, out, signs) ? SCANT_OK : status;

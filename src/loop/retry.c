@@ -41,14 +41,6 @@ bool loop_retries(const loop_run *run) {
     return set->retry_collapsed && (set->reinit || run->round.number == 0);
 }
 
-static void warn(loop_run *run, const scant_train_state *state) {
-    char text[SCANT_SIGNS_TEXT];
-    scant__warn(run->ctx,
-                "the training has collapsed (%s): it is repeated once with "
-                "another seed",
-                scant_train_signs_text(state, text));
-}
-
 static void note(loop_run *run, size_t part, const scant_train_state *state,
                  size_t trainings) {
     loop_partial *p = &run->state.partial;
@@ -68,6 +60,7 @@ static void note(loop_run *run, size_t part, const scant_train_state *state,
 bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
                          scant_status status) {
     char *state = loop_part_state(run, part);
+    char text[SCANT_SIGNS_TEXT];
     bool again = *state == LOOP_COLLAPSED;
     bool failed =
         status != SCANT_OK && status != SCANT_ECANCELLED && run->recipe.members > 1;
@@ -80,7 +73,8 @@ bool loop_training_ended(loop_run *run, size_t part, const learn_job *job,
     if (status != SCANT_OK && !repeats) return false;
     note(run, part, &job->state, again ? 2 : 1);
     *state = repeats ? LOOP_COLLAPSED : LOOP_TRAINED;
-    if (repeats && !failed) warn(run, &job->state);
+    if (repeats && !failed)
+        learn_warn_repeated(run->ctx, scant_train_signs_text(&job->state, text));
     return repeats;
 }
 
