@@ -226,9 +226,7 @@ int scant__write_all(int fd, const void *bytes, size_t size, size_t at) {
     return 0;
 }
 
-/* Resolves symbolic links in the last part of path, also dangling ones, in place. Returns
- * 0 or errno. */
-static int follow_links(char path[PATH_MAX]) {
+int scant__follow_links(char path[PATH_MAX]) {
     char link[PATH_MAX];
     for (int i = 0; i < MAX_LINKS; i++) {
         ssize_t n = readlink(path, link, sizeof link);
@@ -275,7 +273,7 @@ static int find_target(scant__outfile *out) {
     if (!length) return ENOENT;
     if (length >= sizeof out->target) return ENAMETOOLONG;
     memcpy(out->target, out->path, length + 1);
-    int number = follow_links(out->target);
+    int number = scant__follow_links(out->target);
     if (number) return number;
     if (out->target[strlen(out->target) - 1] == '/') return EISDIR;
     if (!out->replaces) return 0;

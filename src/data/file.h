@@ -44,6 +44,9 @@ bool scant__ends_with(const char *name, const char *ending);
 bool scant__ends_with_packed(const char *name, const char *ending);
 /* Whether both paths exist and are the same file. */
 bool scant__same_file(const char *a, const char *b);
+/* Resolves symbolic links in the last part of path, also dangling ones, in place: what an
+ * output to this path replaces. Returns 0 or errno. */
+int scant__follow_links(char path[PATH_MAX]);
 
 /* A file written in pieces that appears at its path when it is committed. */
 typedef struct scant__outfile {

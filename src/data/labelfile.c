@@ -78,6 +78,7 @@ static const char no_time[] =
 typedef struct answer_text {
     const char *label, *answer, *person;
     int64_t at;
+    bool csv;
 } answer_text;
 
 static scant_status answer_kind(const reader *r, const answer_text *s,
@@ -101,7 +102,8 @@ static scant_status give(reader *r, const char *id, const answer_text *s) {
                               .id = id,
                               .label = s->label,
                               .person = s->person,
-                              .at = s->at};
+                              .at = s->at,
+                              .csv = s->csv};
     TRY(answer_kind(r, s, &line.answer));
     if (line.answer == SCANT_ANSWER_LABEL && !s->label) return SCANT_OK;
     if (!id)
@@ -113,11 +115,9 @@ static scant_status give(reader *r, const char *id, const answer_text *s) {
 
 static scant_status read_cells(reader *r) {
     const char *values[FIELDS];
-    for (size_t i = 0; i < FIELDS; i++) {
-        TRY(scant__fields_get(&r->fields, i, &values[i]));
-        if (values[i]) values[i] = scant__csv_unquoted(values[i]);
-    }
-    answer_text s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1};
+    for (size_t i = 0; i < FIELDS; i++) TRY(scant__fields_get(&r->fields, i, &values[i]));
+    if (values[ANNOTATOR]) values[ANNOTATOR] = scant__csv_unquoted(values[ANNOTATOR]);
+    answer_text s = {values[LABEL], values[ANSWER], values[ANNOTATOR], -1, true};
     bool counts = s.label || s.answer;
     if (counts && values[TIME] && !scant__timestamp_parse(values[TIME], &s.at))
         return wrong(r, values[TIME], no_time);

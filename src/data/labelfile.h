@@ -19,6 +19,7 @@ typedef struct scant__label_line {
     const char *label;  /* class name; NULL if the answer is not a label */
     const char *person; /* NULL: unknown */
     int64_t at;         /* milliseconds since 1970; negative: unknown */
+    bool csv; /* id and label are cells: the quote of scant__text_csv_quoted() is there */
 } scant__label_line;
 
 /* Calls fn for every answer in order; strings are valid during the call. Rows without a

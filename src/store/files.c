@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tells which of a project's files a path is, so that no output overwrites one. Files are
- * compared by device and inode, so links are found. If the path exists, every image of
- * the project is looked up.
+ * Tells which of a project's files a path is, so that no output overwrites one. Links are
+ * followed first, as the output would. Sources are compared by device and inode; the
+ * project's own files, which come and go, by folder and name. If the path exists, every
+ * image of the project is looked up.
  */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,7 +20,7 @@ typedef struct lookup {
     scant_project *project;
     scant__arena arena;
     struct stat at;     /* the path's file */
-    const char *folder; /* the path's folder */
+    const char *folder; /* real path of the path's folder; NULL: there is none */
     const char *what;   /* the result */
 } lookup;
 
@@ -28,25 +32,38 @@ static bool is_file(const lookup *l, const char *path) {
            st.st_ino == l->at.st_ino;
 }
 
-/* Sets the result if the folder of the path is project/name. */
-static scant_status compare_folder(lookup *l, const char *name, const char *what) {
-    const char *folder = scant__path_in(&l->arena, l->project->dir, name);
-    if (!folder) return SCANT_ENOMEM;
-    if (scant__same_file(folder, l->folder)) l->what = what;
-    return SCANT_OK;
+/* Whether a folder is project/name or inside it. Both are real paths. */
+static bool is_inside(const char *folder, const char *project, const char *name) {
+    size_t length = strlen(project), rest = strlen(name);
+    return strncmp(folder, project, length) == 0 && folder[length] == '/' &&
+           strncmp(folder + length + 1, name, rest) == 0 &&
+           (folder[length + 1 + rest] == '/' || !folder[length + 1 + rest]);
+}
+
+/* Sets l->folder to the real path of the folder of what an output to path would replace,
+ * and *name to the name there. The folder is NULL if there is none. */
+static scant_status find_target(lookup *l, const char *path, const char **name) {
+    char target[PATH_MAX], real[PATH_MAX];
+    int n = snprintf(target, sizeof target, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (n < 0 || n >= PATH_MAX || scant__follow_links(target) != 0) return SCANT_OK;
+    char *slash = strrchr(target, '/');
+    *name = scant__arena_strdup(&l->arena, slash + 1);
+    if (!*name) return SCANT_ENOMEM;
+    slash[slash == target] = 0;
+    if (!realpath(target, real)) return SCANT_OK;
+    l->folder = scant__arena_strdup(&l->arena, real);
+    return l->folder ? SCANT_OK : SCANT_ENOMEM;
 }
 
 /* The database's files need not exist: those beside it come and go. */
 static scant_status find_own(lookup *l, const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    l->folder = ".";
-    if (slash)
-        l->folder = scant__arena_format(&l->arena, "%.*s",
-                                        slash == path ? 1 : (int)(slash - path), path);
-    if (!l->folder) return SCANT_ENOMEM;
-    TRY(compare_folder(l, "models", "a model of the project"));
-    TRY(compare_folder(l, "cache", "a file of the project's cache"));
-    if (!scant__same_file(l->project->dir, l->folder)) return SCANT_OK;
+    char project[PATH_MAX];
+    const char *name = NULL;
+    TRY(find_target(l, path, &name));
+    if (!l->folder || !realpath(l->project->dir, project)) return SCANT_OK;
+    if (is_inside(l->folder, project, "models")) l->what = "a model of the project";
+    if (is_inside(l->folder, project, "cache")) l->what = "a file of the project's cache";
+    if (strcmp(l->folder, project) != 0) return SCANT_OK;
     if (strncmp(name, "project.db", strlen("project.db")) == 0)
         l->what = "the project's database";
     if (scant__ends_with(name, ".lock")) l->what = "a lock of the project";
@@ -65,7 +82,8 @@ static scant_status find_source(lookup *l) {
         if (key) path = scant__arena_format(&l->arena, "%.*s", (int)(key - path), path);
         if (!path) return SCANT_ENOMEM;
         /* the path of images may be a folder of files, such as MNIST's */
-        if (is_file(l, path) || scant__same_file(path, l->folder)) l->what = names[kind];
+        if (is_file(l, path) || (l->folder && scant__same_file(path, l->folder)))
+            l->what = names[kind];
     }
     return SCANT_OK;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/text.h"
 #include "data/labelfile.h"
 #include "data/source.h"
 #include "scant/project.h"
@@ -24,7 +25,9 @@ typedef struct given {
     scant_answer_kind answer;
     size_t line;
     int64_t at;
-    bool known; /* to be stored: id and class are known, or the class is added */
+    bool csv;          /* of a CSV file */
+    bool known;        /* to be stored: id and class are known, or the class is added */
+    bool quoted_label; /* the label is the text without its first quote */
     size_t item, class, who;
 } given;
 
@@ -60,6 +63,7 @@ static scant_status keep_line(void *user, const scant__label_line *line) {
                .answer = line->answer,
                .line = line->line,
                .at = line->at,
+               .csv = line->csv,
                .id = m->strings.count};
     TRY(scant__names_add(m->ctx, &m->strings, line->id, strlen(line->id)));
     TRY(keep_name(m, line->label, &g.label));
@@ -79,16 +83,53 @@ static const char *person_of(const importing *m, const given *g) {
     return m->opts.person ? m->opts.person : "import";
 }
 
+static const char *shown(const char *text, char out[SHOWN]) {
+    return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
+}
+
 /* ---- looking up -------------------------------------------------------------------- */
+
+typedef scant_status finder(scant_project *project, const char *name, bool *there,
+                            size_t *number);
+
+/* Finds a name, or the name without a quote that an export has put in front: one of them
+ * must be unknown. *quoted: it was that, or may be. */
+static scant_status find(const importing *m, const given *g, finder *look,
+                         const char *name, bool *there, size_t *number, bool *quoted) {
+    const char *bare = g->csv ? scant__csv_unquoted(name) : name;
+    bool bare_there;
+    size_t bare_number;
+    char text[SHOWN];
+    TRY(look(m->project, name, there, number));
+    *quoted = bare != name && !*there;
+    if (bare == name) return SCANT_OK;
+    TRY(look(m->project, bare, &bare_there, &bare_number));
+    if (*there && bare_there)
+        return scant__fail(
+            m->ctx, SCANT_EINPUT,
+            "%s: line %zu: nothing was imported: with and without its quote "
+            "%s is a name of the project: import JSONL instead",
+            m->file, g->line, shown(name, text));
+    if (bare_there) *there = true, *number = bare_number;
+    return SCANT_OK;
+}
+
+static const char *label_of(const importing *m, const given *g) {
+    return string(m, g->label) + g->quoted_label;
+}
 
 static scant_status look_up_line(importing *m, given *g) {
     scant_project *project = m->project;
     const char *id = string(m, g->id);
-    bool there, class_there = true;
-    TRY(store_item_find(project, id, &there, &g->item));
-    if (!there) TRY(scant__names_add(m->ctx, &project->unknown_ids, id, strlen(id)));
+    bool there, quoted, class_there = true;
+    TRY(find(m, g, store_item_find, id, &there, &g->item, &quoted));
+    if (!there) {
+        id += quoted;
+        TRY(scant__names_add(m->ctx, &project->unknown_ids, id, strlen(id)));
+    }
     if (g->label != SIZE_MAX)
-        TRY(store_class_find(project, string(m, g->label), &class_there, &g->class));
+        TRY(find(m, g, store_class_find, string(m, g->label), &class_there, &g->class,
+                 &g->quoted_label));
     if (!class_there && !m->opts.add_classes) {
         if (!m->bad) m->bad = g;
         m->bad_classes++;
@@ -133,10 +174,6 @@ static void forget_unknown(scant_project *project) {
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-static const char *shown(const char *text, char out[SHOWN]) {
-    return scant__printable((const unsigned char *)text, strlen(text), out, SHOWN);
-}
-
 static scant_status refuse_ids(const importing *m) {
     AUTO(scant__text_end) scant__text list = {.ctx = m->ctx};
     char id[SHOWN];
@@ -152,7 +189,7 @@ static scant_status refuse_ids(const importing *m) {
 }
 
 static scant_status refuse_class(const importing *m) {
-    const char *name = string(m, m->bad->label);
+    const char *name = label_of(m, m->bad);
     const char *near = store_class_near(m->project, name);
     char text[SHOWN];
     return scant__fail(
@@ -176,7 +213,7 @@ static scant_status name_line(importing *m, given *g) {
     if (status != SCANT_OK)
         return store_name_line(m->ctx, m->file, g->line, "the annotator", status);
     if (g->label == SIZE_MAX) return SCANT_OK;
-    label = string(m, g->label);
+    label = label_of(m, g);
     TRY(store_class_find(m->project, label, &there, &g->class));
     if (there) return SCANT_OK;
     return store_name_line(m->ctx, m->file, g->line, "the label",

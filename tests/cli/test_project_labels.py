@@ -212,6 +212,20 @@ class Export(ProjectCase):
         for line in self.ok("export", self.path("b"), "--format", "jsonl").splitlines():
             got = json.loads(line)
             self.assertEqual((got["label"], got["annotator"]), ("=cmd|x", "@eve"))
+        self.ok("export", self.path("a"), "--out", out, "--format", "csv-raw")
+        self.ok("new", self.path("c"), "--features", features, "--manifest", manifest, "--classes", classes, "--quiet")
+        self.assertIn("8 labels stored", self.ok("label", self.path("c"), "--import", out))
+
+    def test_a_quote_of_an_id_is_not_taken_for_that_of_an_export(self):
+        manifest = self.write("m.jsonl", "\n".join(json.dumps({"id": one, "row": i}) for i, one in enumerate(["-1", "'-1", "'=x"])))
+        project = self.path("quotes")
+        self.ok("new", project, "--features", self.save("f", blobs(3)[0]), "--manifest", manifest, "--classes", "cat,dog", "--quiet")
+        self.fails(3, "label", project, "--import", self.write("l.csv", "id,label\n'-1,cat\n"),
+                   says=["line 2", "'-1 is a name of the project", "JSONL"])
+        self.assertIn("3 labels stored", self.ok("label", project, "--import", self.write(
+            "l.csv", "id,label\n''-1,cat\n'=x,dog\n-1,dog\n")))
+        got = {one["id"]: one["label"] for one in map(json.loads, self.ok("export", project, "--format", "jsonl").splitlines())}
+        self.assertEqual(got, {"-1": "dog", "'-1": "cat", "'=x": "dog"})
 
     def test_csv_and_jsonl_have_all_items(self):
         self.train()
@@ -272,9 +286,21 @@ class Overwriting(ProjectCase):
         self.ok("train", project)
         rows = self.path("p-rows.npy")
         os.symlink(rows, self.path("link"))
+        os.symlink("p/project.db", self.path("link.csv"))
+        os.symlink(self.path("link.csv"), self.path("again.csv"))
+        os.symlink(os.path.join(project, "models", "0001.safetensors"), self.path("weights"))
+        os.symlink(os.path.join(project, "cache"), self.path("elsewhere"))
+        os.makedirs(os.path.join(project, "cache", "thumbnails", "64"), exist_ok=True)
+        with open(os.path.join(project, "cache", "thumbnails", "64", "1"), "wb") as file:
+            file.write(b"deep")
         for path, what in ((rows, "the features of the project's items"), (table, "the manifest of the project"),
                            (self.path("link"), "the features"),
                            (os.path.join(project, "project.db"), "the project's database"),
+                           (self.path("link.csv"), "the project's database"),
+                           (self.path("again.csv"), "the project's database"),
+                           (self.path("weights"), "a model of the project"),
+                           (self.path("elsewhere") + "/features.npy", "a file of the project's cache"),
+                           (os.path.join(project, "cache", "thumbnails", "64", "1"), "a file of the project's cache"),
                            (os.path.join(project, "project.db-wal"), "the project's database"),
                            (os.path.join(project, "models", "0001.safetensors"), "a model of the project"),
                            (os.path.join(project, "cache", "features.npy"), "a file of the project's cache")):
