@@ -520,7 +520,7 @@ typedef struct scant_gradients {
  * Norms and products together cost little more than either. opts may be NULL. Results
  * depend on the thread count in the last bits only. On failure the arrays are
  * unspecified. Fails if last_layer is set and the last layer is not trained, and if an
- * output is not finite. */
+ * output or a result is not finite. */
 SCANT_API scant_status scant_net_gradients(scant_net *net, const scant_data *data,
                                            const size_t *rows, size_t n,
                                            const scant_gradient_opts *opts,

@@ -91,6 +91,7 @@ void cli_signals_begin(void) {
             sigaction(ends[i], &action, NULL);
     action.sa_handler = on_deadline;
     sigaction(SIGALRM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a write above `ulimit -f` is an error like others */
     action.sa_handler = on_bus_error;
     sigaction(SIGBUS, &action, NULL);
 }

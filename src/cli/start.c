@@ -4,7 +4,8 @@
  *
  * OpenBLAS maps 128 MB for each core when it is loaded, and where it may not (`ulimit
  * -v`, `ulimit -d`) it tries again for ever. So if they do not fit, the program starts
- * again with fewer (OMP_NUM_THREADS), or ends with a message if not even one fits.
+ * again with fewer (OMP_NUM_THREADS), or ends with a message if not even one fits. It
+ * starts again without OMP_STACKSIZE, too.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity, RTLD_DEFAULT */
@@ -25,6 +26,20 @@
 enum { VARIABLES = 4096 };
 
 static const char variable[] = "OMP_NUM_THREADS=";
+/* libgomp would give its threads stacks of this size, and end the program where they do
+ * not fit. */
+static const char *const stacks[] = {"OMP_STACKSIZE=", "GOMP_STACKSIZE="};
+
+static bool is_stack(const char *setting) {
+    for (size_t i = 0; i < CLI_COUNT_OF(stacks); i++)
+        if (strncmp(setting, stacks[i], strlen(stacks[i])) == 0) return true;
+    return false;
+}
+
+static bool has_stack(char **environment) {
+    while (*environment && !is_stack(*environment)) environment++;
+    return *environment != NULL;
+}
 
 /* Returns how many buffers OpenBLAS will map. */
 static size_t buffers_wanted(char **environment) {
@@ -47,7 +62,7 @@ static void start_again(char **arguments, char **environment, size_t threads) {
     snprintf(setting, sizeof setting, "%s%zu", variable, threads);
     changed[n++] = setting;
     for (char **at = environment; *at; at++) {
-        if (strncmp(*at, variable, sizeof variable - 1) == 0) continue;
+        if (strncmp(*at, variable, sizeof variable - 1) == 0 || is_stack(*at)) continue;
         if (n + 1 == VARIABLES) return;
         changed[n++] = *at;
     }
@@ -61,7 +76,10 @@ static void before_libraries(int count, char **arguments, char **environment) {
     size_t wanted = buffers_wanted(environment), fit = wanted;
     (void)count;
     while (fit > 1 && !scant__can_map(fit * SCANT__BLAS_BUFFER + REST)) fit--;
-    if (fit == wanted && (fit > 1 || scant__can_map(SCANT__BLAS_BUFFER + LEAST))) return;
+    if (fit == wanted && (fit > 1 || scant__can_map(SCANT__BLAS_BUFFER + LEAST))) {
+        if (has_stack(environment)) start_again(arguments, environment, fit);
+        return;
+    }
     if (scant__can_map(SCANT__BLAS_BUFFER + LEAST))
         start_again(arguments, environment, fit);
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);

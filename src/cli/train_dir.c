@@ -86,9 +86,10 @@ static void recall_flags(train_job *job, const json_t *options) {
 /* Reads the flags of the earlier call. args borrows strings from the parsed JSON. */
 static void recall(train_job *job, const char *path) {
     scant__text text = CLI_TEXT;
+    static const scant__json_limits few = {.values = 1000, .depth = 10};
     static scant__json_tree stored;
     cli_read_file(path, MOST_JSON, &text);
-    scant__json_read(NULL, text.data ? text.data : "", text.size, 0, NULL, &stored);
+    scant__json_read(NULL, text.data ? text.data : "", text.size, 0, &few, &stored);
     const json_t *options = json_object_get(stored.root, "options");
     if (!json_is_object(options))
         cli_die(CLI_BAD_INPUT, "%s: was not written by 'scant train': %s", path,

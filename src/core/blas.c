@@ -114,7 +114,10 @@ size_t scant__blas_memory(const scant_ctx *ctx) {
 }
 
 static size_t free_memory(const scant_ctx *ctx) {
-    return ctx->cap > ctx->used ? ctx->cap - ctx->used : 0;
+    size_t least = SIZE_MAX;
+    for (; ctx; ctx = ctx->parent)
+        least = size_min(least, ctx->cap > ctx->used ? ctx->cap - ctx->used : 0);
+    return least;
 }
 
 /* Counts the buffers of up to `want` threads. Returns for how many there is room. */
@@ -123,7 +126,10 @@ static size_t charge(scant_ctx *ctx, size_t want, size_t leave, scant__fault *fa
     size_t most = left > leave ? (left - leave) / SCANT__BLAS_BUFFER : 0;
     size_t count = want < most ? want : most;
     if (ctx->blas + count == 0) count = 1;
-    return scant__charge(ctx, count * SCANT__BLAS_BUFFER, fault) ? count : 0;
+    /* other contexts of the same parent may take what was free a moment ago */
+    while (!scant__charge(ctx, count * SCANT__BLAS_BUFFER, fault))
+        if (--count == 0) return 0;
+    return count;
 }
 
 static scant_status begin(scant_ctx *ctx, size_t leave) {

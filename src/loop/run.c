@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/blas.h"
 #include "core/hash.h"
 #include "data/file.h"
 #include "loop/loop.h"
 #include "scant/train.h"
+#include "select/strategy.h"
 
 /* ---- a run's context --------------------------------------------------------------- */
 
@@ -220,6 +222,22 @@ static scant_status run_jobs(loop_job *job, unsigned workers) {
     return final_status(job, calling);
 }
 
+/* How many runs go side by side. Each that calls BLAS needs room for a buffer. */
+static unsigned choose_workers(loop_job *job) {
+    size_t wanted = size_min(size_max(job->opts.jobs, 1), job->n_runs), fit = wanted;
+    bool blas = false;
+    for (size_t i = 0; i < job->e->n_strategies; i++)
+        blas |= select_strategy_find(job->e->strategies[i].info->name)->blas;
+    if (blas) fit = size_max(job->ctx->cap / SCANT__BLAS_BUFFER, 1);
+    if (fit >= wanted) return (unsigned)wanted;
+    scant__warn(
+        job->ctx,
+        "%zu of %zu jobs run side by side: OpenBLAS needs %zu MB for each, and the "
+        "limit on memory allows no more",
+        fit, wanted, SCANT__BLAS_BUFFER >> 20);
+    return (unsigned)fit;
+}
+
 static scant_status run_all(loop_job *job) {
     size_t n_pool;
     unsigned used;
@@ -232,7 +250,7 @@ static scant_status run_all(loop_job *job) {
     TRY(loop_theory_check(job, n_pool));
     TRY(list_runs(job, n_pool));
     TRY(loop_folder_begin(job));
-    unsigned workers = (unsigned)size_min(size_max(job->opts.jobs, 1), job->n_runs);
+    unsigned workers = choose_workers(job);
     choose_threads(job, workers);
     log_start(job, workers);
     scant_status status = run_jobs(job, workers);

@@ -395,7 +395,12 @@ static void add_batch(work *w) {
 static scant_status give_sum(work *w, float *sum) {
     nn_weights *weights = w->t.net->weights;
     float *to = w->t.last_layer ? sum : weights->grads; /* no longer needed */
-    for (size_t i = 0; i < total_size(w); i++) to[i] = (float)w->total[i];
+    for (size_t i = 0; i < total_size(w); i++) {
+        to[i] = (float)w->total[i];
+        if (!isfinite(to[i]))
+            return scant__fail(w->t.net->ctx, SCANT_EINPUT,
+                               "the sum of the network's gradients is not finite");
+    }
     return w->t.last_layer ? SCANT_OK : nn_weights_unpack(weights, to, true, sum);
 }
 
@@ -463,15 +468,21 @@ static scant_status run_batch(work *w, size_t first, const scant_gradients *out)
 }
 
 /* Outputs may be finite and their gradients too large. */
-static scant_status check_sketches(const work *w, const scant_data *data, size_t first,
-                                   const float *sketches) {
+static scant_status check_finite(const work *w, const scant_data *data, size_t first,
+                                 const scant_gradients *out) {
     size_t width = w->opts->sketch * (w->opts->outputs ? w->t.net->net->classes : 1);
-    for (size_t i = first * width; i < (first + w->t.count) * width; i++)
-        if (!isfinite(sketches[i]))
+    for (size_t i = 0; i < w->t.count; i++) {
+        bool finite = (!out->norms || isfinite(out->norms[first + i])) &&
+                      (!out->products || isfinite(out->products[first + i])) &&
+                      (!out->lengths || isfinite(out->lengths[first + i]));
+        for (size_t k = 0; out->sketches && k < width; k++)
+            finite = finite && isfinite(out->sketches[(first + i) * width + k]);
+        if (!finite)
             return scant__fail(
                 w->t.net->ctx, SCANT_EINPUT,
                 "%s: the network's gradients for sample %zu are not finite",
-                scant_data_name(data), w->t.rows[i / width - first]);
+                scant_data_name(data), w->t.rows[i]);
+    }
     return SCANT_OK;
 }
 
@@ -483,7 +494,7 @@ static scant_status run(work *w, const scant_data *data, const size_t *rows, siz
         TRY(scant__tick(w->t.net->ctx, "gradients", first, n));
         TRY(nn_tracer_forward(&w->t, data, rows, first, count));
         TRY(run_batch(w, first, out));
-        if (out->sketches) TRY(check_sketches(w, data, first, out->sketches));
+        TRY(check_finite(w, data, first, out));
     }
     TRY(scant__tick(w->t.net->ctx, "gradients", n, n));
     return out->sum ? give_sum(w, out->sum) : SCANT_OK;

@@ -391,6 +391,7 @@ scant_status scant_train_progress(scant_ctx *ctx, const char *checkpoint, size_t
     size_t per_epoch = 0;
     *steps = *epochs = 0;
     TRY(scant__tensors_open(ctx, checkpoint, &file));
+    TRY(check_checksum(ctx, checkpoint, file));
     get_count(file, "step", steps);
     if (get_count(file, "per_epoch", &per_epoch) && per_epoch)
         *epochs = *steps / per_epoch;

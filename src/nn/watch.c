@@ -2,18 +2,19 @@
  *
  * What the signs mean, and where their bounds come from:
  *
- *   dead      at least DEAD of a layer's units are dead; or at least MANY of them, and
- * the loss is not below UNLEARNT times that of the best constant prediction. loss the
- * network predicts the same for all samples: the variance of its outputs is below SAME
- * times the constant's loss, so that it cannot improve the loss by more than that, and
- * has fallen below FALL times that of the first step; and the loss is not below that of
- * the best constant prediction, up to its standard error. Or the loss has risen RISE
- * times above both the constant's and that of the first step. A network that has only
- * learned little does not have this sign. A network without activations cannot get stuck,
- * so it never has it. mask      less than MASK of the unlabelled samples are used.
- *   classes   the effective number of classes is exp(entropy). That of the pseudo-labels,
- *             less 1, is less than CLASSES times that of the labels, less 1. It is no
- *             collapse: labels may be of all classes equally, and the samples not.
+ * - dead: at least DEAD of a layer's units are dead. Or at least MANY of them are, and
+ *   the loss is not below UNLEARNT times that of the best constant prediction.
+ * - loss: the network predicts the same for all samples: the variance of its outputs is
+ *   below SAME times the constant's loss, so that it cannot improve the loss by more than
+ *   that, and has fallen below FALL times that of the first step; and the loss is not
+ *   below that of the best constant prediction, up to its standard error. Or the loss has
+ *   risen RISE times above both the constant's and that of the first step. A network that
+ *   has only learned little does not have this sign; one without activations cannot get
+ *   stuck, so it never has it.
+ * - mask: less than MASK of the unlabelled samples are used.
+ * - classes: the effective number of classes is exp(entropy). That of the pseudo-labels,
+ *   less 1, is less than CLASSES times that of the labels, less 1. It is no collapse:
+ *   labels may be of all classes equally, and the samples not.
  *
  * If the loss is below SOLVED times that of the best constant prediction, the labels are
  * solved: the gradient is 0 for living units too, so no unit counts as dead. Nor does one

@@ -108,12 +108,13 @@ static void plan_once(scant_selection *sel) {
 /* OpenBLAS' buffers may be most of the memory. They are as many as threads, so fewer
  * threads are planned for if that is enough. */
 static void plan(scant_selection *sel) {
-    sel->threads = sel->ctx->threads;
+    unsigned given = sel->ctx->threads;
     plan_once(sel);
     while (sel->plan.blas && sel->plan.memory > sel->ctx->cap && sel->ctx->threads > 1) {
         sel->ctx->threads--;
         plan_once(sel);
     }
+    sel->ctx->threads = given;
 }
 
 scant_status select_check_plan(const scant_selection *sel, const scant_plan *plan) {
@@ -148,7 +149,6 @@ scant_status scant_selection_open(scant_ctx *ctx, const char *strategy,
 
 void scant_selection_free(scant_selection *sel) {
     if (!sel) return;
-    if (sel->threads) sel->ctx->threads = sel->threads;
     scant__arena_end(sel->arena);
     scant__free(sel->ctx, sel);
 }
@@ -249,6 +249,7 @@ static void warn(const scant_selection *sel) {
 }
 
 static scant_status run(scant_selection *sel) {
+    if (sel->plan.blas) TRY(scant__blas_begin_planned(sel->ctx));
     sel->picks = TRY_NEW(sel->arena, scant_pick, sel->batch + 1);
     sel->info = TRY_NEW(sel->arena, scant_figure, SELECT_INFO);
     return sel->batch ? sel->strategy->select(sel) : SCANT_OK;
@@ -262,9 +263,11 @@ scant_status scant_selection_run(scant_selection *sel, scant_picks **out) {
     TRY(select_check_plan(sel, &sel->plan));
     sel->has_run = true;
     warn(sel);
-    if (sel->plan.blas) TRY(scant__blas_begin_planned(sel->ctx));
-    TRY(run(sel));
-    return hand_out(sel, out);
+    unsigned given = sel->ctx->threads;
+    sel->ctx->threads = sel->plan.threads;
+    scant_status status = run(sel);
+    sel->ctx->threads = given;
+    return status == SCANT_OK ? hand_out(sel, out) : status;
 }
 
 scant_status scant_select(scant_ctx *ctx, const char *strategy,

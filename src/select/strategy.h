@@ -40,7 +40,6 @@ struct scant_selection {
     char *next_state;       /* state for the next call, in the arena, or NULL */
     size_t next_state_size;
     bool has_run;
-    unsigned threads;    /* the context's thread count, restored in the end */
     scant__arena memory; /* what arena points to */
 };
 

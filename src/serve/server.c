@@ -37,13 +37,18 @@ scant_status server_fail(server *s, scant_status status, const char *format, ...
     return status;
 }
 
-/* Whether the text differs from the last one, or that one is old enough. */
+/* Whether the text is none of the last few, or its last time is long ago. */
 static bool is_news(server *s, const char *text) {
     uint64_t hash = scant__hash(SCANT__HASH_FIRST, text, strlen(text));
     int64_t now = server_now();
     LOCK(&s->log_lock);
-    if (hash == s->logged && now - s->logged_at < SAME_LINE) return false;
-    s->logged = hash, s->logged_at = now;
+    size_t oldest = 0;
+    for (size_t i = 0; i < SERVER_LINES; i++) {
+        if (s->logged[i].hash == hash && now - s->logged[i].at < SAME_LINE) return false;
+        if (s->logged[i].at < s->logged[oldest].at) oldest = i;
+    }
+    s->logged[oldest].hash = hash;
+    s->logged[oldest].at = now;
     return true;
 }
 

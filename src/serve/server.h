@@ -121,6 +121,8 @@ void queues_free(server *s); /* after queues_close() and http_close() */
 
 /* ---- routes ------------------------------------------------------------------------ */
 
+enum { SERVER_LINES = 8 };
+
 enum {
     NEEDS_PERSON = 1,  /* requires a session with a name */
     NEEDS_NOTHING = 2, /* requires no token */
@@ -226,9 +228,11 @@ scant_status statistics_balance(statistics *t, project_handle *h,
 struct server {
     const serve_opts *opts;
     pthread_mutex_t log_lock;
-    uint64_t logged;   /* hash of the last text of server_log() */
-    int64_t logged_at; /* its time */
-    char *message;     /* error message of serve_run() */
+    struct {
+        uint64_t hash;
+        int64_t at;
+    } logged[SERVER_LINES]; /* the last texts of server_log() and their times */
+    char *message;          /* error message of serve_run() */
     size_t message_size;
     char address[300]; /* "http://127.0.0.1:8080/" */
     char host[256];    /* expected in Host headers: --host, or this machine's name */

@@ -41,7 +41,7 @@ class Server:
         def prepare():
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if file_size:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails instead, as on a full disk
+                signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, resource.RLIM_INFINITY))
 
         self.child = subprocess.Popen(

@@ -25,9 +25,9 @@ class Limits(Case):
         self.h = self.save("h", np.random.default_rng(0).standard_normal((3000, 64), dtype="f4"))
         self.call = ["select", "npc", "--features", self.h, "--batch", 10]
 
-    def limited(self, what, size, *args):
+    def limited(self, what, size, *args, **env):
         return run(*args, timeout=SLOW, preexec_fn=lambda: resource.setrlimit(what, (size, size)),
-                   env={"OMP_WAIT_POLICY": "passive"})
+                   env={"OMP_WAIT_POLICY": "passive", **env})
 
     def test_every_limit_gives_the_same_picks_or_a_sentence(self):
         picks, some = self.ok(*self.call, "--threads", 1), set()
@@ -62,6 +62,27 @@ class Limits(Case):
             self.assertRegex(plan, r"blas +128\.0 MiB of it")
             self.assertEqual(self.ok(*self.call, "--threads", 2, "--memory", memory), picks)
         self.fails(4, *self.call, "--memory", "100M", says=["npc needs 13", "104857600"])
+
+
+    def test_runs_side_by_side_share_the_limit_on_memory(self):
+        call = ["run", "--set", "data.train=moons", "--set", "model.name=mlp", "--set", "train.epochs=2", "--set", "loop.rounds=1",
+                "--set", "loop.strategies=npc", "--set", "loop.seeds=0,1", "--threads", 1, "--memory", "200M"]
+        done = run(*call, "--jobs", 2, "--out", self.path("two"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 2 jobs run side by side", done.stderr)
+        self.assertNotIn("side by side", run(*call, "--jobs", 1, "--out", self.path("one")).stderr)
+
+    def test_stacks_of_any_size(self):
+        done = self.limited(resource.RLIMIT_AS, 1200 * MEGA, *self.call, "--threads", 2, OMP_STACKSIZE="2G")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_file_above_the_limit_on_files_is_an_error(self):
+        def prepare():
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+        done = run("new", self.path("p"), "--features", self.h, "--classes", "a,b", preexec_fn=prepare, restore_signals=False)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr, "(?m)^scant: .*cannot be written")
 
 
 class Signals(Case):

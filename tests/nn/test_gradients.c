@@ -400,6 +400,15 @@ static void wrong_options_are_refused_with_a_message(void **state) {
     f.numbers[3 * 36 + 5] = INFINITY;
     assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts, &r.all),
                  SCANT_EINPUT, "outputs for sample 3 are not finite");
+    f.numbers[3 * 36 + 5] = 0;
+    size_t parameters = scant_net_parameters(f.net);
+    float *huge = malloc(parameters * sizeof *huge);
+    for (size_t i = 0; i < parameters; i++) huge[i] = INFINITY;
+    r.opts.direction = huge;
+    assert_error(scant_net_gradients(f.net, &f.data, NULL, 0, &r.opts,
+                                     &(scant_gradients){.products = r.all.products}),
+                 SCANT_EINPUT, "gradients for sample 0 are not finite");
+    free(huge);
     results_free(&r);
     fixture_close(&f);
     f = fixture_open(ctx, &model_cases[1]);

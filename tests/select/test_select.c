@@ -557,8 +557,38 @@ static void more_rows_than_any_machine_can_look_at_are_refused(void **state) {
     scant_ctx_free(ctx);
 }
 
+/* OpenBLAS' buffers are 128 MB for each thread. */
+static void a_plan_for_fewer_threads_leaves_the_context_its_own(void **state) {
+    (void)state;
+    static float x[200 * 4];
+    for (size_t i = 0; i < 200 * 4; i++) x[i] = (float)normal_at(5, i);
+    const size_t shape[] = {200, 4}, cap = (size_t)330 << 20;
+    scant_ctx *ctx;
+    scant_array *h;
+    scant_selection *a, *b;
+    scant_picks *picks;
+    scant_plan plan;
+    assert_int_equal(
+        scant_ctx_create(&(scant_ctx_opts){.threads = 4, .memory = cap}, &ctx), SCANT_OK);
+    assert_int_equal(scant_array_wrap(ctx, "x", x, SCANT_F32, 2, shape, &h), SCANT_OK);
+    const scant_evidence e = {.features = h};
+    assert_int_equal(scant_selection_open(ctx, "npc", &e, 3, NULL, &a), SCANT_OK);
+    assert_int_equal(scant_selection_open(ctx, "npc", &e, 3, NULL, &b), SCANT_OK);
+    assert_int_equal(scant_selection_plan(a, &plan), SCANT_OK);
+    assert_int_equal(plan.threads, 2);
+    assert_int_equal(scant_selection_run(a, &picks), SCANT_OK);
+    assert_int_equal(scant_ctx_threads(ctx), 4);
+    scant_picks_free(ctx, picks);
+    scant_selection_free(a);
+    scant_selection_free(b);
+    assert_int_equal(scant_ctx_threads(ctx), 4);
+    scant_array_free(h);
+    scant_ctx_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_for_fewer_threads_leaves_the_context_its_own),
         cmocka_unit_test(more_rows_than_any_machine_can_look_at_are_refused),
         cmocka_unit_test(picks_are_distinct_unlabelled_candidates),
         cmocka_unit_test(thread_counts_change_nothing),
