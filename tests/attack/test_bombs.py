@@ -3,6 +3,7 @@
 
 JSON counts against --memory; requests are bounded before anybody has signed in; an image has a budget of work.
 """
+import collections
 import contextlib
 import os
 import resource
@@ -83,7 +84,8 @@ class RequestBombs(ServeCase):
     GROWTH = 64 * MB
 
     def send_all(self, server, request, count):
-        """Sends a request on each of many connections, and returns how far memory grew before they are answered."""
+        """Sends a request on each of many connections. Returns how far memory grew before they were answered, and how
+        often each status came (0: closed without an answer)."""
         before, most, wires = memory(server.child.pid), 0, []
         for _ in range(count):
             wire = socket.create_connection(("127.0.0.1", server.port), timeout=20)
@@ -98,7 +100,15 @@ class RequestBombs(ServeCase):
         while time.monotonic() < end:
             most = max(most, memory(server.child.pid))
             time.sleep(0.05)
-        return most - before
+        return most - before, collections.Counter(map(self.status, wires))
+
+    @staticmethod
+    def status(wire):
+        try:
+            line = wire.recv(12)
+        except OSError:
+            return 0
+        return int(line[9:]) if line.startswith(b"HTTP/1.1 ") else 0
 
     def post(self, server, path, size, begin, person):
         head = f"X-Scant: {person.csrf}\r\nCookie: {person.cookie}\r\n"
@@ -112,17 +122,22 @@ class RequestBombs(ServeCase):
         person.csrf = person.get("/api/session")["csrf"]
         person.close()
         begin = b'{"name":"x","token":"wrong-wrong-wrong-wrong"'
-        grown = self.send_all(server, self.post(server, "/api/session", 64_000, begin, person), 380)
-        figure("POSTs of 64 KB with a wrong token, at once", 380, f"{grown // MB} MB more used")
-        self.assertTrue(SANITIZED or grown < self.GROWTH, f"{grown // MB} MB")
+        # larger than such a request may be; and small enough to be compared, the first ten, or told to wait
+        for size, kind, wanted in ((64_000, "POSTs of 64 KB", {413}), (7_900, "POSTs of 8 KB", {403, 429})):
+            grown, statuses = self.send_all(server, self.post(server, "/api/session", size, begin, person), 380)
+            figure(f"{kind} with a wrong token, at once", 380, f"{grown // MB} MB more used")
+            self.assertTrue(SANITIZED or grown < self.GROWTH, f"{grown // MB} MB")
+            self.assertLessEqual(set(statuses), wanted | {0, 503}, statuses)
+            self.assertTrue(statuses.keys() & wanted, statuses)
 
     def test_large_requests_of_a_client_are_bounded(self):
         server = self.serve(self.project(60), "--quiet")
         person = self.person(server)
         begin = b'{"answers":[{"item":0,"kind":"skip","once":"1"}]'
-        grown = self.send_all(server, self.post(server, "/api/answers", 255_000, begin, person), 200)
+        grown, statuses = self.send_all(server, self.post(server, "/api/answers", 255_000, begin, person), 200)
         figure("POSTs of 255 KB of a signed-in client, at once", 200, f"{grown // MB} MB more used")
         self.assertTrue(SANITIZED or grown < self.GROWTH, f"{grown // MB} MB")
+        self.assertLessEqual(set(statuses), {0, 400, 422, 503}, statuses)
         self.assertEqual(len(person.next(1)), 1)
 
 
@@ -156,10 +171,10 @@ class PictureBombs(ServeCase):
     def test_nobody_waits_for_a_picture(self):
         bombs = self.pictures()
         server = self.serve(self.path("p"), "--quiet")
-        took = [0.0] * bombs
+        took, statuses = [0.0] * bombs, [0] * bombs
 
         def ask(i):
-            _, took[i] = self.timed(server, i)
+            statuses[i], took[i] = self.timed(server, i)
 
         threads = [threading.Thread(target=ask, args=(i,)) for i in range(bombs)]
         for thread in threads:
@@ -178,6 +193,7 @@ class PictureBombs(ServeCase):
             thread.join()
         figure("picture bombs", bombs, f"answered within {max(took):.1f} s; other pictures waited {others:.1f} s at most, "
                                        f"items {labels:.1f} s")
+        self.assertNotIn(0, statuses)
         self.assertLess(max(took), self.BOMB)
         self.assertLess(others, self.OTHERS)
         self.assertLess(labels, self.OTHERS)

@@ -4,6 +4,7 @@ time, and an fsync fails. What was confirmed is stored, once; what is derived fo
 """
 import collections
 import random
+import signal
 import threading
 import time
 import unittest
@@ -11,7 +12,7 @@ import unittest
 from attack import FAULTS, SOAK
 import test_serve_kills
 from scantcli import figure, run
-from servecase import CLASSES, Refused, ServeCase
+from servecase import CLASSES, Refused, ServeCase, Server
 
 PEOPLE = 200 if SOAK else 8
 SECONDS = 600 if SOAK else 4
@@ -31,7 +32,7 @@ class Changeable(test_serve_kills.Stubborn):
         try:
             return super().post(path, **body)
         except Refused as refused:
-            self.refused += refused.status >= 500
+            self.refused += refused.status == 507
             raise
 
     def label(self, item):
@@ -94,12 +95,22 @@ class Crowd(ServeCase):
         self.assertEqual({i for first in imported for i in range(first, first + IMPORTED)} - files, set(), "lost imports")
         return len(rows)
 
-    def trouble(self, project, place, draw):
+    def start(self, project, faults):
+        """Starts a server; without the faults if they do not let it start."""
+        server = Server(project, "--threads", 1, "--quiet", env=faults)
+        self.addCleanup(server.end, signal.SIGKILL)
+        return server if server.address else self.serve(project, "--threads", 1, "--quiet")
+
+    def trouble(self, project, place, people, draw):
         """Kills and restarts the server, and imports labels; returns (kills, the first items of imports)."""
-        until, kills, imported, first = time.monotonic() + SECONDS, 0, [], ITEMS
-        server = None
-        while time.monotonic() < until:
-            server = self.serve(project, "--threads", 1, "--quiet", env=self.faults(kills, draw))
+        begun, kills, imported, first = time.monotonic(), 0, [], ITEMS
+
+        def goes_on():
+            enough = imported and any(person.refused for person in people)
+            return time.monotonic() < begun + (SECONDS if enough else 10 * SECONDS)
+
+        while goes_on():
+            server = self.start(project, self.faults(kills, draw))
             place["port"] = server.port
             time.sleep(draw.uniform(0.1, 2 if SOAK else 0.6))
             first -= IMPORTED
@@ -119,7 +130,7 @@ class Crowd(ServeCase):
         for thread in threads:
             thread.start()
         try:
-            server, kills, imported = self.trouble(project, place, random.Random(31))
+            server, kills, imported = self.trouble(project, place, people, random.Random(31))
             before = sum(len(p.confirmed) for p in people)
             self.eventually(lambda: sum(len(p.confirmed) for p in people) > before + PEOPLE, "labels after the trouble")
         finally:
