@@ -592,7 +592,7 @@ class Labelling(ServeCase):
             started.acquire()
         time.sleep(0.05)
         self.assertEqual(ann.raw("GET", "/api/items/0/picture")[0], 200)
-        self.assertEqual(done, [])  # each of them takes half a second or more
+        self.assertLess(len(done), 4)  # each of them takes half a second or more, two at a time
         for thread in threads:
             thread.join(SLOW)
         self.assertEqual(done, [200] * 4)
