@@ -24,9 +24,11 @@ enum {
     FRESH = 1000,        /* milliseconds for which a waiting connection is not closed */
     HURRY = 10 * 1000,   /* milliseconds for a request or a reply if it is not known */
     ARRIVAL = 45 * 1000, /* milliseconds for a known one's request to arrive */
-    OTHER_FILES = 100,   /* file descriptors that are not connections */
-    HOSTS = 512,         /* addresses that are remembered */
-    GUESS = 2000,        /* milliseconds for each wrong token after the first GUESSES */
+    SLOW_READER = 15 * 1000, /* milliseconds for a known one to read a reply if all places
+                                are taken */
+    OTHER_FILES = 100,       /* file descriptors that are not connections */
+    HOSTS = 512,             /* addresses that are remembered */
+    GUESS = 2000, /* milliseconds for each wrong token after the first GUESSES */
     GUESSES = 10
 };
 
@@ -136,6 +138,13 @@ static bool waits(const client *c) {
     return !c->closed && !c->known && c->state != CLIENT_HANDLED;
 }
 
+/* Whether a known one may be, if nothing else makes room: it sends no request, or does
+ * not read its reply. */
+static bool lingers(const client *c, int64_t now) {
+    return !c->closed && (c->state == CLIENT_ARRIVING ||
+                          (c->state == CLIENT_SENDING && now - c->since > SLOW_READER));
+}
+
 static void close_client(client *c) {
     shutdown(c->socket, SHUT_RDWR); /* microhttpd then closes it */
     c->closed = true;
@@ -146,7 +155,7 @@ static void close_client(client *c) {
 static bool close_one(clients *all, const client_address *of, bool known, int64_t now) {
     client *oldest = NULL;
     for (client *c = all->first; c; c = c->next) {
-        bool fits = known ? !c->closed && c->state == CLIENT_ARRIVING : waits(c);
+        bool fits = known ? lingers(c, now) : waits(c);
         if (!fits || (of && !same(c->from, *of))) continue;
         if (!oldest || c->since < oldest->since) oldest = c;
     }

@@ -87,6 +87,24 @@ static void places_are_kept_for_addresses_of_known_people(void **state) {
     clients_destroy(all);
 }
 
+static void people_who_do_not_read_make_room_when_all_places_are_taken(void **state) {
+    client *list[CLIENTS_MOST + 1];
+    size_t n = 0;
+    (void)state;
+    clients *all = clients_create();
+    while (n < CLIENTS_MOST && (list[n] = connect_from(all, "10.0.0.1", 0))) {
+        client_known(all, list[n], 0);
+        client_set(all, list[n++], CLIENT_SENDING, 0);
+    }
+    assert_true(n > 300);
+    assert_null(connect_from(all, "10.0.0.2", 10000));
+    client *later = connect_from(all, "10.0.0.2", 16000);
+    assert_non_null(later);
+    for (size_t i = 0; i < n; i++) client_end(all, list[i]);
+    client_end(all, later);
+    clients_destroy(all);
+}
+
 static void wrong_tokens_cost_time_of_their_address(void **state) {
     client_address eve = of("10.0.0.1"), ann = of("10.0.0.2");
     size_t guesses = 0;
@@ -116,6 +134,7 @@ int main(void) {
         cmocka_unit_test(an_address_of_ipv6_is_its_network),
         cmocka_unit_test(waiting_connections_of_one_address_make_room_for_each_other),
         cmocka_unit_test(places_are_kept_for_addresses_of_known_people),
+        cmocka_unit_test(people_who_do_not_read_make_room_when_all_places_are_taken),
         cmocka_unit_test(wrong_tokens_cost_time_of_their_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
