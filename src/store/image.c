@@ -19,7 +19,8 @@
 
 enum { LARGEST = 16 << 20, A_FOLDER = 1000 }; /* bytes of a file; items per folder */
 static const double LONG = 0.2;               /* seconds */
-static const char REFUSED[] = "refused: ";    /* a cached message begins with it */
+/* A cached message begins with it. The number rises when the limits do. */
+static const char REFUSED[] = "refused 1: ";
 
 typedef struct image_job {
     scant_project *project;

@@ -601,7 +601,7 @@ class Labelling(ServeCase):
             self.assertEqual(code, 404)
             self.assertIn("5.png: the PNG image is damaged", json.loads(body)["error"])
         with open(self.path("p/cache/pictures/0/5-1024"), "rb") as file:
-            self.assertTrue(file.read().startswith(b"refused: "))
+            self.assertTrue(file.read().startswith(b"refused 1: "))
         code, _, body = ann.raw("GET", "/api/items/6/picture")
         self.assertEqual(code, 404)
         self.assertIn("6.png: takes too long to decode", json.loads(body)["error"])
