@@ -87,9 +87,11 @@ static void before_libraries(int count, char **arguments, char **environment) {
     _exit(CLI_SYSTEM);
 }
 
-/* operator new of oneDNN: without this, an exception would end the program. */
+/* operator new of oneDNN: without this, an exception would end the program. It tries
+ * again when this returns. */
 static void no_memory(void) {
     static const char text[] = "scant: out of memory\n";
+    if (scant__reserve_give()) return;
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
     _exit(CLI_SYSTEM);
@@ -100,7 +102,10 @@ void cli_start(void) {
     handler (*set_new_handler)(handler);
     void *symbol = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
     memcpy(&set_new_handler, &symbol, sizeof symbol);
-    if (symbol) set_new_handler(no_memory);
+    if (symbol) {
+        set_new_handler(no_memory);
+        scant__reserve_make();
+    }
     scant__blas_release();
 }
 

@@ -7,6 +7,7 @@
 #include "core/mem.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,30 @@ bool scant__can_map(size_t bytes) {
     bool fits = scant__map_begin(bytes);
     if (fits) scant__map_end();
     return fits;
+}
+
+enum { RESERVE = 16 << 20 };
+static _Atomic(void *) reserve;
+static atomic_bool reserve_taken;
+
+void scant__reserve_make(void) {
+    void *none = NULL, *made = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made != MAP_FAILED && !atomic_compare_exchange_strong(&reserve, &none, made))
+        munmap(made, RESERVE);
+}
+
+bool scant__reserve_give(void) {
+    void *made = atomic_exchange(&reserve, NULL);
+    if (!made) return false;
+    atomic_store(&reserve_taken, true);
+    return munmap(made, RESERVE) == 0;
+}
+
+bool scant__reserve_taken(void) {
+    if (!atomic_exchange(&reserve_taken, false)) return false;
+    scant__reserve_make();
+    return true;
 }
 
 void *scant__zalloc(scant_ctx *ctx, size_t count, size_t size) {

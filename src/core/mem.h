@@ -42,6 +42,13 @@ bool scant__can_map(size_t bytes);
  * question until scant__map_end(). */
 bool scant__map_begin(size_t bytes);
 void scant__map_end(void);
+
+/* For libraries that end the process where they find no memory, unless a handler finds
+ * some: the program keeps a reserve, which its handler gives up (false: there is none).
+ * The next call of scant__reserve_taken() returns true, and makes a new one. */
+void scant__reserve_make(void);
+bool scant__reserve_give(void);
+bool scant__reserve_taken(void);
 /* The number of bytes that scant__alloc() counts for a block: its size and overhead. */
 size_t scant__alloc_cost(size_t bytes);
 

@@ -69,8 +69,9 @@ static int arg_name(const nn_op *op, nn_slot slot) {
 }
 
 static scant_status check(nn_backend *b, dnnl_status_t status, const char *what) {
-    if (status == dnnl_success) return SCANT_OK;
-    if (status == dnnl_out_of_memory)
+    bool had_none = scant__reserve_taken(); /* and it went on with the reserve */
+    if (status == dnnl_success && !had_none) return SCANT_OK;
+    if (status == dnnl_out_of_memory || had_none)
         return scant__fail(b->ctx, SCANT_ENOMEM, "no memory for %s", what);
     return scant__fail(b->ctx, SCANT_EINTERNAL, "oneDNN has no %s (status %d)", what,
                        (int)status);

@@ -354,6 +354,21 @@ static void variables_are_freed_however_their_scope_is_left(void **state) {
     scant_ctx_free(ctx);
 }
 
+static void a_reserve_is_given_once_and_made_again(void **state) {
+    (void)state;
+    assert_false(scant__reserve_give()); /* only a program makes one */
+    assert_false(scant__reserve_taken());
+    scant__reserve_make();
+    scant__reserve_make();
+    assert_false(scant__reserve_taken());
+    assert_true(scant__reserve_give());
+    assert_false(scant__reserve_give());
+    assert_true(scant__reserve_taken());
+    assert_false(scant__reserve_taken());
+    assert_true(scant__reserve_give()); /* the new one */
+    assert_true(scant__reserve_taken());
+}
+
 static atomic_bool asked;
 
 static void *ask(void *answer) {
@@ -395,6 +410,7 @@ int main(void) {
         cmocka_unit_test(an_arena_frees_everything_and_can_be_reused),
         cmocka_unit_test(running_out_of_memory_at_any_step_leaks_nothing_and_is_reported),
         cmocka_unit_test(a_refused_block_is_not_counted),
+        cmocka_unit_test(a_reserve_is_given_once_and_made_again),
         cmocka_unit_test(room_that_a_thread_was_promised_is_not_promised_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
