@@ -37,7 +37,8 @@ typedef struct store_cached {
 typedef struct store_file {
     dev_t device;
     ino_t inode;
-    off_t size; /* the largest seen */
+    off_t size;       /* when last seen */
+    uint32_t counter; /* the change counter in its header, when last seen */
 } store_file;
 
 struct scant_project {
@@ -219,6 +220,8 @@ scant_status store_event_add(scant_project *project, const char *kind,
 
 /* Notes which file was opened, for scant_project_check(). */
 scant_status store_file_note(scant_project *project);
+/* The same for the write-ahead log, once SQLite has opened it. */
+scant_status store_log_note(scant_project *project);
 
 /* ---- source_rows.c ---- */
 
