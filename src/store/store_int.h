@@ -232,10 +232,11 @@ scant_status store_open_images(scant_project *project, const char *path,
 
 /* ---- fingerprint.c ---- */
 
-/* Checks that the sources with this path have the content that their items had when they
- * were added. SCANT_EINPUT if not; the message says what is different. Cheap if the file
- * is unchanged; else it reads all items. Of images in files only a sample is read.
- * known: the message of an earlier refusal, or NULL; then items are not read again. */
+/* Checks that the sources with this path (NULL: all) have the content that their items
+ * had when they were added. SCANT_EINPUT if not; the message says what is different.
+ * Cheap if the file is unchanged; else it reads all items. Of images in files only a
+ * sample is read. known: the message of an earlier refusal, or NULL; then items are not
+ * read again. */
 scant_status store_source_check(scant_project *project, const char *path,
                                 const char *known);
 

@@ -334,6 +334,37 @@ static void a_folder_is_refused_if_most_images_changed(void **state) {
     scant_project_free(project);
 }
 
+static size_t comparisons;
+
+static void count_comparisons(void *user, const char *phase, double done) {
+    (void)user;
+    (void)done;
+    comparisons += strcmp(phase, "comparing items") == 0;
+}
+
+/* A folder that was added many times is many sources of one path. */
+static void every_source_is_compared_once(void **state) {
+    enum { TIMES = 13 };
+    char name[32];
+    scant_project *project = NULL;
+    (void)state;
+    mkdir(path_of("growing"), 0700);
+    for (unsigned char i = 0; i < TIMES; i++) {
+        snprintf(name, sizeof name, "growing/%u.png", i);
+        put_image(name, i, 9, 9, false);
+        if (i)
+            OK(scant_project_add(project, NULL, NULL));
+        else
+            project = created("grown", (scant_source){.images = path_of("growing")});
+    }
+    assert_int_equal(ask(project, "SELECT count(*) FROM sources"), TIMES);
+    ctx->opts.progress = count_comparisons;
+    OK(open_images(project));
+    ctx->opts.progress = NULL;
+    assert_int_equal(comparisons, TIMES);
+    scant_project_free(project);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_with_the_same_items_is_not_refused),
@@ -346,6 +377,7 @@ int main(void) {
         cmocka_unit_test(no_statement_runs_while_items_are_compared),
         cmocka_unit_test(other_columns_and_types_are_named),
         cmocka_unit_test(a_folder_is_refused_if_most_images_changed),
+        cmocka_unit_test(every_source_is_compared_once),
     };
     return cmocka_run_group_tests_name("store/fingerprint", tests, begin, end);
 }
