@@ -191,10 +191,17 @@ static void a_project_that_does_not_fit_on_the_disk_is_not_created(void **state)
     small = old;
     small.rlim_cur = 300000;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    mkdir(path_of("parent"), 0777);
     scant_status status = scant_project_create(ctx, path_of("big"), &o, &project);
+    scant_status below =
+        scant_project_create(ctx, path_of("parent/deep/er/big/"), &o, &project);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, SCANT_EIO);
     assert_int_not_equal(stat(path_of("big"), &st), 0);
+    /* no parents are left, either */
+    assert_int_equal(below, SCANT_EIO);
+    assert_int_not_equal(stat(path_of("parent/deep"), &st), 0);
+    assert_int_equal(stat(path_of("parent"), &st), 0);
 }
 
 /* ---- a lost database --------------------------------------------------------------- */
