@@ -14,15 +14,17 @@
  * restarts the log changes the wal-index first, so a checkpoint by another program is no
  * alarm. (https://www.sqlite.org/walformat.html)
  *
- * The database must be the file that was opened. The change counter in its header never
- * goes back. The file is never smaller than it was, unless its header (which a VACUUM by
- * another program changes) says that it has fewer pages.
+ * The database must be the file that was opened. Only a checkpoint writes it, and tells
+ * so in the wal-index: without one since the last check, the file is not smaller and its
+ * header is the same. With one, the change counter in the header has not gone back, and
+ * the file is smaller only if it has the pages that the header counts (after a VACUUM).
  *
- * Not noticed: damage inside the files that leaves these places as they were; a backup of
- * the database with the change counter that it has now (not every checkpoint changes it);
- * an overwritten database if another program's checkpoint writes a new header before this
- * handle checks; a log that is spoilt when it is empty (the next commit begins it anew);
- * a removed project.db-shm; what is lost after the last check.
+ * Not noticed: damage inside the files that leaves these places as they were, such as a
+ * backup of the database with the same header (the number of pages is in it); an
+ * overwritten database, if there is a checkpoint before the next check, or if there was
+ * none since a program was killed; a log that is spoilt while it is empty (the next
+ * commit begins it anew); a removed or overwritten project.db-shm; what is lost after the
+ * last check.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +39,6 @@
 enum {
     INDEX_BYTES = 32768, /* the first region of the wal-index, as SQLite maps it */
     INDEX_WORDS = 12,    /* of its header, of which there are two copies */
-    DATABASE_HEADER = 100,
     LOG_HEADER = 32,
     FRAME_HEADER = 24,
     TRIES = 100 /* to read while another program writes */
@@ -83,42 +84,56 @@ static bool map_index(scant_project *project, const volatile uint32_t **map) {
     return region != NULL;
 }
 
-/* Whether a checkpoint is being copied into the database, or was killed meanwhile. */
-static bool is_in_checkpoint(scant_project *project) {
+/* The last checkpoint: the log's salts, how many of its frames are in the database, and
+ * how many a checkpoint has begun to copy (more, if it is under way or was killed). */
+static void read_checkpoint(scant_project *project, uint32_t out[4]) {
+    static const size_t at[4] = {8, 9, 24, 32};
     const volatile uint32_t *index;
-    return project->log.inode && map_index(project, &index) && index[24] < index[32];
+    bool has_index = project->log.inode && map_index(project, &index);
+    for (size_t i = 0; i < 4; i++) out[i] = has_index ? index[at[i]] : 0;
 }
 
-/* What is wrong with the database's size or header; NULL: nothing. */
-static const char *judge_database(scant_project *project, off_t size) {
-    store_file *seen = &project->database;
-    unsigned char header[DATABASE_HEADER] = {0};
-    sqlite3_file *file = database_file(project);
-    if (file) file->pMethods->xRead(file, header, sizeof header, 0);
-    uint32_t counter = big_endian(header + 24), pages = big_endian(header + 28);
-    size_t page = page_size((unsigned)header[16] << 8 | header[17]);
-    bool is_counted = pages && counter == big_endian(header + 92);
-    bool is_whole = is_counted && (uint64_t)size >= (uint64_t)pages * page;
-    if (size < seen->size && !is_whole && !(is_counted && is_in_checkpoint(project)))
+/* What is wrong with the database; NULL: nothing. */
+static const char *judge_database(scant_project *project, const store_seen *now) {
+    const store_seen *seen = &project->seen;
+    uint32_t counter = big_endian(now->header + 24), pages = big_endian(now->header + 28);
+    size_t page = page_size((unsigned)now->header[16] << 8 | now->header[17]);
+    bool is_counted = pages && counter == big_endian(now->header + 92);
+    bool is_whole = is_counted && (uint64_t)now->size >= (uint64_t)pages * page;
+    bool is_copied = now->checkpoint[2] == now->checkpoint[3];
+    bool none_since =
+        memcmp(seen->checkpoint, now->checkpoint, sizeof now->checkpoint) == 0;
+    if (!seen->size) return NULL;
+    if (now->size < seen->size &&
+        (is_copied ? none_since || !is_whole : none_since && !is_whole))
         return "was cut short";
-    if (seen->size && (int32_t)(counter - seen->counter) < 0) return "was overwritten";
-    seen->size = size;
-    seen->counter = counter;
+    if ((int32_t)(counter - big_endian(seen->header + 24)) < 0) return "was overwritten";
+    if (project->log.inode && none_since && is_copied &&
+        memcmp(seen->header, now->header, sizeof now->header) != 0)
+        return "was overwritten";
     return NULL;
 }
 
 static scant_status check_database(scant_project *project) {
-    const store_file *seen = &project->database;
-    const char *wrong = NULL;
-    struct stat now;
-    for (int i = 0; i < 3; i++) { /* a checkpoint may come between the two readings */
-        if (stat(project->file, &now) != 0) return cannot_check(project, project->file);
-        if (now.st_ino != seen->inode || now.st_dev != seen->device)
-            return lost(project, project->file, "was replaced");
-        wrong = judge_database(project, now.st_size);
-        if (!wrong) return SCANT_OK;
+    const char *wrong = NULL, *path = project->file;
+    sqlite3_file *file = database_file(project);
+    struct stat st;
+    for (int i = 0; i < TRIES; i++) {
+        store_seen now = {0};
+        uint32_t after[4];
+        read_checkpoint(project, now.checkpoint);
+        if (stat(path, &st) != 0) return cannot_check(project, path);
+        if (st.st_ino != project->database.inode || st.st_dev != project->database.device)
+            return lost(project, path, "was replaced");
+        now.size = st.st_size;
+        if (file) file->pMethods->xRead(file, now.header, sizeof now.header, 0);
+        read_checkpoint(project, after);
+        if (memcmp(now.checkpoint, after, sizeof after) != 0) continue;
+        wrong = judge_database(project, &now);
+        if (!wrong) project->seen = now;
+        break;
     }
-    return lost(project, project->file, wrong);
+    return wrong ? lost(project, path, wrong) : SCANT_OK;
 }
 
 /* *out stays zero if there is no such file. */
@@ -212,8 +227,7 @@ scant_status store_log_note(scant_project *project) {
     bool has_log = false;
     STORE_EACH(row, project, "PRAGMA journal_mode")
         has_log = strcmp(store_name(row, 0), "wal") == 0;
-    project->database.size = 0; /* before, a rollback may have restored an older state */
-    project->database.counter = 0;
+    project->seen.size = 0; /* before, a rollback may have restored an older state */
     if (has_log) {
         note(project->log_file, &project->log);
         if (!project->log.inode) return lost(project, project->log_file, "was removed");

@@ -37,9 +37,14 @@ typedef struct store_cached {
 typedef struct store_file {
     dev_t device;
     ino_t inode;
-    off_t size;       /* when last seen */
-    uint32_t counter; /* the change counter in its header, when last seen */
 } store_file;
+
+/* The database's file at the last check. */
+typedef struct store_seen {
+    off_t size; /* 0: none yet */
+    unsigned char header[100];
+    uint32_t checkpoint[4]; /* which checkpoint was the last; see lost.c */
+} store_seen;
 
 struct scant_project {
     scant_ctx *ctx;
@@ -48,6 +53,7 @@ struct scant_project {
     const char *file;   /* "DIR/project.db" */
     const char *log_file;
     store_file database, log; /* lost.c */
+    store_seen seen;
     sqlite3 *db;
     store_cached cached[STORE_STATEMENTS];
     bool writing;    /* a transaction that writes is open */
