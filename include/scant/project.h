@@ -69,9 +69,10 @@ SCANT_API scant_status scant_project_open(scant_ctx *ctx, const char *dir,
                                           scant_project **out);
 SCANT_API void scant_project_free(scant_project *project); /* NULL is fine */
 
-/* SCANT_EIO if project.db was removed, replaced or cut short since it was opened: what is
- * written then is lost. Every function that writes checks it before and after, and fails
- * in the same way; if the file is put back, they work again. */
+/* SCANT_EIO if project.db or its log was removed, replaced, cut short or overwritten with
+ * an older copy since it was opened: what is written then is lost. Every function that
+ * writes checks it before and after, and fails in the same way; if the file is put back,
+ * they work again. */
 SCANT_API scant_status scant_project_check(scant_project *project);
 
 /* Adds items, in time proportional to their number. Ids must be new. Without a manifest,

@@ -2,10 +2,15 @@
  *
  * Creates a project atomically: builds it in a temporary folder beside dir (inside dir,
  * if that is an empty folder), syncs it to disk and renames it.
+ *
+ * The temporary folder is "DIR.new-PID-XXXXXX" or "DIR/.new-PID-XXXXXX", and locked. The
+ * lock tells which ones killed programs have left: these are removed when dir is created
+ * again. (A number can be another process's by then, above all in a container.)
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* renameat2 */
 #endif
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +37,11 @@ typedef struct creating {
     const char *weights; /* absolute */
     bool inside;         /* dir exists and is empty */
     char temp[PATH_MAX];
+    int lock;     /* of the temporary folder; -1: none */
     bool settled; /* the project is in place */
+    bool done;
+    char parent[PATH_MAX]; /* of dir */
+    size_t made; /* length of the first part of parent that was missing; 0: none was */
 } creating;
 
 /* ---- checks ------------------------------------------------------------------------ */
@@ -121,13 +131,84 @@ static bool is_empty(const char *path) {
     return empty;
 }
 
-static scant_status make_parent(creating *c, const char *path) {
-    char parent[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return SCANT_OK;
-    memcpy(parent, path, (size_t)(slash - path));
-    parent[slash - path] = 0;
-    return scant__folder_make(c->ctx, parent);
+/* Whether the first length bytes of path name nothing. */
+static bool is_missing(char *path, size_t length) {
+    struct stat st;
+    char next = path[length];
+    path[length] = 0;
+    bool missing = stat(path, &st) != 0 && errno == ENOENT;
+    path[length] = next;
+    return missing;
+}
+
+/* place: dir without slashes at its end. */
+static scant_status make_parent(creating *c, const char *place) {
+    char *path = c->parent;
+    const char *slash = strrchr(place, '/');
+    if (!slash || slash == place) return SCANT_OK;
+    size_t length = (size_t)(slash - place);
+    memcpy(path, place, length);
+    path[length] = 0;
+    for (size_t i = 1; i <= length && !c->made; i++)
+        if ((path[i] == '/' || !path[i]) && is_missing(path, i)) c->made = i;
+    return scant__folder_make(c->ctx, path);
+}
+
+/* Removes the parents of dir that make_parent() made, if they are empty. */
+static void remove_parents(creating *c) {
+    char *slash;
+    if (!c->made) return;
+    while (strlen(c->parent) >= c->made) {
+        if (rmdir(c->parent) != 0 && errno != ENOENT) return;
+        if (!(slash = strrchr(c->parent, '/'))) return;
+        *slash = 0;
+    }
+}
+
+static const char *const project_files[] = {"project.db", "project.db-wal",
+                                            "project.db-shm", "project.db-journal"};
+
+enum { PROJECT_FILES = sizeof project_files / sizeof *project_files };
+
+/* Whether a name is prefix and "PID-XXXXXX". */
+static bool is_temp_name(const char *name, const char *prefix) {
+    size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) != 0 || !isdigit((unsigned char)name[length]))
+        return false;
+    name += length;
+    while (isdigit((unsigned char)*name)) name++;
+    if (*name++ != '-') return false;
+    for (length = 0; isalnum((unsigned char)name[length]);) length++;
+    return length == 6 && !name[length];
+}
+
+/* Removes the temporary folders in `place` that killed programs have left. Errors are
+ * ignored. */
+static void sweep(const char *place, const char *prefix) {
+    DIR *folder = opendir(place);
+    if (!folder) return;
+    for (const struct dirent *e; (e = readdir(folder));) {
+        if (!is_temp_name(e->d_name, prefix)) continue;
+        int fd = openat(dirfd(folder), e->d_name,
+                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            for (size_t i = 0; i < PROJECT_FILES; i++) unlinkat(fd, project_files[i], 0);
+            unlinkat(dirfd(folder), e->d_name, AT_REMOVEDIR);
+        }
+        close(fd);
+    }
+    closedir(folder);
+}
+
+/* The same for those beside dir. */
+static void sweep_beside(const char *place) {
+    char folder[PATH_MAX], prefix[PATH_MAX + 8];
+    const char *slash = strrchr(place, '/');
+    snprintf(prefix, sizeof prefix, "%s.new-", slash ? slash + 1 : place);
+    snprintf(folder, sizeof folder, "%.*s",
+             slash ? (int)(slash - place) + (slash == place) : 1, slash ? place : ".");
+    sweep(folder, prefix);
 }
 
 /* Makes the temporary folder, c->temp. */
@@ -145,31 +226,33 @@ static scant_status make_temp(creating *c) {
         if (!S_ISDIR(st.st_mode))
             return scant__fail(c->ctx, SCANT_ECONFLICT, "%s: exists and is not a folder",
                                c->dir);
+        sweep(place, ".new-");
         if (!is_empty(place))
             return scant__fail(c->ctx, SCANT_ECONFLICT, "%s: exists and is not empty",
                                c->dir);
         c->inside = true;
     } else {
         TRY(make_parent(c, place));
+        sweep_beside(place);
     }
-    snprintf(c->temp, sizeof c->temp, "%.*s%s", PATH_MAX - 32, place,
-             c->inside ? "/.new-XXXXXX" : ".new-XXXXXX");
+    snprintf(c->temp, sizeof c->temp, "%.*s%s.new-%ld-XXXXXX", PATH_MAX - 32, place,
+             c->inside ? "/" : "", (long)getpid());
     if (!mkdtemp(c->temp)) {
         scant_status status = cannot(c, c->temp, "cannot make the folder");
         c->temp[0] = 0;
         return status;
     }
+    c->lock = open(c->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock >= 0) flock(c->lock, LOCK_EX | LOCK_NB);
     return chmod(c->temp, 0755) == 0 ? SCANT_OK
                                      : cannot(c, c->temp, "cannot set its permissions");
 }
 
 /* Removes a project's files from a folder, and the folder if it is empty then. */
 static void remove_files(const char *folder, bool and_folder) {
-    static const char *const files[] = {"project.db", "project.db-wal", "project.db-shm",
-                                        "project.db-journal"};
     char path[PATH_MAX + 32];
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+    for (size_t i = 0; i < PROJECT_FILES; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, project_files[i]);
         unlink(path);
     }
     if (and_folder) rmdir(folder);
@@ -290,6 +373,8 @@ static scant_status build(creating *c) {
 
 static void creating_end(creating *c) {
     remove_temp(c);
+    if (c->lock >= 0) close(c->lock);
+    if (!c->done) remove_parents(c);
     store_batch_end(&c->batch);
     scant__arena_end(&c->arena);
 }
@@ -300,10 +385,14 @@ scant_status scant_project_create(scant_ctx *ctx, const char *dir,
     NEED(ctx);
     static const scant_project_opts none;
     AUTO(creating_end)
-    creating c = {
-        .ctx = ctx, .dir = dir, .opts = opts ? opts : &none, .arena = {.ctx = ctx}};
+    creating c = {.ctx = ctx,
+                  .dir = dir,
+                  .opts = opts ? opts : &none,
+                  .arena = {.ctx = ctx},
+                  .lock = -1};
     scant_status status = build(&c);
     if (status == SCANT_OK) status = scant_project_open(ctx, dir, out);
     if (status != SCANT_OK && c.settled) remove_files(dir, !c.inside);
+    c.done = status == SCANT_OK;
     return status;
 }

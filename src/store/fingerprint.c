@@ -11,6 +11,7 @@
  * fewer there is a warning, because one image may be repaired or become unreadable.
  * Missing files are left to the reader.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +26,11 @@
 #include "scant/project.h"
 #include "store/content.h"
 
-enum { SAMPLES = 64, SAMPLE = 4096 };
+enum {
+    SAMPLES = 64, /* compared of a folder of images */
+    SAMPLE = 4096,
+    BLOCK = 256 /* items compared between two statements */
+};
 
 /* ---- fingerprints ------------------------------------------------------------------ */
 
@@ -91,8 +96,10 @@ typedef struct source {
     scant__arena arena;
     store_source of;
     store_fingerprint print, now;
-    const char *shape;              /* as it was; "": unknown */
-    store_content content;          /* as it is */
+    const char *shape;     /* as it was; "": unknown */
+    store_content content; /* as it is */
+    char new_shape[64];    /* of the content, which may be closed by now */
+    size_t new_rows;
     size_t compared, changed, gone; /* items; gone: their rows do not exist */
     size_t first, first_row;        /* the first item changed or gone */
     const char *first_path;         /* NULL: a row */
@@ -126,55 +133,94 @@ static scant_status next_source(source *s, const char *path, size_t after) {
         if (s->of.kind < STORE_FILES || s->of.kind > STORE_FEATURES ||
             s->of.count > INT64_MAX / 4 || s->of.first > INT64_MAX / 4)
             return store_damaged(s->project, "a source");
-        return store_fingerprint_take(s->project->ctx, s->of.kind, s->of.path, &s->now);
     }
-    return SCANT_OK;
+    if (!s->of.number) return SCANT_OK;
+    return store_fingerprint_take(s->project->ctx, s->of.kind, s->of.path, &s->now);
 }
 
-static scant_status compare_item(source *s, store_cursor row) {
+/* An item as the database has it. */
+typedef struct stored_item {
+    size_t item, row;
+    const char *path, *text;
+    int64_t print;
+} stored_item;
+
+static scant_status compare_item(source *s, const stored_item *item) {
     store_content *c = &s->content;
-    size_t item = store_count(row, 0), at = store_count(row, 1);
-    const char *path = store_string(row, 2);
-    bool files = s->of.kind == STORE_FILES, gone = !files && at >= c->rows;
+    bool files = s->of.kind == STORE_FILES, gone = !files && item->row >= c->rows;
     int64_t print = 0;
-    if (files && (!path || scant__path_goes_up(path)))
+    if (files && (!item->path || scant__path_goes_up(item->path)))
         return store_damaged(s->project, "an item's path");
     if (!gone) {
         scant_status status =
-            store_content_hash(c, at, path, store_string(row, 3), &print);
+            store_content_hash(c, item->row, item->path, item->text, &print);
         if (files && status == SCANT_EINPUT) return SCANT_OK; /* missing */
         TRY(status);
     }
     s->compared++;
-    if (!gone && print == store_integer(row, 4)) return SCANT_OK;
+    if (!gone && print == item->print) return SCANT_OK;
     if (!s->changed && !s->gone) {
-        s->first = item;
-        s->first_row = at;
-        s->first_path = files ? scant__arena_strdup(&s->arena, path) : NULL;
+        s->first = item->item;
+        s->first_row = item->row;
+        s->first_path = files ? scant__arena_strdup(&s->arena, item->path) : NULL;
         if (files && !s->first_path) return SCANT_ENOMEM;
     }
     *(gone ? &s->gone : &s->changed) += 1;
     if (!gone)
         TRY_PUSH(s->project->ctx, s->changes, s->n_changes, s->room,
-                 (change){item, print});
+                 (change){item->item, print});
     return SCANT_OK;
 }
 
-/* Compares every stride-th item with its hash. */
-static scant_status compare_items(source *s, size_t stride) {
-    const store_source *of = &s->of;
-    size_t n = 0;
-    TRY(store_content_open(s->project->ctx, of->kind, of->path, &s->content));
+static scant_status copy_text(scant__arena *arena, const char *text, const char **out) {
+    *out = text ? scant__arena_strdup(arena, text) : NULL;
+    return text && !*out ? SCANT_ENOMEM : SCANT_OK;
+}
+
+/* Reads the next of every stride-th item from number *at on, up to BLOCK of them, and
+ * moves *at behind them. */
+static scant_status read_block(const source *s, size_t stride, size_t *at,
+                               scant__arena *arena, stored_item *out, size_t *n) {
+    size_t last = s->of.first + s->of.count;
+    *n = 0;
     STORE_EACH(row, s->project,
                "SELECT item, row, path, text, print FROM items"
-               " WHERE item >= ?1 AND item < ?2 AND (item - ?1) % ?3 = 0 ORDER BY item",
-               store_size(of->first), store_size(of->first + of->count),
-               store_size(stride)) {
-        if (n++ % 256 == 0)
-            TRY(scant__tick(s->project->ctx, "comparing items", n,
-                            of->count / stride + 1));
-        TRY(compare_item(s, row));
+               " WHERE item >= ?1 AND item < ?2 AND (item - ?3) % ?4 = 0"
+               " ORDER BY item LIMIT ?5",
+               store_size(*at), store_size(last), store_size(s->of.first),
+               store_size(stride), store_int(BLOCK)) {
+        stored_item *item = &out[(*n)++];
+        *item = (stored_item){.item = store_count(row, 0),
+                              .row = store_count(row, 1),
+                              .print = store_integer(row, 4)};
+        TRY(copy_text(arena, store_string(row, 2), &item->path));
+        TRY(copy_text(arena, store_string(row, 3), &item->text));
     }
+    *at = *n ? out[*n - 1].item + 1 : last;
+    return SCANT_OK;
+}
+
+/* Compares every stride-th item with its hash. No statement is open while files are read:
+ * a read transaction would keep the log from being written back. */
+static scant_status compare_blocks(source *s, size_t stride) {
+    size_t at = s->of.first, total = s->of.count / stride + 1;
+    for (size_t done = 0, n = 1; n; done += n) {
+        AUTO(scant__arena_end) scant__arena arena = {.ctx = s->project->ctx};
+        stored_item *items = TRY_NEW(&arena, stored_item, BLOCK);
+        TRY(read_block(s, stride, &at, &arena, items, &n));
+        if (n) TRY(scant__tick(s->project->ctx, "comparing items", done + 1, total));
+        for (size_t i = 0; i < n; i++) TRY(compare_item(s, &items[i]));
+    }
+    return SCANT_OK;
+}
+
+static scant_status compare_items(source *s, size_t stride) {
+    store_content *c = &s->content;
+    TRY(store_content_open(s->project->ctx, s->of.kind, s->of.path, c));
+    snprintf(s->new_shape, sizeof s->new_shape, "%s", c->shape);
+    s->new_rows = c->rows;
+    TRY(compare_blocks(s, stride));
+    store_content_close(c);
     return SCANT_OK;
 }
 
@@ -184,7 +230,7 @@ static scant_status put_fingerprint(const source *s) {
                     " WHERE source = ?1",
                     store_size(s->of.number), store_int(s->now.size),
                     store_int(s->now.time), store_int(s->now.hash),
-                    store_text(s->content.shape));
+                    store_text(s->new_shape));
 }
 
 /* ---- checking ---------------------------------------------------------------------- */
@@ -193,8 +239,8 @@ static scant_status complain(source *s, bool refuse) {
     AUTO(scant__text_end) scant__text text = {.ctx = s->project->ctx};
     size_t different = s->changed + s->gone;
     scant__text_addf(&text, "%s: has changed since its items were added: ", s->of.path);
-    if (*s->shape && strcmp(s->shape, s->content.shape) != 0)
-        scant__text_addf(&text, "it was %s and is %s; ", s->shape, s->content.shape);
+    if (*s->shape && strcmp(s->shape, s->new_shape) != 0)
+        scant__text_addf(&text, "it was %s and is %s; ", s->shape, s->new_shape);
     scant__text_addf(&text, "%zu of %zu items%s %s different, the first is item %zu (",
                      different, s->compared,
                      s->compared < s->of.count ? " that were compared" : "",
@@ -217,6 +263,12 @@ static bool is_settled(const source *s) {
            (s->now.size < 0 || same_fingerprint(&s->now, &s->print));
 }
 
+static scant_status save_fingerprint(const source *s) {
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(s->project, STORE_WRITE);
+    TRY(put_fingerprint(s));
+    return store_commit(&tx);
+}
+
 static scant_status check(source *s) {
     bool files = s->of.kind == STORE_FILES;
     if (is_settled(s)) return SCANT_OK;
@@ -225,9 +277,9 @@ static scant_status check(source *s) {
     /* within a transaction of the caller that only reads, the next check writes it */
     if (files || (!sqlite3_get_autocommit(s->project->db) && !s->project->writing))
         return SCANT_OK;
-    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(s->project, STORE_WRITE);
-    TRY(put_fingerprint(s));
-    return store_commit(&tx);
+    scant_status status = save_fingerprint(s);
+    /* a full disk does not keep the source from being read: it is compared again */
+    return status == SCANT_EIO ? SCANT_OK : status;
 }
 
 scant_status store_source_check(scant_project *project, const char *path,
@@ -245,66 +297,106 @@ scant_status store_source_check(scant_project *project, const char *path,
 
 /* ---- accepting --------------------------------------------------------------------- */
 
-/* Deletes the files in a folder and, to a depth, its folders. What is left is harmless.
- */
-static void remove_files(scant__arena *arena, const char *folder, int depth) {
-    AUTO(scant__names_end) scant__names files = {0}, folders = {0};
-    if (scant__folder_list(arena->ctx, folder, &files, &folders) != SCANT_OK) return;
-    for (size_t i = 0; i < files.count; i++) {
-        const char *path = scant__path_in(arena, folder, scant__names_get(&files, i));
-        if (path) unlink(path);
+/* Deletes the files and links in a folder and, to a depth, those in its folders. Closes
+ * fd. Links are not followed. What is left is harmless. */
+static void remove_files(int fd, int depth) {
+    DIR *folder = fdopendir(fd);
+    struct stat st;
+    if (!folder) {
+        close(fd);
+        return;
     }
-    for (size_t i = 0; i < folders.count && depth; i++) {
-        const char *path = scant__path_in(arena, folder, scant__names_get(&folders, i));
-        if (path) remove_files(arena, path, depth - 1);
+    for (const struct dirent *e; (e = readdir(folder));) {
+        if (e->d_name[0] == '.' || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) unlinkat(fd, e->d_name, 0);
+        if (!S_ISDIR(st.st_mode) || !depth) continue;
+        int inner =
+            openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (inner >= 0) remove_files(inner, depth - 1);
     }
+    closedir(folder);
 }
 
 /* Features, predictions and thumbnails were computed from the earlier content. */
 static scant_status remove_cache(scant_project *project) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = project->ctx};
     const char *cache = scant__arena_format(&arena, "%s/cache", project->dir);
+    struct stat st;
     if (!cache) return SCANT_ENOMEM;
-    if (access(cache, F_OK) == 0) remove_files(&arena, cache, 2);
+    int fd = open(cache, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) remove_files(fd, 2);
+    if (fd < 0 && lstat(cache, &st) == 0 && S_ISLNK(st.st_mode))
+        return scant__fail(project->ctx, SCANT_EINPUT,
+                           "%s: is a symbolic link, and only files in the project are "
+                           "deleted: replace it by a folder, or remove it",
+                           cache);
     return SCANT_OK;
 }
 
-static scant_status put_changes(const source *s) {
+/* All sources, compared with what the database has. */
+typedef struct accepting {
+    scant_project *project;
+    source *all;
+    size_t n, changes; /* changes: of items, in all sources */
+} accepting;
+
+static void accepting_end(accepting *a) {
+    for (size_t i = 0; i < a->n; i++) source_end(&a->all[i]);
+    scant__free(a->project->ctx, a->all);
+}
+
+static scant_status compare_source(source *s) {
+    if (is_settled(s)) return SCANT_OK;
+    TRY(compare_items(s, 1));
+    if (!s->gone) return SCANT_OK;
+    return scant__fail(s->project->ctx, SCANT_EINPUT,
+                       "%s: cannot be accepted: it has only %zu rows, and %zu items "
+                       "are rows after these",
+                       s->of.path, s->new_rows, s->gone);
+}
+
+static scant_status compare_sources(accepting *a) {
+    scant_ctx *ctx = a->project->ctx;
+    int64_t room = TRY_ONE(a->project, 0, "SELECT count(*) FROM sources");
+    a->all = scant__zalloc(ctx, (size_t)room + 1, sizeof *a->all);
+    if (!a->all) return SCANT_ENOMEM;
+    for (size_t after = 0; a->n < (size_t)room;) {
+        source *s = &a->all[a->n++];
+        *s = (source){.project = a->project, .arena = {.ctx = ctx}};
+        TRY(next_source(s, NULL, after));
+        if (!s->of.number) break;
+        TRY(compare_source(s));
+        a->changes += s->n_changes;
+        after = s->of.number;
+    }
+    return SCANT_OK;
+}
+
+static scant_status put_source(const source *s) {
     AUTO(scant__json_end) scant__json json = {.text.ctx = s->project->ctx};
-    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(s->project, STORE_WRITE);
+    if (!s->of.number || is_settled(s)) return SCANT_OK;
     for (size_t i = 0; i < s->n_changes; i++)
         TRY(store_do(s->project, "UPDATE items SET print = ?2 WHERE item = ?1",
                      store_size(s->changes[i].item), store_int(s->changes[i].print)));
     TRY(put_fingerprint(s));
     JSON_OBJECT(&json, NULL, MEMBER("source", s->of.path), MEMBER("items", s->n_changes));
-    if (s->n_changes) TRY(store_event_add(s->project, "changed", &json.text));
-    return store_commit(&tx);
+    return s->n_changes ? store_event_add(s->project, "changed", &json.text) : SCANT_OK;
 }
 
-static scant_status accept(source *s) {
-    if (is_settled(s)) return SCANT_OK;
-    TRY(compare_items(s, 1));
-    if (s->gone)
-        return scant__fail(s->project->ctx, SCANT_EINPUT,
-                           "%s: cannot be accepted: it has only %zu rows, and %zu items "
-                           "are rows after these",
-                           s->of.path, s->content.rows, s->gone);
-    /* first, so that nothing computed from the earlier content can stay */
-    if (s->n_changes) TRY(remove_cache(s->project));
-    return put_changes(s);
+static scant_status put_sources(const accepting *a) {
+    AUTO(store_tx_end) store_tx tx = TRY_BEGIN(a->project, STORE_WRITE);
+    for (size_t i = 0; i < a->n; i++) TRY(put_source(&a->all[i]));
+    return store_commit(&tx);
 }
 
 scant_status scant_project_accept_changed(scant_project *project, size_t *changed) {
     NEED(project);
-    size_t n = 0;
-    for (size_t after = 0;;) {
-        AUTO(source_end) source s = {.project = project, .arena = {.ctx = project->ctx}};
-        TRY(next_source(&s, NULL, after));
-        if (!s.of.number) break;
-        TRY(accept(&s));
-        n += s.n_changes;
-        after = s.of.number;
-    }
-    if (changed) *changed = n;
+    AUTO(accepting_end) accepting a = {.project = project};
+    TRY(compare_sources(&a));
+    /* first, so that nothing computed from the earlier content can stay */
+    if (a.changes) TRY(remove_cache(project));
+    TRY(put_sources(&a));
+    if (changed) *changed = a.changes;
     return SCANT_OK;
 }

@@ -190,6 +190,7 @@ scant_status scant_project_open(scant_ctx *ctx, const char *dir, scant_project *
     TRY(store_schema_check(project)); /* before anything is written */
     TRY(store_script(project, "PRAGMA journal_mode = WAL"));
     TRY(store_meta_read(project));
+    TRY(store_log_note(project)); /* reading has opened the log */
     *out = project;
     project = NULL;
     return SCANT_OK;

@@ -225,12 +225,13 @@ scant_status store_samples(scant_project *project, size_t side, scant_data **out
     *out = NULL;
     TRY(list_sources(project, &arena, &sources, &n));
     parts.all = TRY_ZERO(&arena, scant_data *, n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (sources[i].kind == STORE_FEATURES)
             return scant__fail(project->ctx, SCANT_EUSAGE,
                                "%s: its items are feature rows, not images",
                                project->dir);
-        TRY(store_source_check(project, sources[i].path, NULL));
+    TRY(store_source_check(project, NULL, NULL));
+    for (size_t i = 0; i < n; i++) {
         TRY((sources[i].kind == STORE_FILES ? open_files : open_array)(
             project, &sources[i], side, &parts.all[i]));
         parts.n++;

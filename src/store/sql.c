@@ -175,8 +175,7 @@ scant_status store_commit(store_tx *tx) {
     if (!tx->project) return SCANT_OK;
     scant_project *project = tx->project;
     bool writes = project->writing;
-    scant_status kept = writes ? scant_project_check(project) : SCANT_OK;
-    TRY(kept); /* notes the log, too */
+    if (writes) TRY(scant_project_check(project));
     TRY(store_do(project, "COMMIT"));
     project->writing = false;
     tx->project = NULL;

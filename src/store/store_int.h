@@ -37,8 +37,14 @@ typedef struct store_cached {
 typedef struct store_file {
     dev_t device;
     ino_t inode;
-    off_t size; /* the largest seen */
 } store_file;
+
+/* The database's file at the last check. */
+typedef struct store_seen {
+    off_t size; /* 0: none yet */
+    unsigned char header[100];
+    uint32_t checkpoint[4]; /* which checkpoint was the last; see lost.c */
+} store_seen;
 
 struct scant_project {
     scant_ctx *ctx;
@@ -47,6 +53,7 @@ struct scant_project {
     const char *file;   /* "DIR/project.db" */
     const char *log_file;
     store_file database, log; /* lost.c */
+    store_seen seen;
     sqlite3 *db;
     store_cached cached[STORE_STATEMENTS];
     bool writing;    /* a transaction that writes is open */
@@ -219,6 +226,8 @@ scant_status store_event_add(scant_project *project, const char *kind,
 
 /* Notes which file was opened, for scant_project_check(). */
 scant_status store_file_note(scant_project *project);
+/* The same for the write-ahead log, once SQLite has opened it. */
+scant_status store_log_note(scant_project *project);
 
 /* ---- source_rows.c ---- */
 
@@ -229,10 +238,11 @@ scant_status store_open_images(scant_project *project, const char *path,
 
 /* ---- fingerprint.c ---- */
 
-/* Checks that the sources with this path have the content that their items had when they
- * were added. SCANT_EINPUT if not; the message says what is different. Cheap if the file
- * is unchanged; else it reads all items. Of images in files only a sample is read.
- * known: the message of an earlier refusal, or NULL; then items are not read again. */
+/* Checks that the sources with this path (NULL: all) have the content that their items
+ * had when they were added. SCANT_EINPUT if not; the message says what is different.
+ * Cheap if the file is unchanged; else it reads all items. Of images in files only a
+ * sample is read. known: the message of an earlier refusal, or NULL; then items are not
+ * read again. */
 scant_status store_source_check(scant_project *project, const char *path,
                                 const char *known);
 

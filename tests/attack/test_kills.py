@@ -66,6 +66,34 @@ class Kills(Attack):
                     self.check_again(command, folder, whole, after, what)
         return killed
 
+    def new_is_killed(self, command, exists):
+        """Kills `scant new` when its temporary folder is there; returns whether it was still there then."""
+        folder = self.copy()
+        born = os.path.join(folder, command.writes[0])
+        if exists:
+            os.mkdir(born)
+
+        def left():
+            return [name for at in (folder, born) if os.path.isdir(at) for name in os.listdir(at) if ".new-" in name]
+
+        child = start(command.args, folder)
+        while child.poll() is None and not left():
+            pass
+        child.kill()
+        child.communicate(timeout=SLOW)
+        if os.path.exists(os.path.join(born, "project.db")) or not left():
+            return False
+        ok(command.args, folder)
+        self.assertEqual(left(), [])
+        history(born)
+        return True
+
+    def test_new_in_an_empty_folder_and_beside(self):
+        command = next(command for command in COMMANDS if command.args[0] == "new")
+        for exists in (False, True):
+            with self.subTest(exists=exists):
+                self.assertTrue(any([self.new_is_killed(command, exists) for _ in range(5 * KILLS)]))
+
     def test_commands(self):
         draw = random.Random(21)
         killed = sum(self.kill(command, draw) for command in COMMANDS)

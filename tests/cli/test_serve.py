@@ -763,8 +763,16 @@ class Life(ServeCase):
                 file.write(old.read())
             os.remove(away)
 
+        def cut_log():
+            shutil.copy(project + "/project.db-wal", away)
+            os.truncate(project + "/project.db-wal", 0)
+
+        def uncut_log():
+            shutil.copyfile(away, project + "/project.db-wal")
+            os.remove(away)
+
         for i, (lose, restore) in enumerate(((lambda: os.rename(project, away), lambda: os.rename(away, project)),
-                                             (swap, unswap), (cut, uncut))):
+                                             (swap, unswap), (cut, uncut), (cut_log, uncut_log))):
             [item] = ann.next()
             answer = {"item": item["item"], "lease": item["lease"], "kind": "label", "label": 1, "once": ann.once()}
             lose()
@@ -776,11 +784,18 @@ class Life(ServeCase):
             self.eventually(lambda: "project.db" in "".join(server.said[before:]), "a line on stderr")
             restore()
             self.assertEqual(ann.post("/api/answers", answers=[answer])["labels"], i + 1)
-        self.assertLess(len(server.said), 12)
+        self.assertLess(len(server.said), 16)
         remove()
         self.assertEqual(ann.ask("POST", "/api/next", {"count": 1})[0], 503)
         time.sleep(2.5)  # the worker looks for its cache every two seconds
         self.assertFalse(os.path.exists(project))
+        server.end()
+
+    def test_a_log_lost_before_the_first_write_confirms_nothing(self):
+        project = self.project()
+        server = self.serve(project, "--no-training", "--quiet")
+        os.remove(project + "/project.db-wal")
+        self.refused(503, self.person, server)
         server.end()
 
     def test_running_requests_are_finished_before_the_server_ends(self):

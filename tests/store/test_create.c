@@ -6,6 +6,8 @@
 #include "scant/project.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 static size_t entries_of(const char *path) {
@@ -161,6 +163,48 @@ static void an_existing_folder_must_be_empty(void **state) {
     scant_project_free(project);
     REFUSED(scant_project_create(ctx, path_of("empty"), &o, &project), SCANT_ECONFLICT,
             "is not empty");
+}
+
+/* A temporary folder as a killed program leaves it. */
+static const char *put_left(const char *name) {
+    char file[100];
+    mkdir(path_of(name), 0777);
+    snprintf(file, sizeof file, "%s/project.db", name);
+    put_text(file, "half");
+    return path_of(name);
+}
+
+static void what_killed_programs_left_does_not_prevent_a_project(void **state) {
+    char features[512];
+    scant_project_opts o = {
+        .source = {.features = features}, .classes = abc, .n_classes = 3};
+    scant_project *project;
+    struct stat st;
+    (void)state;
+    snprintf(features, sizeof features, "%s", put_features("left.npy", 4, 2, 1));
+    mkdir(path_of("again"), 0777);
+    put_left("again/.new-1-abcXYZ"); /* 1: a process that runs */
+    put_left("again/.new-999999-123456");
+    /* one in use, and ones with other names, must stay */
+    int fd = open(put_left("again/.new-2-abcdef"), O_RDONLY);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    REFUSED(scant_project_create(ctx, path_of("again"), &o, &project), SCANT_ECONFLICT,
+            "is not empty");
+    assert_int_equal(entries_of(path_of("again")), 1);
+    close(fd);
+    OK(scant_project_create(ctx, path_of("again"), &o, &project));
+    scant_project_free(project);
+    assert_int_equal(entries_of(path_of("again")), 1);
+    put_left("beside.new-1-abcXYZ");
+    put_left("beside.new-backup");
+    put_left("beside.new-1-backups");
+    put_left("other.new-1-backup");
+    OK(scant_project_create(ctx, path_of("beside"), &o, &project));
+    scant_project_free(project);
+    assert_int_not_equal(stat(path_of("beside.new-1-abcXYZ"), &st), 0);
+    assert_int_equal(stat(path_of("beside.new-backup/project.db"), &st), 0);
+    assert_int_equal(stat(path_of("beside.new-1-backups/project.db"), &st), 0);
+    assert_int_equal(stat(path_of("other.new-1-backup/project.db"), &st), 0);
 }
 
 /* ---- items ------------------------------------------------------------------------- */
@@ -786,6 +830,7 @@ int main(void) {
         cmocka_unit_test(invalid_options_are_refused_and_leave_no_files),
         cmocka_unit_test(invalid_manifests_are_refused_with_the_line),
         cmocka_unit_test(an_existing_folder_must_be_empty),
+        cmocka_unit_test(what_killed_programs_left_does_not_prevent_a_project),
         cmocka_unit_test(a_manifest_gives_ids_labels_and_groups),
         cmocka_unit_test(no_statement_runs_while_folders_are_searched),
         cmocka_unit_test(files_of_killed_programs_are_deleted),

@@ -191,10 +191,17 @@ static void a_project_that_does_not_fit_on_the_disk_is_not_created(void **state)
     small = old;
     small.rlim_cur = 300000;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    mkdir(path_of("parent"), 0777);
     scant_status status = scant_project_create(ctx, path_of("big"), &o, &project);
+    scant_status below =
+        scant_project_create(ctx, path_of("parent/deep/er/big/"), &o, &project);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(status, SCANT_EIO);
     assert_int_not_equal(stat(path_of("big"), &st), 0);
+    /* no parents are left, either */
+    assert_int_equal(below, SCANT_EIO);
+    assert_int_not_equal(stat(path_of("parent/deep"), &st), 0);
+    assert_int_equal(stat(path_of("parent"), &st), 0);
 }
 
 /* ---- a lost database --------------------------------------------------------------- */
@@ -218,6 +225,13 @@ static void answers_to_a_lost_database_are_refused(void **state) {
         {"cp lost/project.db away && truncate -s 8192 lost/project.db",
          "dd if=away of=lost/project.db conv=notrunc status=none && rm away",
          "was cut short"},
+        {"cp lost/project.db-wal away && truncate -s 0 lost/project.db-wal",
+         "cp away lost/project.db-wal && rm away", "was cut short"},
+        {"cp lost/project.db-wal away && truncate -s -100 lost/project.db-wal",
+         "cp away lost/project.db-wal && rm away", "was cut short"},
+        {"cp lost/project.db-wal away &&"
+         " dd if=/dev/zero of=lost/project.db-wal bs=32 count=1 conv=notrunc status=none",
+         "cp away lost/project.db-wal && rm away", "was overwritten"},
     };
     (void)state;
     scant_project *project = make_project("lost", 100, no_audit, 1);
@@ -226,11 +240,13 @@ static void answers_to_a_lost_database_are_refused(void **state) {
         scant_lease lease = next_lease(project, ann);
         OK(scant_project_check(project));
         shell(ways[i].lose);
+        char once[16];
+        snprintf(once, sizeof once, "way %zu", i);
         scant_answer answer = {.item = lease.item,
                                .kind = SCANT_ANSWER_LABEL,
                                .label = 1,
                                .lease = lease.key,
-                               .once = ways[i].lose};
+                               .once = once};
         for (size_t again = 0; again < 2; again++) {
             assert_int_equal(scant_project_answer(project, ann, &answer, 1, NULL),
                              SCANT_EIO);
@@ -248,6 +264,131 @@ static void answers_to_a_lost_database_are_refused(void **state) {
     assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
                                   " pragma_integrity_check"),
                      1);
+    scant_project_free(project);
+}
+
+static void a_log_that_goes_before_the_first_write_is_noticed(void **state) {
+    size_t ann;
+    (void)state;
+    scant_project *project = make_project("first", 10, no_audit, 1), *second;
+    shell("rm first/project.db-wal");
+    REFUSED(scant_project_person(project, "ann", &ann), SCANT_EIO, "was removed");
+    REFUSED(scant_project_check(project), SCANT_EIO, "was removed");
+    /* another handle makes another log */
+    OK(scant_project_open(ctx, path_of("first"), &second));
+    OK(scant_project_person(second, "ann", &ann));
+    REFUSED(scant_project_check(project), SCANT_EIO, "was replaced");
+    scant_project_free(second);
+    scant_project_free(project);
+}
+
+static void answer_times(scant_project *project, size_t ann, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        scant_lease lease = next_lease(project, ann);
+        OK(say(project, ann, &lease, SCANT_ANSWER_LABEL, i % 3));
+    }
+}
+
+/* An older copy of the log has the same salts and may have the same size. */
+static void older_copies_written_over_the_files_are_noticed(void **state) {
+    (void)state;
+    scant_project *project = make_project("over", 1000, no_audit, 1);
+    size_t ann = person(project, "ann");
+    answer_times(project, ann, 50);
+    sqlite3_wal_checkpoint_v2(project->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+    answer_times(project, ann, 2); /* at the beginning of a longer file */
+    shell("cp over/project.db-wal old");
+    answer_times(project, ann, 2);
+    shell("cp over/project.db-wal new; cp old over/project.db-wal");
+    REFUSED(scant_project_set(project, "batch", "5"), SCANT_EIO, "was overwritten");
+    shell("cp new over/project.db-wal");
+    sqlite3_wal_checkpoint_v2(project->db, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+    shell("cp over/project.db old");
+    answer_times(project, ann, 200); /* enough for new pages */
+    sqlite3_wal_checkpoint_v2(project->db, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+    OK(scant_project_check(project));
+    shell("cp over/project.db new; cp old over/project.db");
+    REFUSED(scant_project_set(project, "batch", "5"), SCANT_EIO, "project.db: was cut");
+    shell("truncate -s \"$(stat -c %s new)\" old; cp old over/project.db");
+    REFUSED(scant_project_set(project, "batch", "5"), SCANT_EIO, "project.db: was overw");
+    shell("cp new over/project.db");
+    answer_times(project, ann, 2);
+    scant_project_free(project);
+}
+
+/* Starts this program as another one that runs SQL, times times. */
+static pid_t run_sql(const char *path, const char *sql, const char *times) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid) return pid;
+    execl("/proc/self/exe", "test_durable", path, sql, times, (char *)NULL);
+    _exit(127);
+}
+
+static int sql_main(char **argv) {
+    sqlite3 *db;
+    if (sqlite3_open(argv[1], &db) != SQLITE_OK) return 1;
+    sqlite3_busy_timeout(db, 60000);
+    for (long i = strtol(argv[3], NULL, 10); i > 0; i--) {
+        int code = sqlite3_exec(db, argv[2], NULL, NULL, NULL);
+        if (code != SQLITE_OK && code != SQLITE_BUSY && code != SQLITE_LOCKED) return 2;
+    }
+    return sqlite3_close(db) == SQLITE_OK ? 0 : 3;
+}
+
+static void check_ended(pid_t pid) {
+    int how;
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+#define GROW "INSERT INTO events (at, kind, text) VALUES (1, 'x', hex(zeroblob(200000)));"
+#define SHRINK "DELETE FROM events WHERE kind = 'x'; VACUUM;"
+#define TRUNCATE "PRAGMA wal_checkpoint(TRUNCATE);"
+
+static void other_writers_and_checkpoints_are_no_alarm(void **state) {
+    static const char *const sql[] = {TRUNCATE,
+                                      GROW,
+                                      "PRAGMA wal_checkpoint(RESTART);",
+                                      GROW TRUNCATE,
+                                      SHRINK,
+                                      SHRINK TRUNCATE,
+                                      "PRAGMA wal_checkpoint(FULL);",
+                                      GROW SHRINK TRUNCATE GROW};
+    const size_t n = sizeof sql / sizeof *sql;
+    char path[512];
+    (void)state;
+    scant_project *project = make_project("alarm", 5000, no_audit, 1), *other;
+    size_t ann = person(project, "ann");
+    OK(scant_project_open(ctx, path_of("alarm"), &other));
+    sqlite3_wal_autocheckpoint(project->db, 7);
+    snprintf(path, sizeof path, "%s", path_of("alarm/project.db"));
+    for (size_t i = 0; i < 3 * n; i++) { /* in turn */
+        if (i < 2 * n) check_ended(run_sql(path, sql[i * (i < n ? 1 : 3) % n], "1"));
+        OK(scant_project_check(project));
+        if (i % 2) OK(scant_project_check(other));
+        answer_times(project, ann, 5);
+    }
+    answer_times(other, ann, 100);
+    answer_times(project, ann, 100);
+    pid_t pids[] = {run_sql(path, GROW TRUNCATE SHRINK, soaking() ? "400" : "40"),
+                    run_sql(path, GROW TRUNCATE, soaking() ? "1000" : "100")};
+    for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) { /* at the same time */
+        siginfo_t ended = {0};
+        while (!ended.si_pid) {
+            for (size_t j = 0; j < 100; j++) OK(scant_project_check(other));
+            OK(scant_project_set(project, "batch", i ? "5" : "6"));
+            assert_int_equal(
+                waitid(P_PID, (id_t)pids[i], &ended, WEXITED | WNOHANG | WNOWAIT), 0);
+        }
+        check_ended(pids[i]);
+    }
+    answer_times(project, ann, 10);
+    assert_int_equal(ask(project, "SELECT integrity_check = 'ok' FROM"
+                                  " pragma_integrity_check"),
+                     1);
+    scant_project_free(other);
     scant_project_free(project);
 }
 
@@ -291,13 +432,17 @@ static void readers_do_not_wait_for_writers(void **state) {
     scant_project_free(project);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 4) return sql_main(argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(confirmed_answers_survive_kill_9),
         cmocka_unit_test(answers_wait_for_the_disk_and_leases_do_not),
         cmocka_unit_test(a_full_disk_refuses_answers_and_loses_none),
         cmocka_unit_test(a_project_that_does_not_fit_on_the_disk_is_not_created),
         cmocka_unit_test(answers_to_a_lost_database_are_refused),
+        cmocka_unit_test(a_log_that_goes_before_the_first_write_is_noticed),
+        cmocka_unit_test(older_copies_written_over_the_files_are_noticed),
+        cmocka_unit_test(other_writers_and_checkpoints_are_no_alarm),
         cmocka_unit_test(an_answer_that_is_lost_during_its_commit_is_not_confirmed),
         cmocka_unit_test(readers_do_not_wait_for_writers),
     };

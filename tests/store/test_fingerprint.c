@@ -6,6 +6,8 @@
 #include "sources.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 enum { N = 40, D = 3, SIDE = 8 };
 
@@ -140,6 +142,137 @@ static void what_is_accepted_is_read_and_recorded(void **state) {
     scant_project_free(project);
 }
 
+/* One source cannot be accepted: the others are not accepted, either. */
+static void all_sources_are_accepted_or_none(void **state) {
+    size_t changed;
+    float out[D];
+    scant_project *project = numbered("all");
+    (void)state;
+    rows[3][0] = 33;
+    put_rows("all2.npy", N);
+    OK(scant_project_add(project, &(scant_source){.features = path_of("all2.npy")},
+                         NULL));
+    OK(scant_project_prepare(project));
+    rows[0][0] = 100;
+    put_rows("all.npy", N);
+    put_rows("all2.npy", N - 1);
+    int64_t prints = ask(project, "SELECT sum(print >> 8) FROM items");
+    REFUSED(scant_project_accept_changed(project, &changed), SCANT_EINPUT,
+            "all2.npy: cannot be accepted: it has only 39 rows");
+    assert_int_equal(ask(project, "SELECT sum(print >> 8) FROM items"), prints);
+    assert_int_equal(ask(project, "SELECT count(*) FROM events WHERE kind = 'changed'"),
+                     0);
+    assert_int_equal(access(path_of("all/cache/features.npy"), F_OK), 0);
+    REFUSED(read_first(project, out), SCANT_EINPUT, "all.npy: has changed");
+    put_rows("all2.npy", N);
+    OK(scant_project_accept_changed(project, &changed));
+    assert_int_equal(changed, 3); /* row 0 of both, and row 3 of the first */
+    assert_int_equal(ask(project, "SELECT count(*) FROM events WHERE kind = 'changed'"),
+                     2);
+    OK(read_first(project, out));
+    scant_project_free(project);
+}
+
+static void accepting_deletes_no_files_outside_the_project(void **state) {
+    scant_project *project = numbered("linked");
+    size_t changed;
+    (void)state;
+    mkdir(path_of("outside"), 0700);
+    mkdir(path_of("outside/below"), 0700);
+    put_text("outside/below/a", "kept");
+    put_text("outside/b", "kept");
+    mkdir(path_of("linked/cache"), 0700);
+    mkdir(path_of("linked/cache/thumbs"), 0700);
+    put_text("linked/cache/thumbs/c", "deleted");
+    assert_int_equal(symlink(path_of("outside"), path_of("linked/cache/folder")), 0);
+    assert_int_equal(symlink(path_of("outside/b"), path_of("linked/cache/thumbs/file")),
+                     0);
+    rows[0][0] = 100;
+    put_rows("linked.npy", N);
+    OK(scant_project_accept_changed(project, &changed));
+    assert_int_equal(changed, 1);
+    assert_int_equal(access(path_of("linked/cache/thumbs/c"), F_OK), -1);
+    assert_int_equal(access(path_of("outside/below/a"), F_OK), 0);
+    assert_int_equal(access(path_of("outside/b"), F_OK), 0);
+    /* cache itself is a link */
+    assert_int_equal(rename(path_of("linked/cache"), path_of("linked/old")), 0);
+    assert_int_equal(symlink(path_of("outside"), path_of("linked/cache")), 0);
+    rows[1][0] = 100;
+    put_rows("linked.npy", N);
+    REFUSED(scant_project_accept_changed(project, &changed), SCANT_EINPUT,
+            "linked/cache: is a symbolic link");
+    assert_int_equal(access(path_of("outside/b"), F_OK), 0);
+    assert_int_equal(ask(project, "SELECT count(*) FROM events WHERE kind = 'changed'"),
+                     1);
+    unlink(path_of("linked/cache"));
+    OK(scant_project_accept_changed(project, &changed));
+    assert_int_equal(changed, 1);
+    scant_project_free(project);
+}
+
+/* Only the new fingerprint cannot be stored. */
+static void a_full_disk_does_not_refuse_a_touched_file(void **state) {
+    struct rlimit old, small;
+    float out[D];
+    scant_project *project = numbered("filled");
+    (void)state;
+    set_time(path_of("filled.npy"), 1000);
+    OK(read_first(project, out));
+    put_rows("filled.npy", N + 5);
+    set_time(path_of("filled.npy"), 2000);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = old;
+    small.rlim_cur = 100;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    scant_status status = read_first(project, out);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(status, SCANT_OK);
+    assert_int_equal(stored_time(project), 1000);
+    scant_project_free(project);
+    OK(scant_project_open(ctx, path_of("filled"), &project));
+    OK(read_first(project, out));
+    assert_int_equal(stored_time(project), 2000);
+    scant_project_free(project);
+}
+
+/* Called while files are read: a running statement would keep the log from being written
+ * back to the database. */
+static int no_statement_runs(void *user) {
+    scant_project *const *project = user;
+    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
+        if (sqlite3_stmt_busy(s)) fail_msg("while comparing: %s", sqlite3_sql(s));
+    return 0;
+}
+
+static void no_statement_runs_while_items_are_compared(void **state) {
+    scant_project *project = NULL;
+    float out[D], same;
+    scant_ctx *own;
+    static double many[1000][D];
+    (void)state;
+    for (size_t i = 0; i < 1000 * D; i++) (&many[0][0])[i] = (double)i;
+    put_array("many.npy", many, SCANT_F64, 2, (size_t[]){1000, D});
+    OK(scant_ctx_create(&(scant_ctx_opts){.user = &project, .cancel = no_statement_runs},
+                        &own));
+    OK(scant_project_create(
+        own, path_of("many"),
+        &(scant_project_opts){.source = {.features = path_of("many.npy")}}, &project));
+    set_time(path_of("many.npy"), 1000);
+    OK(read_first(project, out));
+    many[999][0] = same = -1;
+    put_array("many.npy", many, SCANT_F64, 2, (size_t[]){1000, D});
+    assert_int_equal(read_first(project, out), SCANT_EINPUT);
+    assert_non_null(strstr(scant_ctx_errmsg(own), "1 of 1000 items is different, the "
+                                                  "first is item 999 (its row 999)"));
+    OK(scant_project_accept_changed(project, NULL));
+    OK(store_features_read(project, 999, 1, out));
+    assert_true(out[0] == same);
+    scant_project_free(project);
+    project = NULL;
+    scant_ctx_free(own);
+}
+
 static void other_columns_and_types_are_named(void **state) {
     float out[D], fewer[N][2] = {{0}};
     scant_project *project = numbered("wide");
@@ -201,14 +334,50 @@ static void a_folder_is_refused_if_most_images_changed(void **state) {
     scant_project_free(project);
 }
 
+static size_t comparisons;
+
+static void count_comparisons(void *user, const char *phase, double done) {
+    (void)user;
+    (void)done;
+    comparisons += strcmp(phase, "comparing items") == 0;
+}
+
+/* A folder that was added many times is many sources of one path. */
+static void every_source_is_compared_once(void **state) {
+    enum { TIMES = 13 };
+    char name[32];
+    scant_project *project = NULL;
+    (void)state;
+    mkdir(path_of("growing"), 0700);
+    for (unsigned char i = 0; i < TIMES; i++) {
+        snprintf(name, sizeof name, "growing/%u.png", i);
+        put_image(name, i, 9, 9, false);
+        if (i)
+            OK(scant_project_add(project, NULL, NULL));
+        else
+            project = created("grown", (scant_source){.images = path_of("growing")});
+    }
+    assert_int_equal(ask(project, "SELECT count(*) FROM sources"), TIMES);
+    ctx->opts.progress = count_comparisons;
+    OK(open_images(project));
+    ctx->opts.progress = NULL;
+    assert_int_equal(comparisons, TIMES);
+    scant_project_free(project);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_with_the_same_items_is_not_refused),
         cmocka_unit_test(a_changed_file_is_refused_by_every_reader_and_named),
         cmocka_unit_test(a_change_that_keeps_size_and_time_is_found),
         cmocka_unit_test(what_is_accepted_is_read_and_recorded),
+        cmocka_unit_test(all_sources_are_accepted_or_none),
+        cmocka_unit_test(accepting_deletes_no_files_outside_the_project),
+        cmocka_unit_test(a_full_disk_does_not_refuse_a_touched_file),
+        cmocka_unit_test(no_statement_runs_while_items_are_compared),
         cmocka_unit_test(other_columns_and_types_are_named),
         cmocka_unit_test(a_folder_is_refused_if_most_images_changed),
+        cmocka_unit_test(every_source_is_compared_once),
     };
     return cmocka_run_group_tests_name("store/fingerprint", tests, begin, end);
 }
