@@ -34,13 +34,17 @@ static inline int remove_dir(void **state) {
     return system(command);
 }
 
-/* The path of name in the test's folder. The last sixteen results stay valid. */
+/* The path of name in the test's folder. */
+static inline const char *path_in(char path[512], const char *name) {
+    snprintf(path, 512, "%s/%s", dir, name);
+    return path;
+}
+
+/* The same. The last sixteen results stay valid. */
 static inline const char *path_of(const char *name) {
     static char paths[16][512];
     static int next;
-    char *path = paths[next++ % 16];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
+    return path_in(paths[next++ % 16], name);
 }
 
 static inline const char *put(const char *name, const void *bytes, size_t size) {

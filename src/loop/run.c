@@ -222,10 +222,11 @@ static scant_status run_jobs(loop_job *job, unsigned workers) {
     return final_status(job, calling);
 }
 
-/* How many runs go side by side. Each that calls BLAS needs room for a buffer. */
+/* How many runs go side by side. Each that calls BLAS, by its strategy or for figures of
+ * theory, needs room for a buffer. */
 static unsigned choose_workers(loop_job *job) {
     size_t wanted = size_min(size_max(job->opts.jobs, 1), job->n_runs), fit = wanted;
-    bool blas = false;
+    bool blas = strcmp(job->e->set.theory, "none") != 0;
     for (size_t i = 0; i < job->e->n_strategies; i++)
         blas |= select_strategy_find(job->e->strategies[i].info->name)->blas;
     if (blas) fit = size_max(job->ctx->cap / SCANT__BLAS_BUFFER, 1);

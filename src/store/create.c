@@ -182,6 +182,26 @@ static bool is_temp_name(const char *name, const char *prefix) {
     return length == 6 && !name[length];
 }
 
+static bool is_project_file(const char *name) {
+    size_t i = 0;
+    while (i < PROJECT_FILES && strcmp(name, project_files[i]) != 0) i++;
+    return i < PROJECT_FILES;
+}
+
+/* Whether a folder holds only what a temporary folder can: one that holds more may be
+ * somebody's project of such a name. */
+static bool is_temp_content(int fd) {
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = own >= 0 ? fdopendir(own) : NULL;
+    bool is = folder != NULL;
+    if (!folder && own >= 0) close(own);
+    for (const struct dirent *e; is && (e = readdir(folder));)
+        is = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+             is_project_file(e->d_name);
+    if (folder) closedir(folder);
+    return is;
+}
+
 /* Removes the temporary folders in `place` that killed programs have left. Errors are
  * ignored. */
 static void sweep(const char *place, const char *prefix) {
@@ -192,7 +212,7 @@ static void sweep(const char *place, const char *prefix) {
         int fd = openat(dirfd(folder), e->d_name,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_temp_content(fd)) {
             for (size_t i = 0; i < PROJECT_FILES; i++) unlinkat(fd, project_files[i], 0);
             unlinkat(dirfd(folder), e->d_name, AT_REMOVEDIR);
         }

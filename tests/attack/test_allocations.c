@@ -318,7 +318,7 @@ static void experiments(void **state) {
     TORTURE(run_or_resume(experiment));
     scant_experiment_free(experiment);
     char results_path[512];
-    const char *const results = strcpy(results_path, path_of("results"));
+    const char *const results = path_in(results_path, "results");
     TORTURE(scant_report(ctx, &results, 1, path_of("page")));
     TORTURE_UNDO(scant_compare(ctx, &results, 1, NULL, &compared),
                  scant_comparison_free(ctx, compared));

@@ -58,8 +58,8 @@ static void creating(void **state) {
     (void)state;
     static const scant_setting several[] = {{"batch", "6"}, {"audit_every", "5"}};
     char features[512], manifest[512]; /* path_of() uses its results again */
-    const scant_source source = {.features = strcpy(features, path_of("x.npy")),
-                                 .manifest = strcpy(manifest, path_of("more.csv"))};
+    const scant_source source = {.features = path_in(features, "x.npy"),
+                                 .manifest = path_in(manifest, "more.csv")};
     scant_project_info info;
     const char *what;
     size_t label, added;

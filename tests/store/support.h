@@ -6,6 +6,8 @@
 #ifndef SCANT_TESTS_STORE_SUPPORT_H
 #define SCANT_TESTS_STORE_SUPPORT_H
 
+#include <dirent.h>
+
 #include "../folder.h"
 
 #include "scant/project.h"
@@ -106,6 +108,26 @@ static inline scant_project_info info_of(scant_project *project) {
     scant_project_info info;
     OK(scant_project_info_get(project, &info));
     return info;
+}
+
+/* The number of entries of a folder, with hidden ones that begin with .n. */
+static inline size_t entries_of(const char *path) {
+    DIR *folder = opendir(path);
+    size_t n = 0;
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder));)
+        n += e->d_name[0] != '.' || e->d_name[1] == 'n';
+    closedir(folder);
+    return n;
+}
+
+/* A context's `cancel`, called while files are read: a running statement would keep the
+ * log from being written back to the database. */
+static inline int no_statement_runs(void *user) {
+    scant_project *const *project = user;
+    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
+        if (sqlite3_stmt_busy(s)) fail_msg("while reading: %s", sqlite3_sql(s));
+    return 0;
 }
 
 #endif

@@ -5,21 +5,6 @@
 #include "people.h"
 #include "scant/project.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/wait.h>
-
-static size_t entries_of(const char *path) {
-    DIR *folder = opendir(path);
-    size_t n = 0;
-    assert_non_null(folder);
-    for (const struct dirent *e; (e = readdir(folder));)
-        n += e->d_name[0] != '.' || e->d_name[1] == 'n';
-    closedir(folder);
-    return n;
-}
-
 static void a_project_is_created_and_opened(void **state) {
     scant_project *project;
     (void)state;
@@ -165,48 +150,6 @@ static void an_existing_folder_must_be_empty(void **state) {
             "is not empty");
 }
 
-/* A temporary folder as a killed program leaves it. */
-static const char *put_left(const char *name) {
-    char file[100];
-    mkdir(path_of(name), 0777);
-    snprintf(file, sizeof file, "%s/project.db", name);
-    put_text(file, "half");
-    return path_of(name);
-}
-
-static void what_killed_programs_left_does_not_prevent_a_project(void **state) {
-    char features[512];
-    scant_project_opts o = {
-        .source = {.features = features}, .classes = abc, .n_classes = 3};
-    scant_project *project;
-    struct stat st;
-    (void)state;
-    snprintf(features, sizeof features, "%s", put_features("left.npy", 4, 2, 1));
-    mkdir(path_of("again"), 0777);
-    put_left("again/.new-1-abcXYZ"); /* 1: a process that runs */
-    put_left("again/.new-999999-123456");
-    /* one in use, and ones with other names, must stay */
-    int fd = open(put_left("again/.new-2-abcdef"), O_RDONLY);
-    assert_int_equal(flock(fd, LOCK_EX), 0);
-    REFUSED(scant_project_create(ctx, path_of("again"), &o, &project), SCANT_ECONFLICT,
-            "is not empty");
-    assert_int_equal(entries_of(path_of("again")), 1);
-    close(fd);
-    OK(scant_project_create(ctx, path_of("again"), &o, &project));
-    scant_project_free(project);
-    assert_int_equal(entries_of(path_of("again")), 1);
-    put_left("beside.new-1-abcXYZ");
-    put_left("beside.new-backup");
-    put_left("beside.new-1-backups");
-    put_left("other.new-1-backup");
-    OK(scant_project_create(ctx, path_of("beside"), &o, &project));
-    scant_project_free(project);
-    assert_int_not_equal(stat(path_of("beside.new-1-abcXYZ"), &st), 0);
-    assert_int_equal(stat(path_of("beside.new-backup/project.db"), &st), 0);
-    assert_int_equal(stat(path_of("beside.new-1-backups/project.db"), &st), 0);
-    assert_int_equal(stat(path_of("other.new-1-backup/project.db"), &st), 0);
-}
-
 /* ---- items ------------------------------------------------------------------------- */
 
 static void a_manifest_gives_ids_labels_and_groups(void **state) {
@@ -256,15 +199,6 @@ static void a_manifest_gives_ids_labels_and_groups(void **state) {
         "t3.csv: line 3: the label: a class's name must not contain a character that");
 }
 
-/* Polled while files are read: a running statement would keep the log from being written
- * back to the database. */
-static int no_statement_runs(void *user) {
-    scant_project *const *project = user;
-    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
-        if (sqlite3_stmt_busy(s)) fail_msg("while reading: %s", sqlite3_sql(s));
-    return 0;
-}
-
 static void no_statement_runs_while_folders_are_searched(void **state) {
     scant_project *project = NULL;
     scant_ctx *own;
@@ -283,47 +217,6 @@ static void no_statement_runs_while_folders_are_searched(void **state) {
     scant_project_free(project);
     project = NULL;
     scant_ctx_free(own);
-}
-
-/* The path of a temporary file of a process. */
-static const char *temporary(const char *folder, pid_t process) {
-    char name[100];
-    snprintf(name, sizeof name, "swept/%.30s.scant-%ld-0.tmp", folder, (long)process);
-    return path_of(name);
-}
-
-static void put_temporary(const char *path) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
-}
-
-static void files_of_killed_programs_are_deleted(void **state) {
-    static const char *const folders[] = {"", "cache/", "cache/pictures/96/"};
-    scant_project *project = make_project("swept", 10, NULL, 0);
-    pid_t dead = fork();
-    scant_hold *hold;
-    (void)state;
-    if (!dead) _exit(0);
-    assert_int_equal(waitpid(dead, NULL, 0), dead);
-    mkdir(path_of("swept/cache"), 0777);
-    mkdir(path_of("swept/cache/pictures"), 0777);
-    mkdir(path_of("swept/cache/pictures/96"), 0777);
-    for (size_t i = 0; i < 3; i++) put_temporary(temporary(folders[i], dead));
-    put_temporary(temporary("cache/", getpid()));
-    put_temporary(temporary("cache/", getppid())); /* of a running program */
-    put_temporary(path_of("swept/cache/.scant-1x-0.tmp"));
-    OK(scant_project_hold(project, "train", "a test", &hold));
-    for (size_t i = 0; i < 3; i++)
-        assert_int_not_equal(access(temporary(folders[i], dead), F_OK), 0);
-    assert_int_equal(access(temporary("cache/", getpid()), F_OK), 0);
-    scant_hold_free(hold);
-    OK(scant_project_hold(project, "serve", "a test", &hold));
-    assert_int_not_equal(access(temporary("cache/", getpid()), F_OK), 0);
-    assert_int_equal(access(temporary("cache/", getppid()), F_OK), 0);
-    assert_int_equal(access(path_of("swept/cache/.scant-1x-0.tmp"), F_OK), 0);
-    scant_hold_free(hold);
-    scant_project_free(project);
 }
 
 static void images_are_items_named_by_their_paths_and_copies_are_found(void **state) {
@@ -830,10 +723,8 @@ int main(void) {
         cmocka_unit_test(invalid_options_are_refused_and_leave_no_files),
         cmocka_unit_test(invalid_manifests_are_refused_with_the_line),
         cmocka_unit_test(an_existing_folder_must_be_empty),
-        cmocka_unit_test(what_killed_programs_left_does_not_prevent_a_project),
         cmocka_unit_test(a_manifest_gives_ids_labels_and_groups),
         cmocka_unit_test(no_statement_runs_while_folders_are_searched),
-        cmocka_unit_test(files_of_killed_programs_are_deleted),
         cmocka_unit_test(images_are_items_named_by_their_paths_and_copies_are_found),
         cmocka_unit_test(rows_that_are_equal_only_as_float32_are_not_copies),
         cmocka_unit_test(rows_are_added_once_and_copies_are_found),

@@ -236,15 +236,6 @@ static void a_full_disk_does_not_refuse_a_touched_file(void **state) {
     scant_project_free(project);
 }
 
-/* Called while files are read: a running statement would keep the log from being written
- * back to the database. */
-static int no_statement_runs(void *user) {
-    scant_project *const *project = user;
-    for (sqlite3_stmt *s = NULL; *project && (s = sqlite3_next_stmt((*project)->db, s));)
-        if (sqlite3_stmt_busy(s)) fail_msg("while comparing: %s", sqlite3_sql(s));
-    return 0;
-}
-
 static void no_statement_runs_while_items_are_compared(void **state) {
     scant_project *project = NULL;
     float out[D], same;
