@@ -108,7 +108,7 @@ class Labelling(ServeCase):
         ann = self.person(server)
         label = lambda count: [ann.answer(item, int(self.truth[item["item"]])) for item in ann.next(count)]
         label(10)
-        self.eventually(lambda: ann.get("/api/status")["rounds"][-1]["model"] == 1, "picks by a model")
+        self.eventually(lambda: [r["model"] for r in ann.get("/api/status")["rounds"]][-1:] == [1], "picks by a model")
         stream = Stream(server.port)
         self.addCleanup(stream.close)
         ann.post("/api/settings", model="mlp", lr="10")  # a thousand times too large
