@@ -92,11 +92,15 @@ static scant_status make_one(scant_ctx *ctx, const char *path) {
 }
 
 scant_status scant__folder_make(scant_ctx *ctx, const char *path) {
+    return scant__folder_make_in(ctx, "", path);
+}
+
+scant_status scant__folder_make_in(scant_ctx *ctx, const char *root, const char *path) {
     AUTO(scant__arena_end) scant__arena arena = {.ctx = ctx};
     char *part = scant__arena_strdup(&arena, path);
     if (!part) return SCANT_ENOMEM;
-    for (char *at = part; *at; at++) {
-        if (*at != '/' || at == part) continue;
+    for (char *at = part + strlen(root); *at; at++) {
+        if (*at != '/' || at == part || at == part + strlen(root)) continue;
         *at = 0;
         TRY(make_one(ctx, part));
         *at = '/';

@@ -23,6 +23,8 @@ int scant__write_all(int fd, const void *bytes, size_t size, size_t at);
 
 /* Creates a folder and its missing parents. */
 scant_status scant__folder_make(scant_ctx *ctx, const char *path);
+/* The same, if the folder `root` exists, with which path begins: it is never created. */
+scant_status scant__folder_make_in(scant_ctx *ctx, const char *root, const char *path);
 /* Appends the names of the files and folders in path to the two lists and sorts each list
  * in byte order. Links are followed; hidden entries (starting with a dot) and special
  * files are skipped. Either list may be NULL. */

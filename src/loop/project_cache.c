@@ -18,8 +18,8 @@ scant_status project_cache_path(scant_project *project, scant__arena *arena,
                                 const char *name, const char **out) {
     *out = scant__arena_format(arena, "%s/cache", store_dir(project));
     if (!*out) return SCANT_ENOMEM;
-    TRY(scant_project_check(project)); /* do not make the folder of one that is gone */
-    TRY(scant__folder_make(store_ctx(project), *out));
+    TRY(scant_project_check(project));
+    TRY(scant__folder_make_in(store_ctx(project), store_dir(project), *out));
     *out = scant__arena_format(arena, "%s/%s", *out, name);
     return *out ? SCANT_OK : SCANT_ENOMEM;
 }

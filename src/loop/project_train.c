@@ -203,8 +203,8 @@ static scant_status learn(training *t) {
     if (!net)
         return project_collapse_fail(t->project, &t->settings, &t->labelled, &signs,
                                      t->model.number - 1);
-    TRY(scant_project_check(t->project)); /* do not make the folder of one that is gone */
-    TRY(scant__folder_make(t->arena.ctx, folder));
+    TRY(scant_project_check(t->project));
+    TRY(scant__folder_make_in(t->arena.ctx, dir, folder));
     TRY(scant_net_save(net, path));
     return project_predict_all(t->project, net, &t->samples, t->model.number);
 }

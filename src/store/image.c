@@ -144,7 +144,7 @@ static void write_cache(const image_job *a, const void *bytes, size_t size) {
     scant__outfile file;
     if (size > LARGEST) return;
     if (scant_project_check(a->project) != SCANT_OK ||
-        scant__folder_make(ctx, a->cache_folder) != SCANT_OK)
+        scant__folder_make_in(ctx, a->project->dir, a->cache_folder) != SCANT_OK)
         return;
     if (scant__outfile_open(ctx, a->cache, &file) != SCANT_OK) return;
     file.unsynced = true;
