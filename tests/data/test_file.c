@@ -220,13 +220,14 @@ static void a_folder_is_created_with_its_parents(void **state) {
     assert_int_equal(scant__folder_make(ctx, path_of("new/file")), SCANT_EIO);
     assert_says(ctx, path_of("new/file"), "the folder cannot be created");
     assert_int_equal(scant__folder_make(ctx, path_of("new/file/below")), SCANT_EIO);
+    assert_says(ctx, path_of("new/file"), "the folder cannot be created");
     assert_int_equal(scant__folder_make_in(ctx, path_of("new"), path_of("new/in/it")),
                      SCANT_OK);
     assert_int_equal(access(path_of("new/in/it"), F_OK), 0);
     assert_int_equal(scant__folder_make_in(ctx, path_of("gone"), path_of("gone/in/it")),
                      SCANT_EIO);
+    assert_says(ctx, path_of("gone/in"), "the folder cannot be created");
     assert_int_not_equal(access(path_of("gone"), F_OK), 0);
-    assert_says(ctx, path_of("new/file"), "the folder cannot be created");
     mem.fail_at = mem.calls;
     assert_int_equal(scant__folder_make(ctx, path_of("new/last")), SCANT_ENOMEM);
     mem.fail_at = SIZE_MAX;
